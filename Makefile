@@ -142,4 +142,4 @@ image-digests: env ## fetch the digests of the images in infra/images.toml from 
 	@$(BIN)/python -m tests.deploy.image_digests
 
 clean: ## delete the environment and all build results
-	rm -rf $(VENV) build *.egg-info graph/*.so graph/*.sources
+	rm -rf $(VENV) build *.egg-info graph/*.so

@@ -1,7 +1,7 @@
 """Types of the compiled community kernel (graph/kernels/communities.cpp).
 
-Same methods and same results as ``graph.communities.array_adapter.PureKernel``. The kernel releases the GIL while it
-changes edges, builds a hierarchy or loads one. It raises RuntimeError if a second thread enters it: it has one owner.
+The kernel releases the GIL while it changes edges, builds a hierarchy or loads one. It raises RuntimeError if a second
+thread enters it: it has one owner.
 """
 
 import numpy as np

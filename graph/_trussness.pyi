@@ -4,20 +4,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 class Kernel:
-    def __init__(self, edges: NDArray[np.int32], *, stride: int = ...) -> None: ...
+    def __init__(self, edges: NDArray[np.int32], *, stride: int = ...) -> None:
+        """Decompose the graph of these edges: O(sum over edges of the smaller degree).
+
+        `stride` is the distance of labels in the peel order, for tests. Raises ValueError and TypeError as `update`.
+        """
+
     def update(
         self, added: NDArray[np.int32], removed: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
-    def trussness(self, u: int, v: int) -> int: ...
-    def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
-    def violations(self) -> list[str]: ...
-    def violations_of(self, edges: NDArray[np.int32]) -> list[str]: ...
-    def work(self) -> int: ...
-    def memory_bytes(self) -> int: ...
-    def overwrite(self, u: int, v: int, value: int) -> None: ...
-    def __len__(self) -> int: ...
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """See graphtide.graph.trussness.Trussness.update."""
+
+    def trussness(self, u: int, v: int) -> int:
+        """Return the trussness of one edge. Raises KeyError for an unknown edge."""
+
+    def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return all edges, (n, 2) int32 with u < v and sorted, and their trussness, (n,) int32."""
+
+    def violations(self) -> list[str]:
+        """Check the whole state without an oracle; an empty list proves every value exact.
+
+        Each edge has at most trussness - 2 triangles whose other edges come later in the maintained peel order (no
+        value is too low), and at least trussness - 2 whose other edges have its trussness or more (none is too high).
+        Cost: all triangles.
+        """
+
+    def violations_of(self, edges: NDArray[np.int32]) -> list[str]:
+        """Check these edges only, by the same two counts; an unknown edge is a violation.
+
+        Run on the edges of a TrussnessChange it costs what the change did, and finds the errors of that change.
+        """
+
+    def work(self) -> int:
+        """Return how many triangles updates have listed since the object was made, to which their cost is
+        proportional; O(1).
+        """
+
+    def memory_bytes(self) -> int:
+        """Return the bytes allocated, spare capacity included."""
+
+    def overwrite(self, u: int, v: int, value: int) -> None:
+        """Break the state, so that a test can see the self-check fail: only the value changes."""
+
+    def __len__(self) -> int:
+        """Return the number of edges."""
 
 class BareAdjacency:
+    """The adjacency alone, as the benchmark's yardstick."""
+
     def __init__(self) -> None: ...
     def insert(self, edges: NDArray[np.int32]) -> None: ...
     def __len__(self) -> int: ...

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from graphtide.graph import pagerank
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.identity import entity_id
+from graphtide.graph.pagerank import WalkGraph
 from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
@@ -71,7 +71,7 @@ class LiveView:
         self.lock = ReadersWriterLock()
         self.indexes = indexes
         self.functional_predicates = functional_predicates
-        self.walk = pagerank.build()
+        self.walk = WalkGraph()
         self.relatedness = RelatednessModel()
         self.hierarchy = HierarchyReplica()
         self.contents = CommunityFingerprints()

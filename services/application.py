@@ -184,6 +184,7 @@ class GraphStats:
     freshness_s: float
     event_to_queryable_ms: Mapping[str, float]
     kernels: Mapping[str, str]
+    """Kept for clients of earlier releases: "compiled" for each kernel."""
     models: Mapping[str, str]
     indexes: Mapping[str, Mapping[str, object]]
     spending: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

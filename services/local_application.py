@@ -56,6 +56,8 @@ from graphtide.streams.tracing import Span, SpanRole, inject, span
 
 T = TypeVar("T")
 
+_KERNELS = dict.fromkeys(("communities", "pagerank", "trussness"), "compiled")
+
 SMALL_EXTRACTION_BYTES = 32 << 10
 """Maximum size of a stored extraction that is decoded within about a millisecond."""
 SMALL_CONTENT = 256
@@ -168,7 +170,7 @@ class LocalApplication:
             await runtime.ledger.pending(graph),
             0.0 if oldest is None else max(0.0, (_now_ms() - oldest) / 1000),
             runtime.metrics.event_to_queryable_ms(graph),
-            {**runtime.upkeep.kernels, **({"pagerank": view.walk.name} if view else {})},
+            _KERNELS,
             runtime.models,
             indexes,
             await spending(graph, runtime.accounts),

@@ -43,11 +43,6 @@ class Maintenance(Protocol):
         """
         ...
 
-    @property
-    def kernels(self) -> Mapping[str, str]:
-        """Return the implementations of the writers' kernels, as far as this process knows."""
-        ...
-
     async def verify(self, view: LiveView) -> Verification: ...
 
     async def rebuild(self, view: LiveView) -> Rebuilt: ...
@@ -79,10 +74,6 @@ class EmbeddedMaintenance:
 
     def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
         return self.extract.refusal(graph, until)
-
-    @property
-    def kernels(self) -> Mapping[str, str]:
-        return self.consolidate.kernels
 
     async def verify(self, view: LiveView) -> Verification:
         with self.damage.noted(view.graph):
@@ -160,10 +151,6 @@ class ClusterMaintenance:
 
     def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
         return None
-
-    @property
-    def kernels(self) -> Mapping[str, str]:
-        return {}
 
     async def verify(self, view: LiveView) -> Verification:
         """Verify a graph: the writer compares rows and kernels, this process its view, if it has the same version."""

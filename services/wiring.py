@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder
-from graphtide.infra.kernels import refuse_stale
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
 from graphtide.infra.models.local.embedders import setting_of
 from graphtide.infra.models.usage.accounting import UsageAccounting
@@ -84,7 +83,6 @@ async def open_application(
         async with open_replica(settings, registry, warming) as replica:
             yield replica
         return
-    refuse_stale()
     chosen = plan(settings)
     async with AsyncExitStack() as stack:
         registry = registry or CollectorRegistry()

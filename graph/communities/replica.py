@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from graphtide.graph.communities.local_moving import DEPTH
-from graphtide.graph.communities.types import CommunityChange, Hierarchy, Int64
+from graphtide.graph.communities.types import DEPTH, CommunityChange, Hierarchy, Int64
 
 
 class HierarchyReplica:

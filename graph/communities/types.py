@@ -1,4 +1,4 @@
-"""Types of the community hierarchy: its values and its port, independent of the algorithm.
+"""Types of the community hierarchy: its values, independent of the algorithm.
 
 A hierarchy is a tree: nodes are in communities of level 0, those in communities of level 1, and so on to the coarsest
 level. Community ids are positive int64, unique over all levels and never reused. They survive small changes: a
@@ -8,13 +8,15 @@ in a merge.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+
+DEPTH = 3  # number of levels, as in graph/kernels/communities/moving.hpp
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,71 +94,3 @@ class WorkCounters:
 
     units: int
     links: int
-
-
-class Communities(Protocol):
-    """The communities of a changing weighted undirected graph. It has one owner and must not be called from two threads
-    at once.
-    """
-
-    @property
-    def name(self) -> str:
-        """Return the implementation: ``compiled`` or ``pure``."""
-
-    @property
-    def total_weight(self) -> int:
-        """Return the sum of all edge weights."""
-
-    def update(self, edges: Int32, deltas: Int64) -> CommunityChange:
-        """Add ``deltas`` (n,) to the weights of ``edges`` (n, 2); an edge of weight 0 is removed.
-
-        Call it once per document; the order inside a batch does not matter, the order of batches does. Raises
-        ValueError, changing nothing, for a loop, a negative node or a weight that would fall below zero. Cost: the
-        changed edges and the units they move, not the graph.
-        """
-
-    def levels(self) -> int:
-        """Return the number of levels, which is fixed: 3, from fine to coarse."""
-
-    def community(self, node: int, level: int = 0) -> int:
-        """Return the id of a node's community at a level, 0 for a node without edges. Raises IndexError for an unknown
-        level.
-        """
-
-    def level(self, community: int) -> int:
-        """Return the level of a community. Raises KeyError for an unknown id."""
-
-    def parent(self, community: int) -> int:
-        """Return the parent community, 0 at the coarsest level. Raises KeyError for an unknown id."""
-
-    def members(self, community: int) -> Int64:
-        """Return the sorted nodes of a level-0 community, the child communities of a coarser one. Raises KeyError for
-        an unknown id.
-        """
-
-    def modularity(self, level: int = -1) -> float:
-        """Return Newman's modularity of a level's partition (-1: the coarsest), from maintained sums; O(1). 0.0 without
-        edges.
-        """
-
-    def hierarchy(self) -> Hierarchy:
-        """Return a snapshot; O(nodes)."""
-
-    def edges(self) -> tuple[Int32, Int64]:
-        """Return the present edges (m, 2), u < v, and weights (m,), sorted; O(edges log edges)."""
-
-    def graph(self, level: int) -> LevelGraph:
-        """Return the graph whose units the partition of ``level`` divides (``levels()``: the coarsest communities)."""
-
-    def adopt(self, nodes: Int32, labels: Int64) -> CommunityChange:
-        """Adopt an external partition (node -> label) as the coarsest level; later updates continue from it.
-
-        Every finer community is cut along it. Nodes unknown to the partition start as singletons; labels of removed
-        nodes are ignored. Ids go by best overlap. Cost: O(edges) and a report of every move.
-        """
-
-    def work(self) -> WorkCounters:
-        """Return the work so far, ``build`` and ``adopt`` included; O(1). Both implementations count the same."""
-
-    def memory_bytes(self) -> int:
-        """Return the bytes held, as the implementation counts them."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from graphtide.graph import communities, trussness
+from graphtide.graph import communities
 from graphtide.graph.communities.drift import DriftGuard, Partition
 from graphtide.graph.consolidation.entities import Entities, PlacementResult
 from graphtide.graph.consolidation.kernel_work import KernelWork, kernel_work_of
@@ -32,6 +32,7 @@ from graphtide.graph.consolidation.state import LabelState, StatementState, Tabl
 from graphtide.graph.consolidation.topology import EdgeKey, edge_pairs, placement
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import ClusterChange, LabelView, PairKey, Resolver, SameAs
+from graphtide.graph.trussness import Trussness
 from graphtide.graph.vector_sum import VectorSum
 
 
@@ -70,7 +71,7 @@ class Consolidator:
         self._tables = Tables()
         self._resolver = Resolver(verdicts)
         self._entities = Entities(self._tables)
-        self._trussness = trussness.build(_pairs([]))
+        self._trussness = Trussness(_pairs([]))
         self._communities = communities.build(_pairs([]), np.empty(0, np.int64))
         self._guard = guard or DriftGuard()
 
@@ -85,11 +86,6 @@ class Consolidator:
         restored._entities.restore({row.node: frozenset(row.labels) for row in snapshot.entities})
         restored._restore_derived(snapshot)
         return restored
-
-    @property
-    def kernels(self) -> Mapping[str, str]:
-        """Return the implementation of each kernel."""
-        return {"trussness": self._trussness.name, "communities": self._communities.name}
 
     def effort(self) -> KernelWork:
         """Return the kernels' work since this object was made or restored; O(1)."""
@@ -288,7 +284,7 @@ class Consolidator:
         edges = _pairs([(row.u, row.v) for row in snapshot.edges])
         weights = np.array([row.weight for row in snapshot.edges], np.int64)
         hierarchy = snapshot.communities if isinstance(snapshot.communities, communities.Hierarchy) else None
-        self._trussness = trussness.build(edges)
+        self._trussness = Trussness(edges)
         self._communities = communities.build(edges, weights, snapshot=hierarchy)
 
 

@@ -210,7 +210,7 @@ class Kernel {
 }  // namespace
 
 PYBIND11_MODULE(_communities, module) {
-    module.doc() = "Compiled twin of graphtide.graph.communities.array_adapter.PureKernel.";
+    module.doc() = "Compiled kernel of graphtide.graph.communities.";
     py::class_<Kernel>(module, "Kernel")
         .def(py::init<>())
         .def("update", &Kernel::update)

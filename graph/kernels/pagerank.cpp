@@ -1,6 +1,6 @@
 // Python's view of the walk graph: arrays in, arrays out, the GIL released while it works.
 //
-// Arguments were checked by graph/pagerank/types.py. Any number of pushes run beside each other, an update runs alone.
+// Arguments were checked by graph/pagerank.py. Any number of pushes run beside each other, an update runs alone.
 // The GIL is given up before the lock is asked for, so that nobody waits for both.
 
 #include <pybind11/numpy.h>

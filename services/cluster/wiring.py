@@ -17,7 +17,6 @@ from prometheus_client import CollectorRegistry
 
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.kafka.address import kafka_address
-from graphtide.infra.kernels import refuse_stale
 from graphtide.infra.models.limits.shared_rate import SharedRate
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
@@ -95,7 +94,6 @@ async def _tools(
             "a cluster needs both GRAPHTIDE_KAFKA (bootstrap servers) and GRAPHTIDE_BOLT (the graph database): set"
             " both, or neither for the embedded runtime"
         )
-    refuse_stale()
     check_cluster(settings)
     chosen = plan(settings)
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The doctor's checks of this machine: contradictory settings, the data folder, the kernels, the ports."""
+"""The doctor's checks of this machine: contradictory settings, the data folder, the ports."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
-from graphtide.infra import kernels
 from graphtide.infra.models.local.embedders import recorded_name, setting_of
 from graphtide.infra.settings import Settings, unknown_variables
 from graphtide.services.access.bind_policy import gate_of, is_loopback
@@ -119,19 +117,6 @@ def _model_finding(settings: Settings) -> Iterator[DoctorFinding]:
         what = f"{settings.data} was embedded with {held}, and the settings name {wanted}"
         cure = f"set GRAPHTIDE_EMBEDDING_MODEL back to {setting_of(held)}, or publish to a new data folder"
         yield DoctorFinding("data folder", what, f"vectors of two models cannot be compared, so {_START}", cure)
-
-
-def kernel_findings(folder: Path = kernels.FOLDER) -> Iterator[DoctorFinding]:
-    """Yield compiled kernels that are missing or do not match their sources."""
-    messages = {
-        "stale": ("is older than its sources", _START, True),
-        "missing": ("is not compiled", "everything works, but documents and questions take longer", False),
-        "unknown": ("does not record its sources", "if it was compiled from others, it fails at its first call", False),
-    }
-    for name, state in kernels.states(folder).items():
-        if state in messages:
-            what, why, serious = messages[state]
-            yield DoctorFinding("kernels", f"the kernel {name} {what}", why, kernels.CURE, serious)
 
 
 def port_findings(settings: Settings) -> Iterator[DoctorFinding]:

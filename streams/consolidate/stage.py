@@ -213,12 +213,6 @@ class ConsolidateStage:
         """Held while a worker starts, and during a pause: a partition assigned in a pause waits for its end."""
 
     @property
-    def kernels(self) -> Mapping[str, str]:
-        """Return the implementation of each kernel."""
-        held = self._models.all()
-        return (held[0].writer if held else Consolidator("")).kernels
-
-    @property
     def troubles(self) -> Mapping[int, str]:
         """Return, by partition, the reason why it does not advance."""
         return {number: worker.trouble for number, worker in sorted(self._workers.items()) if worker.trouble}

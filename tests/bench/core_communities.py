@@ -18,14 +18,12 @@ import numpy as np
 
 from graphtide.graph.communities import Communities, build
 from graphtide.graph.communities.drift import DriftGuard, leiden
-from graphtide.graph.communities.facade import Implementation
 from graphtide.graph.communities.types import Int32, Int64
 from tests.bench.document_stream import documents
 from tests.support.bench_data import bench_data
 
 GRAPHS = ("WN18RR", "NELL-995", "FB15K237", "ca-CondMat", "ca-GrQc", "cit-HepPh")
 DOCUMENT = 30
-IMPLEMENTATIONS: tuple[Implementation, ...] = ("compiled", "pure")
 
 
 def timed(action: Callable[..., object], *arguments: object) -> float:
@@ -179,24 +177,6 @@ def growing_stream(limit: int) -> None:
     print(f"cost of a document at the end / at the beginning: {last / first:.2f}")
 
 
-def implementations(edges: Int32) -> None:
-    """Compare the pure core with the kernel on the same documents."""
-    half = len(edges) // 2
-    seconds, means, trees = [], [], []
-    for name in IMPLEMENTATIONS:
-        started = time.thread_time()
-        communities = build(edges[:half], ones(edges[:half]), implementation=name)
-        seconds.append(time.thread_time() - started)
-        costs = Costs()
-        costs.stream(communities, split(edges[half : half + 200 * DOCUMENT]))
-        means.append(costs.mean)
-        trees.append(communities.hierarchy())
-    equal = all(np.array_equal(getattr(trees[0], part), getattr(trees[1], part)) for part in ("communities", "parents"))
-    build_ratio, update_ratio = seconds[1] / seconds[0], means[1] / means[0]
-    print("\nPure Python / kernel, FB15K237, 200 documents onto its first half:")
-    print(f"build {build_ratio:.0f}x, document {update_ratio:.0f}x, equal results: {equal}")
-
-
 def main() -> None:
     """Run every measurement, or those that the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -205,12 +185,9 @@ def main() -> None:
     chosen = parser.parse_args()
     networkit.setNumberOfThreads(1)
     graphs = {name: edges for name in chosen.graphs if (edges := real_graph(name)) is not None}
-    name = build(np.zeros((0, 2), np.int32), np.zeros(0, np.int64)).name
-    print(f"implementation: {name}, Python {sys.version.split()[0]}")
+    print(f"Python {sys.version.split()[0]}")
     last_tenth(graphs)
     hundredfold(graphs)
-    if "FB15K237" in graphs:
-        implementations(graphs["FB15K237"])
     growing_stream(chosen.edges)
 
 

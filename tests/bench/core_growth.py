@@ -18,8 +18,7 @@ from graphtide.graph.communities import build as build_communities
 from graphtide.graph.communities.drift import DriftGuard, leiden
 from graphtide.graph.communities.types import Int32
 from graphtide.graph.trussness import NO_EDGES, Trussness
-from graphtide.graph.trussness import build as build_trussness
-from tests.bench.core_communities import DOCUMENT, Costs, disconnected, ones, real_graph, reference, split
+from tests.bench.core_communities import Costs, disconnected, ones, real_graph, reference, split
 from tests.bench.core_trussness import Row
 from tests.bench.document_stream import documents
 
@@ -35,8 +34,6 @@ def measure(*, quick: bool = False) -> list[Row]:
     for name, edges in graphs.items():
         fresh = reference(edges, ones(edges))
         rows += [*_last_tenth(name, edges, fresh), *_hundredfold(name, edges, fresh)]
-    if "FB15K237" in graphs:
-        rows += [_fallback(graphs["FB15K237"], 20 if quick else 200)]
     return [*rows, *_stream(MARKS[: 3 if quick else None])]
 
 
@@ -79,7 +76,7 @@ def _hundredfold(name: str, edges: Int32, fresh: float) -> Iterator[Row]:
 
 def _stream(marks: tuple[int, ...]) -> Iterator[Row]:
     """Measure the cost of a document as the graph grows from nothing, and the memory of both kernels."""
-    communities, trussness = build_communities(NO_EDGES, ones(NO_EDGES)), build_trussness(NO_EDGES)
+    communities, trussness = build_communities(NO_EDGES, ones(NO_EDGES)), Trussness(NO_EDGES)
     stream, edges = documents(7, marks[-1]), 0
     means: list[float] = []
     for mark in marks:
@@ -120,25 +117,6 @@ def _at_mark(communities: Communities, size: str, costs: Costs, mark: int) -> It
         fresh = reference(*present)
         below = fresh - communities.modularity()
         yield Row("modularity below Leiden's, whole stream without guard", size, below, f"Leiden {fresh:.4f}")
-
-
-def _fallback(edges: Int32, probes: int) -> Row:
-    """Compare the pure core with the kernel on the same documents."""
-    half = len(edges) // 2
-    probe = list(split(edges[half : half + probes * DOCUMENT]))
-    means, trees = {}, []
-    for name in ("compiled", "pure"):
-        communities = build_communities(
-            edges[:half], ones(edges[:half]), implementation="compiled" if name == "compiled" else "pure"
-        )
-        costs = Costs()
-        costs.stream(communities, probe)
-        means[name] = costs
-        trees.append(communities.hierarchy())
-    same = all(np.array_equal(getattr(trees[0], part), getattr(trees[1], part)) for part in ("communities", "parents"))
-    detail = f"pure {figures(means['pure'])}; identical results: {same}"
-    ratio = means["pure"].mean / means["compiled"].mean
-    return Row("communities, Python fallback / kernel, document", "FB15K237", ratio, detail)
 
 
 def figures(costs: Costs) -> str:

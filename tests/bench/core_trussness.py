@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph._trussness import BareAdjacency
-from graphtide.graph.trussness import NO_EDGES, EdgeArray, Trussness, build
+from graphtide.graph.trussness import NO_EDGES, EdgeArray, Trussness
 from tests.bench.document_stream import documents
 
 EDGES_PER_DOCUMENT = 16
@@ -135,7 +135,7 @@ def split(edges: EdgeArray) -> list[EdgeArray]:
 
 def wrong_edges(kept: Trussness, edges: EdgeArray) -> int:
     """Count edges whose maintained value differs from a decomposition from scratch, and the self-check's findings."""
-    scratch_edges, scratch_values = build(edges).edges()
+    scratch_edges, scratch_values = Trussness(edges).edges()
     kept_edges, kept_values = kept.edges()
     if not np.array_equal(kept_edges, scratch_edges):
         return len(edges)
@@ -159,7 +159,7 @@ def measure_real_graph(name: str, target: float | None, repeats: int) -> Iterato
     ratio, bare, insert, kept = sorted((_filled(batches) for _ in range(repeats)), key=itemgetter(0))[repeats // 2]
     yield Row("mean per edge / bare adjacency insert", name, ratio, f"document of 16: {insert}; bare {bare}", target)
     size, wrong, highest = kept.memory_bytes() / len(edges), wrong_edges(kept, edges), int(kept.edges()[1].max())
-    rebuild_s = cpu_s(lambda: build(edges))
+    rebuild_s = cpu_s(lambda: Trussness(edges))
     order = np.random.default_rng(2).permutation(len(batches))
     leaving, staying = order[: len(batches) // 2], order[len(batches) // 2 :]
     delete = timed(remove(kept), [batches[place] for place in leaving])
@@ -174,7 +174,7 @@ def measure_real_graph(name: str, target: float | None, repeats: int) -> Iterato
 
 def _filled(batches: list[EdgeArray]) -> tuple[float, Timing, Timing, Trussness]:
     """Fill a bare adjacency, then a decomposition; return the ratio of their means, both timings, and the latter."""
-    adjacency, kept = BareAdjacency(), build(NO_EDGES)
+    adjacency, kept = BareAdjacency(), Trussness(NO_EDGES)
     bare = timed(adjacency.insert, batches)
     insert = timed(add(kept), batches)
     return insert.cpu_us / bare.cpu_us, bare, insert, kept
@@ -189,7 +189,7 @@ def measure_stream(total_edges: tuple[int, ...], probes: int) -> Iterator[Row]:
         at = int(np.searchsorted(sizes, wanted))
         base, probe = np.concatenate(stream[:at]), stream[at : at + probes]
         started = time.thread_time()
-        kept = build(base)
+        kept = Trussness(base)
         rebuild_s = time.thread_time() - started
         costs[wanted], rows = _probe(kept, base, probe)
         yield from rows
@@ -249,7 +249,7 @@ def _networkit(base: EdgeArray, nodes: int) -> networkit.Graph:
 def measure_clique(kept_edges: int) -> Iterator[Row]:
     """Measure the most expensive document: 60 entities that all link to each other, in a graph of some size."""
     base = np.concatenate(list(documents(1, kept_edges // EDGES_PER_DOCUMENT)))
-    kept = build(base)
+    kept = Trussness(base)
     first = int(base.max()) + 1
     clique = np.array(list(combinations(range(first, first + 60), 2)), dtype=np.int32)
     came = timed(add(kept), [clique])
@@ -259,18 +259,6 @@ def measure_clique(kept_edges: int) -> Iterator[Row]:
     yield Row("wrong edges, 60 entities all linked", f"{len(base):,} edges", wrong + len(kept.violations()), "", 0)
 
 
-def measure_pure(name: str, probes: int) -> Iterator[Row]:
-    """Stream the last documents of a real graph into both implementations."""
-    edges = shuffled(name)
-    batches = split(edges)
-    base, probe = np.concatenate(batches[:-probes]), batches[-probes:]
-    compiled, pure = build(base, implementation="compiled"), build(base, implementation="pure")
-    fast, slow = timed(add(compiled), probe), timed(add(pure), probe)
-    same = all(np.array_equal(one, other) for one, other in zip(compiled.edges(), pure.edges(), strict=True))
-    detail = f"pure {slow}; identical results: {same}"
-    yield Row("Python fallback / kernel, mean per document", name, slow.cpu_us / fast.cpu_us, detail)
-
-
 def measure(*, quick: bool = False) -> list[Row]:
     """Return all rows; `quick` leaves out what takes more than a few seconds (the largest graphs and streams)."""
     graphs = dict(list(REAL_GRAPHS.items())[: 3 if quick else None])
@@ -278,7 +266,6 @@ def measure(*, quick: bool = False) -> list[Row]:
     if graph_folder().is_dir():
         for name, target in graphs.items():
             rows += measure_real_graph(name, target, repeats=1 if quick else 3)
-        rows += measure_pure("FB15K237", probes=20 if quick else 200)
     else:
         print(f"no real graphs in {graph_folder()}: set GRAPHTIDE_BENCH_DATA; measuring synthetic streams only")
     rows += measure_stream(STREAM_EDGES[: 3 if quick else None], probes=500 if quick else 2000)

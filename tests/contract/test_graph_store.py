@@ -287,7 +287,7 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
     seed = 3
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
-    live = communities.build(np.empty((0, 2), np.int32), np.empty(0, np.int64), implementation="pure")
+    live = communities.build(np.empty((0, 2), np.int32), np.empty(0, np.int64))
     held = await backend.store.claim(0)
     weights: dict[tuple[int, int], int] = {}
     for step in range(30):
@@ -307,9 +307,7 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
     assert isinstance(tree, Hierarchy) and tree.next_id <= exact.next_id
     assert plain(replace(tree, next_id=0)) == plain(replace(exact, next_id=0))
     edges = np.array([(row.u, row.v) for row in snapshot.edges], np.int32)
-    restored = communities.build(
-        edges, np.array([row.weight for row in snapshot.edges], np.int64), snapshot=tree, implementation="pure"
-    )
+    restored = communities.build(edges, np.array([row.weight for row in snapshot.edges], np.int64), snapshot=tree)
     assert restored.modularity() == pytest.approx(live.modularity())
 
 

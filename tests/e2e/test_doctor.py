@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
-from graphtide.infra import kernel_digest, kernels
 from graphtide.infra.settings import Settings
 from graphtide.services.cli.client import Client
 from graphtide.services.cli.commands.doctor import diagnose
 from graphtide.services.cli.connection import Connection
-from graphtide.services.cluster.wiring import open_worker
 from graphtide.services.doctor import DoctorFinding
 from graphtide.services.doctor.cluster import cluster_findings
 from graphtide.services.doctor.endpoints import endpoint_findings
-from graphtide.services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
+from graphtide.services.doctor.local import folder_findings, port_findings, settings_findings
 from graphtide.services.doctor.running import graph_findings, running_findings
-from graphtide.services.wiring import open_application
-from graphtide.streams.errors import Broken
 from tests.support.command import graphtide
 from tests.support.endpoints import status
 from tests.support.openai_server import OpenAIServer
@@ -95,53 +88,6 @@ def test_data_folder_is_found_to_be_no_folder_full_or_of_another_model(tmp_path:
 def test_data_folder_is_found_not_to_be_writable() -> None:
     """/proc refuses writes by every user, root too."""
     assert "cannot be written" in serious(folder_findings(Settings(data=Path("/proc/self/graphtide"))))[0]
-
-
-@pytest.fixture
-def sources(tmp_path: Path) -> Path:
-    """Yield a copy of the kernels' sources with one that is compiled, as far as files can show."""
-    folder = tmp_path / "graph"
-    shutil.copytree(kernels.FOLDER / "kernels", folder / "kernels")
-    for source in (folder / "kernels").glob("*.cpp"):
-        (folder / f"_{source.stem}.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
-        kernel_digest.stamp(source, folder).write_text(kernel_digest.digest(source))
-    return folder
-
-
-def test_kernel_is_found_stale_when_its_source_or_a_header_changed(sources: Path) -> None:
-    """Content decides: a newer time alone is no finding; missing and unknown kernels are findings, not serious."""
-    source = next((sources / "kernels").glob("*.cpp"))
-    header = next((sources / "kernels").rglob("*.hpp"))
-    os.utime(source)
-    assert list(kernel_findings(sources)) == []
-    kept = header.read_text()
-    header.write_text(kept + "\n// another\n")
-    assert len(serious(kernel_findings(sources))) == len(kernels.states(sources))
-    header.write_text(kept)
-    source.write_text(source.read_text() + "\n// another\n")
-    assert serious(kernel_findings(sources)) == [f"the kernel {source.stem} is older than its sources"]
-    kernel_digest.stamp(source, sources).unlink()
-    assert [each.serious for each in kernel_findings(sources)] == [False]
-    next(sources.glob(f"_{source.stem}.*.so")).unlink()
-    assert "is not compiled" in next(iter(kernel_findings(sources))).what
-
-
-async def test_service_does_not_start_with_a_stale_kernel(
-    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends before it opens the data folder, and before a worker connects to a broker."""
-    source = next((sources / "kernels").glob("*.cpp"))
-    source.write_text("// new\n")
-    found = kernels.stale(sources)
-    monkeypatch.setattr(kernels, "stale", lambda: found)
-    with pytest.raises(Broken, match="older than their sources; make env"):
-        async with open_application(Settings(data=tmp_path / "data")):
-            pass
-    nowhere = Settings(kafka="127.0.0.1:1", bolt="bolt://127.0.0.1:1", data=tmp_path / "data")
-    with pytest.raises(Broken, match="older than their sources; make env"):
-        async with open_worker("consolidate", nowhere, CollectorRegistry()):
-            pass
-    assert not (tmp_path / "data").exists()
 
 
 def test_port_is_found_taken() -> None:

@@ -1,20 +1,18 @@
 """Personalised PageRank by the definition: a dictionary of edges, and power iteration to convergence.
 
-The same interface as graph.pagerank's implementations, so that one suite runs on all of them; exact, so that the tests
-can hold the others to their error bound. It ignores `epsilon` and `max_pushes`.
+The same interface as graph.pagerank.WalkGraph; exact, so that the tests can hold the kernel to its error bound. It
+ignores `epsilon` and `max_pushes`. `push_in_rounds` is the kernel's own method, to compare results bit by bit.
 """
 
 import math
 
 import numpy as np
 
-from graphtide.graph.pagerank.types import Nodes, Scores
+from graphtide.graph.pagerank import Nodes, Scores, checked_restart
 
 
 class PowerIteration:
     """A WalkGraph whose scores are exact to about 1e-15."""
-
-    name = "oracle"
 
     def __init__(self) -> None:
         """Create an empty graph."""
@@ -74,3 +72,30 @@ def power_iteration(matrix: Scores, restart: Scores, damping: float) -> Scores:
     for _ in range(math.ceil(-16 / math.log10(damping)) if damping else 1):
         scores = (1 - damping) * restart + damping * (scores @ walk)
     return scores
+
+
+def push_in_rounds(
+    graph: PowerIteration, seeds: Nodes, mass: Scores, *, damping: float, epsilon: float, max_pushes: int
+) -> list[tuple[int, float]]:
+    """Return (node, score), best first, by forward push (Andersen, Chung & Lang 2006, section 3) in whole units.
+
+    A node whose residue exceeds tolerance x degree keeps the share 1 - damping of it and passes the rest on by weight,
+    rounded down. Nodes are pushed in rounds, each with its residue at the start of the round.
+    """
+    restart = checked_restart(seeds, mass, damping, epsilon, max_pushes)
+    links: dict[int, dict[int, float]] = {}
+    for (u, v), weight in graph.weights.items():
+        links.setdefault(u, {})[v] = links.setdefault(v, {})[u] = weight
+    degree = {node: math.fsum(others.values()) for node, others in links.items()}
+    scores, residue, left = dict[int, int](), dict[int, int](), max_pushes
+    for node, units in zip(restart.seeds.tolist(), restart.units.tolist(), strict=True):
+        (residue if node in links else scores)[node] = units
+    while (frontier := [n for n in residue if residue[n] > restart.tolerance * degree[n]]) and len(frontier) <= left:
+        left -= len(frontier)
+        for node, units in {node: residue.pop(node) for node in frontier}.items():
+            scores[node] = scores.get(node, 0) + int((1 - damping) * units)
+            share = damping * units / degree[node]
+            for other, weight in links[node].items():
+                residue[other] = residue.get(other, 0) + int(share * weight)
+    ranked = sorted((-units * restart.unit, node) for node, units in scores.items() if units > 0)
+    return [(node, -score) for score, node in ranked]

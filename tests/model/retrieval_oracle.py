@@ -18,7 +18,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph import trussness
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.records import (
     ChunkRow,
@@ -40,6 +39,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, We
 from graphtide.graph.retrieval.search.ppr import RESTART
 from graphtide.graph.retrieval.seeds import ENTITIES, ENTITY_SHARE, PASSAGE_SHARE, PASSAGES, STATEMENTS
 from graphtide.graph.retrieval.types import Subgraph
+from graphtide.graph.trussness import Trussness
 from graphtide.graph.vector_index import ExactIndex, VectorIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 
@@ -102,7 +102,7 @@ def small_view(
         u, v = sorted((labels[subject], labels[object_]))
         if u != v:
             edges[u, v] += said[number]
-    pairs, values = trussness.build(np.array(list(edges), np.int32).reshape(-1, 2)).edges()
+    pairs, values = Trussness(np.array(list(edges), np.int32).reshape(-1, 2)).edges()
     view = LiveView("small", VectorIndexes(index(), index(), index()))
     view.apply(
         GraphDelta(

@@ -1,7 +1,7 @@
 """The oracle of dynamic trussness: a set of edges, and networkx.k_truss run from scratch for every requested value.
 
-It is slow and keeps no derived state between updates, so nothing in it can be stale. Same interface as the
-implementations (graphtide.graph.trussness.Trussness); `violations` is empty by construction.
+It is slow and keeps no derived state between updates, so nothing in it can be stale. Same interface as
+graphtide.graph.trussness.Trussness; `violations` is empty by construction.
 """
 
 import networkx
@@ -27,8 +27,6 @@ def trussness_by_networkx(edges: set[Pair]) -> dict[Pair, int]:
 
 class TrussnessOracle:
     """Trussness by recomputation."""
-
-    name = "oracle"
 
     def __init__(self, edges: EdgeArray) -> None:
         self._values: dict[Pair, int] = {}

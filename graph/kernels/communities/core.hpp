@@ -1,4 +1,12 @@
-// The operations on the hierarchy; the twin of graph/communities/pure.py, and the checks of graph/communities/array_adapter.py.
+// The operations on the hierarchy, and the checks of batches.
+//
+// Invariants after every call: each partition is a set of connected communities, the hierarchy is a tree, every sum
+// equals its recount. A rejected batch changes nothing.
+//
+// Merging of whole communities: moves of single units cannot do it, and without it a growing graph keeps the communities
+// of its early size, because the resolution limit of modularity grows with the total weight (Fortunato & Barthelemy
+// 2007). Louvain adds a level instead; here the number of levels is fixed. Only siblings merge, so no coarser partition
+// changes, and each merge is a strict gain: the lexicographic order of moving.hpp still rises.
 #pragma once
 
 #include <stdexcept>
@@ -8,8 +16,9 @@
 
 namespace communities {
 
-constexpr int kPasses = 4;
-constexpr int kCycles = 3;
+constexpr int kPasses = 4;  // maximum of moves, splits and merges at one level
+constexpr int kCycles = 3;  // maximum of passes over all levels when every unit is examined
+// The total weight at most: keeps resolution x degree x degree within 128 bits.
 constexpr Weight kLimit = Weight{1} << 56;
 
 struct Delta {

@@ -1,7 +1,10 @@
-// The weighted graphs of the hierarchy and the sums modularity is made of; the twin of graph/communities/levels.py.
+// The weighted graphs of the hierarchy, one per level, and the sums that modularity is computed from.
 //
-// Invariant shared with it: slots are internal and reused, whatever depends on an order uses idents, so that both
-// implementations and a restored hierarchy take the same steps. No Python in here: the caller has released the GIL.
+// Level 0 holds the caller's nodes. A community of level h is a unit of level h + 1: it has the same slot, its total
+// degree is the unit's degree, and the weight between two communities is the weight of the edge between the two units.
+// Every number is an integer sum with an inverse, so a deletion is an insertion with the opposite sign. Slots are
+// internal and reused; every step that depends on an order uses idents (level 0: the node, above: the community's id),
+// so that a restored hierarchy takes the same steps. No Python in here: the caller has released the GIL.
 #pragma once
 
 #include <algorithm>
@@ -276,7 +279,9 @@ class Levels {
         level.mark[unit] = 0;
     }
 
-    // See Levels.due of the pure implementation: 1/16 of the degree, at once or since it last changed by that.
+    // A unit is due when 1/16 of its degree changed, in one update or since it was last examined. The number of changes
+    // between two scans of a unit thus grows with its degree, which keeps the cost of a document flat while hubs and
+    // coarse communities grow. The rule keeps no state beyond the degree itself.
     bool due(int l, const Touch& touch) const {
         const Weight degree = levels[l]->degree[touch.unit];
         if (static_cast<Wide>(touch.weight) * 16 >= degree) return true;
@@ -285,7 +290,7 @@ class Levels {
         return (touch.degree >> step) != (degree >> step);
     }
 
-    // See Levels.regrown: the degree passed a multiple of a quarter of its power of two.
+    // The degree passed a multiple of a quarter of its power of two.
     bool regrown(int l, const Touch& touch) const {
         const Weight degree = levels[l]->degree[touch.unit];
         const int length = 64 - __builtin_clzll(static_cast<unsigned long long>(std::max(touch.degree, degree) | 1));

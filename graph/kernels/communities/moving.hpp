@@ -1,4 +1,15 @@
-// Label propagation by modularity gain, from touched units only; the twin of graph/communities/local_moving.py, which explains it.
+// Asynchronous label propagation whose move rule is the modularity gain, started from touched units only.
+//
+// LPAm (Barber & Clark 2009) as the local moving phase of a maintained hierarchy (Blondel et al. 2008), with two
+// deviations. Each level has a resolution of its own (below), so that the levels differ in granularity however the graph
+// grew. And a unit chooses its community from the coarsest partition downwards: it moves where the coarsest modularity
+// gains most, and only among equals (same coarsest community) does the next finer partition decide, and so on. This is
+// the multilevel refinement of Rotta & Noack (2011) folded into the move itself. It gives termination: each move raises
+// (Q_top, ..., Q_0) lexicographically.
+//
+// The result is deterministic: a tie with the present community keeps the unit there, the smaller community id wins
+// among equal best, and units move in the order of their idents. All comparisons are integer: weight to the community x
+// total degree against own degree x the community's degree.
 #pragma once
 
 #include "levels.hpp"
@@ -7,7 +18,9 @@ namespace communities {
 
 constexpr int kRounds = 32;
 
-// Resolution of each partition, finest first; the coarsest is plain modularity.
+// Resolution of each partition, finest first (Reichardt & Bornholdt 2006): a community of one level has some tens of
+// times the weight of a community of the level below. The coarsest is plain modularity; the fine resolutions keep the
+// units small, and so mobile.
 constexpr Weight kResolution[] = {1024, 32, 1};
 constexpr int kDepth = sizeof(kResolution) / sizeof(kResolution[0]);
 

@@ -1,4 +1,9 @@
-// Community ids follow the members; the twin of graph/communities/id_matching.py.
+// Matching of community ids to communities: after the moves of one level, an id stays with the community that holds most
+// of its nodes.
+//
+// Units move one by one, so a big community may drain into a small one; without this matching the small one's id would
+// survive. Only the id moves to another slot: members and weights stay where they are. Ids allocated during the update
+// are not published yet, so they never compete.
 #pragma once
 
 #include <map>

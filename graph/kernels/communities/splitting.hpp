@@ -1,4 +1,9 @@
-// Communities that fell apart are split; the twin of graph/communities/connectivity.py, which explains why the seeds suffice.
+// Connectivity of communities: a community that has become disconnected is split, in every partition.
+//
+// The search relies on this invariant: when a community stops being connected, each of its parts holds a member that
+// lost a link inside it (a part without such a member was disconnected before). The search therefore starts from those
+// members only, from all of them in turn. Its cost is bounded by the smaller parts or by the detour around the lost
+// link, and not by the size of the community.
 #pragma once
 
 #include <numeric>

@@ -1,8 +1,9 @@
 // Personalised PageRank by forward push (Andersen, Chung & Lang 2006, section 3), in rounds and in whole units of mass.
 //
 // Invariant: exact = score + sum over u of residue(u) x (exact, seeded at u alone) + what rounding down lost. Sums are
-// of integers and a round takes what stood at its start, so no result depends on how the nodes are numbered. Every
-// operation is that of graph/pagerank/pure.py, where the deviations from the paper are told.
+// of integers and a round takes what stood at its start, so no result depends on how the nodes are numbered. Deviations
+// from the paper: the walk is not lazy, restarts with probability 1 - damping, and takes several seeds at once; nodes
+// are pushed in rounds, each with its residue at the start of the round, in whole units rounded down.
 
 #pragma once
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.layers import LayerLink
-from graphtide.graph.trussness import EdgeArray, build
+from graphtide.graph.trussness import EdgeArray, Trussness
 
 ONE = 1 << 30
 
@@ -38,7 +38,7 @@ class AttributedGraph:
         """Build from the numbers in canonical order, their cosines, and a layer's links among them."""
         place = {number: position for position, number in enumerate(numbers)}
         ends = np.array([(place[a], place[b]) for a, b, _ in links], dtype=np.int32).reshape(-1, 2)
-        edges, values = build(ends).edges()
+        edges, values = Trussness(ends).edges()
         return cls(tuple(numbers), tuple(round(cosine * ONE) for cosine in cosines), edges, values)
 
     def levels(self) -> list[int]:

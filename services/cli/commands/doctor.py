@@ -15,7 +15,7 @@ from graphtide.services.cli.exit_codes import UNREACHABLE, CommandError
 from graphtide.services.cli.terminal import tell
 from graphtide.services.doctor import DoctorFinding
 from graphtide.services.doctor.cluster import cluster_findings
-from graphtide.services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
+from graphtide.services.doctor.local import folder_findings, port_findings, settings_findings
 from graphtide.services.doctor.running import running_findings
 
 
@@ -28,8 +28,8 @@ def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
     except SettingsError as error:
         why, cure = "no process starts with these settings", "correct the setting at the place named above"
         return _body([DoctorFinding("settings", str(error), why, cure)], ["settings"])
-    found = [*settings_findings(settings), *folder_findings(settings), *kernel_findings()]
-    looked = ["settings", "data folder", "kernels"]
+    found = [*settings_findings(settings), *folder_findings(settings)]
+    looked = ["settings", "data folder"]
     service, answers = _service(settings, url, connection)
     if not answers:
         service += port_findings(settings)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import pytest
 
-from graphtide.graph import pagerank
-from graphtide.graph.pagerank import WalkGraph
-from graphtide.graph.pagerank.types import Nodes, Scores
-from tests.model.pagerank_oracle import PowerIteration
+from graphtide.graph.pagerank import Nodes, Scores, WalkGraph
+from tests.model.pagerank_oracle import PowerIteration, push_in_rounds
 
-Kind = Literal["pure", "compiled"]
-KINDS: list[Kind] = ["pure", "compiled"]
 PATH = np.array([[0, 1], [1, 2], [2, 3]], dtype=np.int32)
 
 
-@pytest.fixture(params=KINDS)
-def graph(request: pytest.FixtureRequest) -> WalkGraph:
-    """Yield an empty graph of each kind."""
-    return pagerank.build(implementation=request.param)
+@pytest.fixture
+def graph() -> WalkGraph:
+    """Return an empty graph."""
+    return WalkGraph()
 
 
 def ints(*values: int) -> Nodes:
@@ -44,11 +39,10 @@ def as_map(result: tuple[Nodes, Scores]) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kind", KINDS)
-def test_push_stays_within_its_bound_of_power_iteration(kind: Kind, seed: int) -> None:
+def test_push_stays_within_its_bound_of_power_iteration(seed: int) -> None:
     """After any stream of changes, each score is too low by at most epsilon x mass x degree, and never too high."""
     print(f"seed {seed}")
-    rng, graph, oracle = np.random.default_rng(seed), pagerank.build(implementation=kind), PowerIteration()
+    rng, graph, oracle = np.random.default_rng(seed), WalkGraph(), PowerIteration()
     for _ in range(25):
         batch = random_batch(rng, 120, 30)
         graph.update(*batch)
@@ -66,22 +60,21 @@ def test_push_stays_within_its_bound_of_power_iteration(kind: Kind, seed: int) -
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_push_agrees_between_kernel_and_pure_python(seed: int) -> None:
-    """Both implementations reach the same nodes with the same scores, bit by bit, also at the push limit."""
+def test_push_equals_its_definition_bit_by_bit(seed: int) -> None:
+    """The kernel and the oracle's rounds reach the same nodes with the same scores, also at the push limit."""
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
-    compiled, pure = (pagerank.build(implementation="compiled"), pagerank.build(implementation="pure"))
+    graph, oracle = WalkGraph(), PowerIteration()
     for _ in range(30):
         batch = random_batch(rng, 400, 60)
-        compiled.update(*batch)
-        pure.update(*batch)
+        graph.update(*batch)
+        oracle.update(*batch)
         seeds, mass = rng.integers(0, 420, 6).astype(np.int32), rng.random(6)
         limit = int(rng.choice([0, 1, 7, 50, 100_000]))
-        one = compiled.push(seeds, mass, damping=0.85, epsilon=1e-4, max_pushes=limit)
-        other = pure.push(seeds, mass, damping=0.85, epsilon=1e-4, max_pushes=limit)
-        assert one[0].tolist() == other[0].tolist()
-        assert one[1].tolist() == other[1].tolist()
-        assert (one[0].dtype, one[1].dtype) == (other[0].dtype, other[1].dtype)
+        nodes, scores = graph.push(seeds, mass, damping=0.85, epsilon=1e-4, max_pushes=limit)
+        expected = push_in_rounds(oracle, seeds, mass, damping=0.85, epsilon=1e-4, max_pushes=limit)
+        assert list(zip(nodes.tolist(), scores.tolist(), strict=True)) == expected
+        assert (nodes.dtype, scores.dtype) == (np.dtype(np.int32), np.dtype(np.float64))
 
 
 def test_push_is_a_function_of_the_graph_and_not_of_its_history(graph: WalkGraph) -> None:
@@ -90,7 +83,7 @@ def test_push_is_a_function_of_the_graph_and_not_of_its_history(graph: WalkGraph
     edges, weights = random_batch(rng, 200, 900)
     kept = {(min(u, v), max(u, v)): w for (u, v), w in zip(edges.tolist(), weights.tolist(), strict=True)}
     graph.update(edges, weights)
-    other = pagerank.build(implementation="compiled" if graph.name == "compiled" else "pure")
+    other = WalkGraph()
     detour, size = random_batch(rng, 230, 700)
     other.update(detour, size / 3)
     other.update(detour, np.zeros(len(detour)))
@@ -107,20 +100,19 @@ def test_push_is_a_function_of_the_graph_and_not_of_its_history(graph: WalkGraph
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kind", KINDS)
-def test_push_gives_equal_scores_when_the_nodes_are_renumbered(kind: Kind, seed: int) -> None:
+def test_push_gives_equal_scores_when_the_nodes_are_renumbered(seed: int) -> None:
     """Under other numbers each node has its score bit by bit: at any precision, and at the push limit."""
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
     edges, weights = random_batch(rng, 150, 800)
     last = {(min(u, v), max(u, v)): w for (u, v), w in zip(edges.tolist(), weights.tolist(), strict=True)}
     edges, weights = np.array(list(last), dtype=np.int32), np.array(list(last.values())) / 7
-    graph = pagerank.build(implementation=kind)
+    graph = WalkGraph()
     graph.update(edges, weights)
     for epsilon in (1e-2, 1e-4, 1e-6, 1e-9):
         seeds, mass = rng.integers(0, 155, 6).astype(np.int32), rng.random(6)
         number, order = rng.permutation(200).astype(np.int32), rng.permutation(len(edges))
-        other = pagerank.build(implementation=kind)
+        other = WalkGraph()
         other.update(number[edges[order]], weights[order])
         limit = int(rng.choice([5, 100, 10**6]))
         for damping in (0.5, 0.85):
@@ -266,9 +258,3 @@ def test_push_runs_beside_pushes_and_updates(graph: WalkGraph) -> None:
         changing = threads.submit(change)
         assert all(threads.map(ask, range(60)))
         changing.result()
-
-
-def test_build_takes_the_kernel_when_it_is_there() -> None:
-    """`auto` is the compiled implementation in a complete install, and each can be requested by name."""
-    assert pagerank.build().name == ("compiled" if pagerank.COMPILED_AVAILABLE else "pure")
-    assert pagerank.build(implementation="pure").name == "pure"

@@ -1,4 +1,4 @@
-"""Dynamic trussness: one suite for the compiled kernel, the pure-Python twin and the networkx oracle."""
+"""Dynamic trussness: one suite for the compiled kernel and the networkx oracle."""
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -7,39 +7,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from graphtide.graph import trussness
-from graphtide.graph.trussness import EdgeArray, Trussness, build, state
-from graphtide.graph.trussness.pure import PureTrussness
+from graphtide.graph.trussness import NO_EDGES as NONE
+from graphtide.graph.trussness import EdgeArray, Trussness
 from tests.bench.document_stream import documents
 from tests.model.trussness_oracle import TrussnessOracle, trussness_by_networkx
 
 Pair = tuple[int, int]
 Batch = tuple[set[Pair], set[Pair]]
-Build = Callable[[EdgeArray], Trussness]
+Build = Callable[[EdgeArray], Trussness | TrussnessOracle]
 
-needs_kernel = pytest.mark.skipif(not trussness.COMPILED_AVAILABLE, reason="graphtide.graph._trussness was not built")
-
-
-def _compiled(edges: EdgeArray) -> Trussness:
-    return build(edges, implementation="compiled")
-
-
-def _compiled_with_closing_gaps(edges: EdgeArray) -> Trussness:
-    """Return a kernel whose labels are one apart: nearly every insertion after an edge has to relabel first."""
-    from graphtide.graph._trussness import Kernel
-    from graphtide.graph.trussness.compiled import CompiledTrussness
-
-    tight = CompiledTrussness.__new__(CompiledTrussness)
-    tight.adopt(Kernel(edges, stride=1))
-    return tight
-
-
-IMPLEMENTATIONS = [
-    pytest.param(_compiled, id="compiled", marks=needs_kernel),
-    pytest.param(PureTrussness, id="pure"),
-]
-EVERYTHING = [*IMPLEMENTATIONS, pytest.param(TrussnessOracle, id="oracle")]
-NONE = trussness.NO_EDGES
+EVERYTHING = [pytest.param(Trussness, id="compiled"), pytest.param(TrussnessOracle, id="oracle")]
 
 
 def _array(pairs: set[Pair] | list[Pair]) -> EdgeArray:
@@ -55,7 +32,7 @@ def _clique(nodes: list[int]) -> set[Pair]:
     return set(combinations(sorted(nodes), 2))
 
 
-def _assert_same(built: Trussness, expected: dict[Pair, int]) -> None:
+def _assert_same(built: Trussness | TrussnessOracle, expected: dict[Pair, int]) -> None:
     assert _values(built) == expected
     assert len(built) == len(expected)
     assert built.violations() == []
@@ -120,27 +97,25 @@ def test_build_gives_the_defined_trussness_when_the_graph_is_known(
         assert built.trussness(u, v) == built.trussness(v, u) == value
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("seed", range(20))
-def test_build_equals_the_oracle_when_the_graph_is_random(implementation: Build, seed: int) -> None:
+def test_build_equals_the_oracle_when_the_graph_is_random(seed: int) -> None:
     """The static decomposition gives networkx's values, and an order that is verified."""
     print(f"seed {seed}")
     random = Random(seed)
     pairs = random.choice(SHAPES)(random)
     edges = {pair for pair in pairs if random.random() < 0.7}
-    _assert_same(implementation(_array(edges)), trussness_by_networkx(edges))
+    _assert_same(Trussness(_array(edges)), trussness_by_networkx(edges))
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(6))
 def test_update_equals_the_oracle_after_every_step_when_batches_are_random(
-    implementation: Build, shape: Callable[[Random], list[Pair]], seed: int
+    shape: Callable[[Random], list[Pair]], seed: int
 ) -> None:
     """Values and reported changes are the oracle's after each batch of insertions and deletions."""
     print(f"seed {seed}")
     random = Random(seed)
-    built, oracle = implementation(NONE), TrussnessOracle(NONE)
+    built, oracle = Trussness(NONE), TrussnessOracle(NONE)
     for added, removed in _walk(random, shape(random), steps=25):
         change = built.update(_array(added), _array(removed))
         expected = oracle.update(_array(added), _array(removed))
@@ -151,22 +126,15 @@ def test_update_equals_the_oracle_after_every_step_when_batches_are_random(
         _assert_same(built, _values(oracle))
 
 
-@pytest.mark.parametrize(
-    "implementation",
-    [
-        pytest.param(_compiled_with_closing_gaps, id="compiled", marks=needs_kernel),
-        pytest.param(PureTrussness, id="pure"),
-    ],
-)
 @pytest.mark.parametrize("seed", range(30))
-def test_update_stays_exact_when_labels_have_no_room(
-    implementation: Build, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Relabelling in the middle of an update loses neither the order nor the values."""
+def test_update_stays_exact_when_labels_have_no_room(seed: int) -> None:
+    """Relabelling in the middle of an update loses neither the order nor the values.
+
+    Labels are one apart: nearly every insertion after an edge has to relabel first.
+    """
     print(f"seed {seed}")
-    monkeypatch.setattr(state, "STRIDE", 1)
     random = Random(seed)
-    built = implementation(NONE)
+    built = Trussness(NONE, stride=1)
     present: set[Pair] = set()
     for added, removed in _walk(random, _near_clique_pairs(random), steps=40):
         built.update(_array(added), _array(removed))
@@ -175,15 +143,14 @@ def test_update_stays_exact_when_labels_have_no_room(
     assert _values(built) == trussness_by_networkx(present)
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("seed", range(5))
-def test_update_gives_the_same_when_batches_are_split_or_reordered(implementation: Build, seed: int) -> None:
+def test_update_gives_the_same_when_batches_are_split_or_reordered(seed: int) -> None:
     """All at once, one by one, and one by one in another order give the same, for insertion and for deletion."""
     print(f"seed {seed}")
     random = Random(seed)
     edges = sorted(pair for pair in _any_pairs(random) if random.random() < 0.6)
     doomed = random.sample(edges, len(edges) // 3)
-    at_once, one_by_one, shuffled = implementation(NONE), implementation(NONE), implementation(NONE)
+    at_once, one_by_one, shuffled = Trussness(NONE), Trussness(NONE), Trussness(NONE)
     at_once.update(_array(edges), NONE)
     for edge in edges:
         one_by_one.update(_array([edge]), NONE)
@@ -199,14 +166,13 @@ def test_update_gives_the_same_when_batches_are_split_or_reordered(implementatio
     _assert_same(at_once, trussness_by_networkx(set(edges) - set(doomed)))
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_update_ends_empty_when_all_that_grew_is_deleted(implementation: Build) -> None:
+def test_update_ends_empty_when_all_that_grew_is_deleted() -> None:
     """A stream of documents grows and is then deleted in another order; the graph is empty, and can grow again."""
     stream = list(documents(3, 60))
-    built = implementation(NONE)
+    built = Trussness(NONE)
     for document in stream:
         built.update(document, NONE)
-    expected = _values(build(np.concatenate(stream), implementation="pure"))
+    expected = trussness_by_networkx({(u, v) for u, v in np.concatenate(stream).tolist()})
     _assert_same(built, expected)
     for document in Random(4).sample(stream, len(stream)):
         built.update(NONE, document)
@@ -231,12 +197,11 @@ def test_update_raises_everything_when_one_document_links_sixty_entities_to_each
     _assert_same(built, dict.fromkeys(ring, 2))
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_update_stays_exact_when_a_clique_grows_and_shrinks_edge_by_edge(implementation: Build) -> None:
+def test_update_stays_exact_when_a_clique_grows_and_shrinks_edge_by_edge() -> None:
     """In near-cliques a change travels furthest: each edge of a clique of 14 is added and removed alone."""
     random = Random(11)
     edges = sorted(_clique(list(range(14))))
-    built = implementation(NONE)
+    built = Trussness(NONE)
     present: set[Pair] = set()
     for edge in random.sample(edges, len(edges)):
         built.update(_array([edge]), NONE)
@@ -277,18 +242,17 @@ def test_update_refuses_and_does_nothing_when_an_edge_cannot_be(
     assert built.update(_array([(8, 9)]), NONE).edges.tolist() == [[8, 9]]
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_arrays_are_refused_when_their_type_or_shape_is_wrong(implementation: Build) -> None:
+def test_arrays_are_refused_when_their_type_or_shape_is_wrong() -> None:
     """No array is narrowed or reshaped silently."""
-    built = implementation(NONE)
+    built = Trussness(NONE)
     with pytest.raises(TypeError):
         built.update(np.array([[0, 1]], dtype=np.int64), NONE)
     with pytest.raises(ValueError, match="shape"):
         built.update(np.array([0, 1], dtype=np.int32), NONE)
     with pytest.raises(ValueError, match="2, 2"):
-        implementation(np.array([[0, 1], [2, 2]], dtype=np.int32))
+        Trussness(np.array([[0, 1], [2, 2]], dtype=np.int32))
     with pytest.raises(ValueError, match="0, 1"):
-        implementation(np.array([[0, 1], [1, 0]], dtype=np.int32))
+        Trussness(np.array([[0, 1], [1, 0]], dtype=np.int32))
 
 
 @pytest.mark.parametrize("implementation", EVERYTHING)
@@ -319,40 +283,29 @@ def test_update_leaves_an_edge_alone_when_it_is_removed_and_added_at_once(implem
     assert built.trussness(0, 1) == 4
 
 
-def _overwrite(built: Trussness, u: int, v: int, value: int) -> None:
-    if isinstance(built, PureTrussness):
-        edge = built._state.find(u, v)
-        assert edge is not None
-        built._state.trussness[edge] = value
-    else:
-        built.kernel.overwrite(u, v, value)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize(("value", "message"), [(3, "too low"), (5, "too high"), (2, "too low"), (99, "too high")])
-def test_violations_name_the_edge_when_a_value_is_wrong(implementation: Build, value: int, message: str) -> None:
+def test_violations_name_the_edge_when_a_value_is_wrong(value: int, message: str) -> None:
     """The self-check detects a value that was altered, in either direction, over the whole graph and at the edge."""
-    built = implementation(_array(_clique([0, 1, 2, 3]) | {(3, 4), (4, 5), (3, 5)}))
+    built = Trussness(_array(_clique([0, 1, 2, 3]) | {(3, 4), (4, 5), (3, 5)}))
     assert built.violations() == built.violations_of(_array([(0, 1)])) == []
-    _overwrite(built, 0, 1, value)
+    built.overwrite(0, 1, value)
     for found in (built.violations(), built.violations_of(_array([(0, 1)]))):
         assert any("edge (0, 1)" in line and message in line for line in found), found
-    _overwrite(built, 0, 1, 4)
+    built.overwrite(0, 1, 4)
     assert built.violations() == []
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("seed", range(10))
-def test_violations_are_found_when_any_one_value_of_a_random_graph_is_wrong(implementation: Build, seed: int) -> None:
+def test_violations_are_found_when_any_one_value_of_a_random_graph_is_wrong(seed: int) -> None:
     """Whatever single edge is altered to whatever other value, the whole check fails."""
     print(f"seed {seed}")
     random = Random(seed)
-    built = implementation(_array({pair for pair in _any_pairs(random) if random.random() < 0.6}))
+    built = Trussness(_array({pair for pair in _any_pairs(random) if random.random() < 0.6}))
     values = _values(built)
     for (u, v), value in random.sample(sorted(values.items()), min(20, len(values))):
-        _overwrite(built, u, v, value + random.choice([-1, 1, 3]))
+        built.overwrite(u, v, value + random.choice([-1, 1, 3]))
         assert built.violations(), (u, v)
-        _overwrite(built, u, v, value)
+        built.overwrite(u, v, value)
     assert built.violations() == []
 
 
@@ -363,48 +316,34 @@ def test_violations_of_says_so_when_the_edge_is_absent(implementation: Build) ->
     assert built.violations_of(_array([(0, 1), (0, 2)])) == ["edge (0, 2) is not there"]
 
 
-@needs_kernel
-def test_compiled_and_pure_report_the_same_when_a_document_stream_is_edited() -> None:
-    """Over a longer stream with edits and deletions, the two implementations report equal changes."""
+def test_values_are_the_oracles_when_a_document_stream_is_edited() -> None:
+    """After a longer stream with edits and deletions, every reported change and every value is right."""
     random = Random(5)
-    compiled, pure = _compiled(NONE), PureTrussness(NONE)
+    built, reported = Trussness(NONE), dict[Pair, int]()
     live: list[EdgeArray] = []
     for document in documents(6, 250):
         removed = live.pop(random.randrange(len(live))) if live and random.random() < 0.3 else NONE
         live.append(document)
-        one, other = compiled.update(document, removed), pure.update(document, removed)
-        assert one.edges.tolist() == other.edges.tolist()
-        assert one.values.tolist() == other.values.tolist()
-    assert 0 < compiled.work() <= 1.05 * pure.work() <= 1.1 * compiled.work()
-    assert compiled.violations() == pure.violations() == []
+        change = built.update(document, removed)
+        for u, v in removed.tolist():
+            reported.pop((min(u, v), max(u, v)))
+        reported |= {(u, v): k for (u, v), k in zip(change.edges.tolist(), change.values.tolist(), strict=True)}
+        assert built.violations_of(change.edges) == []
+    assert built.work() > 0
+    assert built.violations() == []
     expected = trussness_by_networkx({(u, v) for u, v in np.concatenate(live).tolist()})
-    assert _values(compiled) == _values(pure) == expected
+    assert _values(built) == reported == expected
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_memory_is_used_again_when_edges_come_and_go_for_ever(implementation: Build) -> None:
+def test_memory_is_used_again_when_edges_come_and_go_for_ever() -> None:
     """A graph of constant size under a hundred rounds of edits takes no more memory than at its largest."""
     stream = list(documents(7, 40))
-    built = implementation(NONE)
+    built = Trussness(NONE)
     sizes: list[int] = []
-    for _ in range(100 if built.name == "compiled" else 10):
+    for _ in range(100):
         for document in stream:
             built.update(document, NONE)
         sizes.append(built.memory_bytes())
         for document in stream:
             built.update(NONE, document)
     assert max(sizes) <= 1.05 * max(sizes[:3]), sizes
-
-
-def test_build_chooses_the_kernel_when_it_is_there_and_says_which_it_is() -> None:
-    """`auto` means compiled where the extension was built, else pure; either can be requested by name."""
-    assert build(NONE).name == ("compiled" if trussness.COMPILED_AVAILABLE else "pure")
-    assert build(NONE, implementation="pure").name == "pure"
-
-
-def test_build_falls_back_to_pure_when_the_kernel_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the extension `auto` works, and `compiled` names the missing module."""
-    monkeypatch.setattr(trussness, "COMPILED_AVAILABLE", False)
-    assert build(_array([(0, 1)])).name == "pure"
-    with pytest.raises(ImportError, match="not built"):
-        build(NONE, implementation="compiled")

@@ -1,14 +1,16 @@
-"""The port of a walk graph: a Protocol, and the checks that every implementation shares.
+"""Personalised PageRank on a changing graph, by local push: a query costs what it reaches, an update its edges.
 
-It knows nothing of entities or passages: nodes are small ints. The implementations are compiled.py and pure.py.
+The C++ kernel graph/kernels/pagerank.cpp holds the graph; arguments are checked here. Nothing is precomputed, so only
+the adjacency is maintained. The module chooses no seeds and holds no names: nodes are small ints given by the caller.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from graphtide.graph._pagerank import Kernel
 
 # Weights are multiples of 2^-24 that float32 holds exactly, so that degrees are integer sums: adding and retracting an
 # edge restores the degree, and a degree does not depend on the order of its edges.
@@ -23,16 +25,15 @@ Units = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 
-class WalkGraph(Protocol):
+class WalkGraph:
     """A weighted undirected graph that changes, and personalised PageRank over it by local push.
 
-    Any number of threads may push while one updates: a push sees an update whole or not at all.
+    Any number of threads may push while one updates: a push sees an update whole or not at all. The GIL is released.
     """
 
-    @property
-    def name(self) -> str:
-        """Return `compiled` or `pure`, for `stats` only."""
-        ...
+    def __init__(self) -> None:
+        """Create an empty graph."""
+        self._kernel = Kernel()
 
     def update(self, edges: Nodes, weights: Scores) -> None:
         """Set the weight of each edge, (n, 2) int32 in any direction, to `weights` (n,); 0 removes the edge.
@@ -42,7 +43,7 @@ class WalkGraph(Protocol):
         ValueError, changing nothing, for a self-loop, a negative node, or a weight that is negative, not finite, above
         2^24, or rounded to 0. Cost: O(1) per edge, at hubs too.
         """
-        ...
+        self._kernel.update(*checked_update(edges, weights))
 
     def push(
         self,
@@ -62,31 +63,32 @@ class WalkGraph(Protocol):
         too high; the missing total is the total mass minus the sum of the scores. Rounding adds to both: 2^-60 of the
         total mass for each followed link, and the last bit of a float.
 
-        A node's score is a function of the weighted graph and the seeds: bit by bit the same from every implementation,
-        whatever the order in which either was given, and however the nodes are numbered. Nodes are pushed in rounds. A
-        round that would exceed `max_pushes` in total does not start; the scores are then lower.
+        A node's score is a function of the weighted graph and the seeds, bit by bit: it depends neither on the order in
+        which either was given nor on the numbers of the nodes. Nodes are pushed in rounds. A round that would exceed
+        `max_pushes` in total does not start; the scores are then lower.
 
         Raises ValueError for a negative seed, a negative or non-finite mass or none at all, 0 <= damping < 1 or epsilon
         > 0 violated. Cost: at most 1 / (epsilon (1 - damping)) in weighted degrees of the nodes pushed, whatever the
         size of the graph.
         """
-        ...
+        start = checked_restart(seeds, mass, damping, epsilon, max_pushes)
+        return self._kernel.push(start.seeds, start.units, start.damping, start.tolerance, start.unit, start.max_pushes)
 
     def degree(self, node: int) -> float:
         """Return the sum of the weights of the node's edges; 0 for an unknown node."""
-        ...
+        return self._kernel.degree(node)
 
     def weight(self, u: int, v: int) -> float:
         """Return the weight of an edge; 0 if there is none."""
-        ...
+        return self._kernel.weight(u, v)
 
     def memory_bytes(self) -> int:
-        """Return the bytes held, spare capacity included (estimated in pure Python)."""
-        ...
+        """Return the bytes allocated, spare capacity included."""
+        return self._kernel.memory_bytes()
 
     def __len__(self) -> int:
         """Return the number of edges."""
-        ...
+        return len(self._kernel)
 
 
 @dataclass(frozen=True, slots=True)
