@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,6 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from graphtide.infra.grafana.dashboards import FOLDER, rendered
-from graphtide.infra.grafana.panels import DASHBOARDS
 from tests.support.llm_server import LlmServer
 from tests.support.processes import service
 from tests.support.prometheus import Programs, running
@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 METRICS = ROOT / "docs" / "metrics.md"
 RUNBOOKS = ROOT / "docs" / "runbooks.md"
 WINDOW = "20s"
+DASHBOARDS = {file.stem: json.loads(file.read_text()) for file in (ROOT / "infra/grafana/dashboards").glob("*.json")}
 
 
 def ready(expression: str) -> str:
@@ -41,12 +42,13 @@ def unconditioned(expression: str) -> str:
 @pytest.mark.timeout(240)
 async def test_every_panel_and_every_alert_finds_what_it_asks_for(watched: Watched) -> None:
     """Every PromQL expression is valid, and refers to existing metrics and labels."""
-    empty = []
-    for dashboard in DASHBOARDS:
-        for panel in dashboard.panels:
-            for expression, _ in panel.queries:
-                if not watched.prometheus.query(ready(expression)):
-                    empty.append(f"{dashboard.name}: {panel.title}: {expression}")
+    empty = [
+        f"{name}: {panel['title']}: {target['expr']}"
+        for name, dashboard in DASHBOARDS.items()
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        if not watched.prometheus.query(ready(target["expr"]))
+    ]
     rules = watched.prometheus.rules()
     for rule in rules:
         assert rule["health"] != "err", rule
@@ -85,21 +87,37 @@ def test_first_letter_of_the_first_document_raises_its_alert(tools: Programs, tm
                 prometheus.wait_for('ALERTS{alertname="GraphtideDeadLetters",alertstate="firing",graph="new"}')
 
 
-def test_dashboards_are_what_the_table_of_panels_says() -> None:
-    """The JSON for Grafana equals the table's: python -m graphtide.infra.grafana.dashboards."""
-    assert sorted(file.stem for file in FOLDER.glob("*.json")) == sorted(one.name for one in DASHBOARDS)
-    for dashboard in DASHBOARDS:
-        assert (FOLDER / f"{dashboard.name}.json").read_text() == rendered(dashboard)
+def test_dashboards_are_read_only_pages_of_one_family() -> None:
+    """They are named after their files, linked to each other, filtered by graph and read from one data source."""
+    assert DASHBOARDS
+    for name, dashboard in DASHBOARDS.items():
+        assert dashboard["uid"] == f"graphtide-{name}"
+        assert dashboard["title"].startswith("Graphtide: ")
+        assert (dashboard["tags"], dashboard["editable"]) == (["graphtide"], False)
+        assert [link["tags"] for link in dashboard["links"]] == [["graphtide"]]
+        assert [variable["name"] for variable in dashboard["templating"]["list"]] == ["graph"]
+        parts = [part for panel in dashboard["panels"] for part in (panel, *panel["targets"])]
+        assert all(part["datasource"] == {"type": "prometheus", "uid": "prometheus"} for part in parts)
 
 
-def test_panels_say_what_they_mean() -> None:
-    """Each has a title of its own, a descriptive sentence, and a legend for each line."""
-    for dashboard in DASHBOARDS:
-        titles = [panel.title for panel in dashboard.panels]
-        assert len(titles) == len(set(titles))
-        for panel in dashboard.panels:
-            assert panel.about.endswith("."), panel.title
-            assert all(legend for _, legend in panel.queries)
+def test_panels_explain_themselves_and_do_not_overlap() -> None:
+    """Each has a number, a title and cells of its own, a descriptive sentence, and a legend for each line."""
+    for dashboard in DASHBOARDS.values():
+        panels = dashboard["panels"]
+        for field in ("id", "title"):
+            assert len({panel[field] for panel in panels}) == len(panels)
+        cells = [cell for panel in panels for cell in _cells(panel["gridPos"])]
+        assert len(set(cells)) == len(cells)
+        for panel in panels:
+            assert panel["description"].endswith("."), panel["title"]
+            assert all(target["legendFormat"] for target in panel["targets"])
+
+
+def _cells(place: dict[str, int]) -> Iterator[tuple[int, int]]:
+    assert place["x"] + place["w"] <= 24
+    for x in range(place["x"], place["x"] + place["w"]):
+        for y in range(place["y"], place["y"] + place["h"]):
+            yield x, y
 
 
 def test_alerts_lead_to_a_section_that_says_what_to_do() -> None:

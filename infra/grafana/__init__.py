@@ -1,1 +1,0 @@
-"""Grafana's dashboards: `panels.py` defines their content, `dashboards.py` renders it as JSON."""
