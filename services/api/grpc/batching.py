@@ -5,7 +5,9 @@ The invariant: memory holds at most one batch, of one graph, within the limits o
 
 from __future__ import annotations
 
-from graphtide.services.api.grpc.conversion import document_value, rejections
+from dataclasses import asdict
+
+from graphtide.services.api.grpc.conversion import request_value
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import document_id, graph_name
@@ -36,7 +38,7 @@ class PublishBatches:
         """Add the next document; publish a full batch. Raises what `Application.publish` raises."""
         index, self._seen = self._seen, self._seen + 1
         try:
-            document = document_of(graph_name(request.graph), document_value(request), self._limits)
+            document = document_of(graph_name(request.graph), request_value(request), self._limits)
         except Invalid as error:
             self._rejected.append(Rejection(index, _printable(request.id), error.field, error.message))
             return
@@ -56,9 +58,8 @@ class PublishBatches:
     def summary(self) -> pb.PublishSummary:
         """Return the outcome of all documents so far."""
         last = self._tokens[-1] if self._tokens else ""
-        return pb.PublishSummary(
-            token=last, accepted=self._accepted, rejected=rejections(self._rejected), tokens=self._tokens
-        )
+        rejected = [pb.Rejection(**asdict(each)) for each in self._rejected]
+        return pb.PublishSummary(token=last, accepted=self._accepted, rejected=rejected, tokens=self._tokens)
 
     async def _publish(self) -> None:
         if self._held:

@@ -17,23 +17,7 @@ from grpc.aio import ServicerContext
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.policy import visible
 from graphtide.services.api.grpc.batching import PublishBatches, Whole
-from graphtide.services.api.grpc.conversion import (
-    answer_message,
-    digest_message,
-    document_value,
-    entity_message,
-    letter_message,
-    letter_query,
-    letters_message,
-    purged_message,
-    question_value,
-    rebuilt_message,
-    related_message,
-    reports_message,
-    stats_message,
-    status_message,
-    verification_message,
-)
+from graphtide.services.api.grpc.conversion import message_of, request_value
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema import graphtide_pb2_grpc
 from graphtide.services.api.schema.corrections import correction_of
@@ -41,7 +25,8 @@ from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import RELATED, document_id, graph_name, letters_graph, related_count
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.questions import question_of
-from graphtide.services.application import Answer, Application, Piece, QueryRequest
+from graphtide.services.api.schema.shapes import answer_json, fields_json, graphs_json, reports_json
+from graphtide.services.application import Answer, Application, LetterQuery, Piece, QueryRequest
 
 
 class Servicer(graphtide_pb2_grpc.GraphtideServicer):
@@ -52,7 +37,7 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         self._limits = limits
 
     async def Publish(self, request: pb.PublishRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
-        document = document_of(graph_name(request.graph), document_value(request), self._limits)
+        document = document_of(graph_name(request.graph), request_value(request), self._limits)
         receipt = await self._application.publish([document])
         return pb.Receipt(token=receipt.token)
 
@@ -80,18 +65,18 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
 
     async def GetDocument(self, request: pb.DocumentRef, context: ServicerContext) -> pb.DocumentStatus:  # noqa: N802
         status = await self._application.document(graph_name(request.graph), document_id(request.id))
-        return status_message(status)
+        return message_of(pb.DocumentStatus, fields_json(status))
 
     async def RelatedDocuments(  # noqa: N802
         self, request: pb.RelatedRequest, context: ServicerContext
     ) -> pb.RelatedList:
         count = related_count(str(request.count if request.HasField("count") else RELATED))
         found = await self._application.related(graph_name(request.graph), document_id(request.id), count)
-        return related_message(found)
+        return message_of(pb.RelatedList, fields_json(found))
 
     async def Query(self, request: pb.QueryRequest, context: ServicerContext) -> pb.Answer:  # noqa: N802
         answer = await self._application.query(graph_name(request.graph), self._ask(request, context))
-        return answer_message(answer)
+        return message_of(pb.Answer, answer_json(answer))
 
     async def QueryStream(  # noqa: N802
         self, request: pb.QueryRequest, context: ServicerContext
@@ -105,46 +90,48 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
 
     async def GetEntity(self, request: pb.EntityRef, context: ServicerContext) -> pb.EntityStatus:  # noqa: N802
         status = await self._application.entity(graph_name(request.graph), request.id)
-        return entity_message(status)
+        return message_of(pb.EntityStatus, fields_json(status))
 
     async def Reports(self, request: pb.GraphRef, context: ServicerContext) -> pb.ReportList:  # noqa: N802
         reports = await self._application.reports(graph_name(request.graph))
-        return reports_message(reports)
+        return message_of(pb.ReportList, reports_json(reports))
 
     async def Stats(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphStats:  # noqa: N802
         stats = await self._application.stats(graph_name(request.graph))
-        return stats_message(stats)
+        return message_of(pb.GraphStats, fields_json(stats))
 
     async def Digest(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphDigest:  # noqa: N802
         digest = await self._application.digest(graph_name(request.graph))
-        return digest_message(digest)
+        return message_of(pb.GraphDigest, fields_json(digest))
 
     async def Verify(self, request: pb.GraphRef, context: ServicerContext) -> pb.Verification:  # noqa: N802
         found = await self._application.verify(graph_name(request.graph))
-        return verification_message(found)
+        return message_of(pb.Verification, fields_json(found))
 
     async def Rebuild(self, request: pb.GraphRef, context: ServicerContext) -> pb.Rebuilt:  # noqa: N802
         built = await self._application.rebuild(graph_name(request.graph))
-        return rebuilt_message(built)
+        return message_of(pb.Rebuilt, fields_json(built))
 
     async def Purge(self, _: pb.PurgeRequest, context: ServicerContext) -> pb.Purged:  # noqa: N802
         purged = await self._application.purge()
-        return purged_message(purged)
+        return message_of(pb.Purged, fields_json(purged))
 
     async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
         graphs = await self._application.graphs()
         shown = visible(CALLER.get().who, sorted(graphs))
-        return pb.GraphList(graphs=[pb.GraphList.Graph(graph=name, version=graphs[name]) for name in shown])
+        return message_of(pb.GraphList, graphs_json({name: graphs[name] for name in shown}))
 
     async def ListDeadLetters(  # noqa: N802
         self, request: pb.DeadLetterQuery, context: ServicerContext
     ) -> pb.DeadLetterList:
-        listed = await self._application.dead_letters(letters_graph(request.graph), letter_query(request))
-        return letters_message(listed)
+        limit = {"limit": request.limit} if request.HasField("limit") else {}
+        query = LetterQuery(request.after, settled=request.settled, **limit)
+        listed = await self._application.dead_letters(letters_graph(request.graph), query)
+        return message_of(pb.DeadLetterList, fields_json(listed))
 
     async def GetDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
         letter = await self._application.dead_letter(letters_graph(request.graph), request.id)
-        return letter_message(letter)
+        return message_of(pb.DeadLetter, fields_json(letter))
 
     async def RetryDeadLetter(self, request: pb.RetryRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
         graph, correction = letters_graph(request.graph), None
@@ -156,11 +143,11 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
 
     async def DropDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
         letter = await self._application.drop_letter(letters_graph(request.graph), request.id)
-        return letter_message(letter)
+        return message_of(pb.DeadLetter, fields_json(letter))
 
     def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> QueryRequest:
         """Return the question; the caller's own deadline applies when it is earlier."""
-        ask = question_of(question_value(request), self._limits)
+        ask = question_of(request_value(request), self._limits)
         left_s = context.time_remaining()
         return ask if left_s is None else replace(ask, timeout_s=min(left_s, ask.timeout_s))
 
@@ -168,4 +155,5 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
 def _event(step: Answer | Piece, first: bool) -> pb.AnswerEvent:
     if isinstance(step, Piece):
         return pb.AnswerEvent(token=step.text)
-    return pb.AnswerEvent(context=answer_message(step)) if first else pb.AnswerEvent(answer=answer_message(step))
+    answer = message_of(pb.Answer, answer_json(step))
+    return pb.AnswerEvent(context=answer) if first else pb.AnswerEvent(answer=answer)

@@ -24,6 +24,7 @@ from graphtide.services.api.schema.fields import (
     Metadata,
     Name,
     StrictModel,
+    given,
     limited,
     read_json,
     read_value,
@@ -206,8 +207,8 @@ def _message(graph: str, doc_id: str, body: DocumentBody, limits: RequestLimits)
     _check_sizes(body, limits)
     metadata = metadata_pairs(_ordered(body.metadata)) if body.metadata else ()
     info = DocumentInfo(body.title or "", body.source or "", body.occurred_at or "", metadata)
-    entities = None if body.entities is None else tuple(map(_given_entity, body.entities))
-    facts = None if body.facts is None else tuple(map(_given_fact, body.facts))
+    entities = None if body.entities is None else tuple(GivenEntity(**given(each)) for each in body.entities)
+    facts = None if body.facts is None else tuple(GivenFact(**given(each)) for each in body.facts)
     return DocumentMessage(graph, doc_id, body.text, info, entities, facts)
 
 
@@ -221,13 +222,3 @@ def _ordered(value: Any) -> Any:
 def _check_sizes(body: DocumentBody, limits: RequestLimits) -> None:
     if len(body.text) * 4 > limits.max_body_bytes and len(body.text.encode()) > limits.max_body_bytes:
         raise Invalid("text", f"takes more than {limits.max_body_bytes} bytes; split the document")
-
-
-def _given_entity(body: EntityBody) -> GivenEntity:
-    return GivenEntity(body.name, body.type or "", body.description or "")
-
-
-def _given_fact(body: FactBody) -> GivenFact:
-    weight = 1.0 if body.weight is None else body.weight
-    times = (body.valid_from or "", body.valid_to or "")
-    return GivenFact(body.subject, body.predicate, body.object, body.description or "", weight, *times)

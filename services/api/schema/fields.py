@@ -56,6 +56,11 @@ class StrictModel(BaseModel):
 Request = TypeVar("Request", bound=StrictModel)
 
 
+def given(body: StrictModel) -> dict[str, Any]:
+    """Return the fields that the caller gave, by name: the application's types have the defaults of the others."""
+    return {name: value for name, value in body if value is not None}
+
+
 def _limits(info: ValidationInfo) -> RequestLimits:
     return cast(RequestLimits, info.context)  # every validation goes through read_json or read_value
 

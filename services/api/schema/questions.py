@@ -19,6 +19,7 @@ from graphtide.services.api.schema.fields import (
     Question,
     StrictModel,
     check_text,
+    given,
     limited,
     read_json,
     read_value,
@@ -81,17 +82,10 @@ def question_of(value: object, limits: RequestLimits) -> QueryRequest:
 def _ask(body: QueryBody, limits: RequestLimits) -> QueryRequest:
     if (body.top_k or 0) > limits.max_top_k:
         raise Invalid("top_k", f"must be at most {limits.max_top_k}")
-    return QueryRequest(
-        body.question,
-        mode=body.mode or "local",
-        top_k=body.top_k or 5,
-        after=body.after or "",
-        filters=_filters(body.filters) if body.filters else Filters(),
-        generate=body.generate is not False,
-        explain=body.explain is True,
-        timeout_s=limits.query_timeout_s,
-        level=body.level,
-    )
+    fields = given(body)
+    if body.filters:
+        fields["filters"] = _filters(body.filters)
+    return QueryRequest(**fields, timeout_s=limits.query_timeout_s)
 
 
 def _filters(body: FiltersBody) -> Filters:
@@ -99,11 +93,7 @@ def _filters(body: FiltersBody) -> Filters:
     first, last = date_span(since), date_span(till)
     if first and last and first.start >= last.end:
         raise Invalid("filters.occurred_from", f"{since} is later than occurred_to, {till}; swap them")
-    return Filters(
-        tuple(body.doc_ids or ()),
-        tuple(body.sources or ()),
-        tuple((body.metadata or {}).items()),
-        since,
-        till,
-        body.as_of or "",
-    )
+    fields = given(body)
+    for name in fields.keys() & {"doc_ids", "sources"}:
+        fields[name] = tuple(fields[name])
+    return Filters(**fields | {"metadata": tuple((body.metadata or {}).items())})

@@ -9,7 +9,7 @@ from google.protobuf.json_format import ParseDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphtide.services.api.grpc.conversion import document_value
+from graphtide.services.api.grpc.conversion import request_value
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.documents import document_of, read_document, read_lines, read_list
 from graphtide.services.api.schema.envelope import document_id, graph_name
@@ -63,7 +63,7 @@ def test_document_is_the_same_whichever_way_it_comes(body: dict[str, object]) ->
     assert read_lines("g", raw, LIMITS).documents == (message,)
     wrapped = body | {name: {"items": body[name]} for name in ("entities", "facts") if name in body}
     request = ParseDict(wrapped, pb.PublishRequest(graph="g"))
-    assert document_of("g", document_value(request), LIMITS) == message
+    assert document_of("g", request_value(request), LIMITS) == message
     assert decode_document(message.key, message.encode()) == message
 
 

@@ -20,28 +20,13 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from graphtide.graph.records import DocumentInfo
-from graphtide.services.api.grpc.conversion import (
-    answer_message,
-    digest_message,
-    document_value,
-    entity_message,
-    letter_message,
-    letters_message,
-    purged_message,
-    question_message,
-    question_value,
-    rebuilt_message,
-    related_message,
-    reports_message,
-    stats_message,
-    status_message,
-    verification_message,
-)
+from graphtide.services.api.grpc.conversion import message_of, question_message, request_value
 from graphtide.services.api.grpc.decoding import answer_of, value_of
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.questions import question_of
+from graphtide.services.api.schema.shapes import answer_json, fields_json, reports_json
 from graphtide.services.application import (
     Answer,
     CommunityReport,
@@ -112,22 +97,27 @@ def is_message(field: FieldDescriptor) -> bool:
     return kind is not None and kind.full_name != FREE and not kind.GetOptions().map_entry
 
 
+def by_fields(kind: type, message: type[Message]) -> tuple[Callable[[Any], Message], Callable[[Any], Any]]:
+    """Return the writer and the reader of a type whose message has its fields."""
+    return lambda value: message_of(message, fields_json(value)), lambda written: value_of(kind, written)
+
+
 ANSWERS: dict[type, tuple[Callable[[Any], Message], Callable[[Any], Any]]] = {
-    Answer: (answer_message, lambda message: answer_of(message, True)),
-    DocumentStatus: (status_message, lambda message: value_of(DocumentStatus, message)),
-    EntityStatus: (entity_message, lambda message: value_of(EntityStatus, message)),
-    GraphStats: (stats_message, lambda message: value_of(GraphStats, message)),
-    Digest: (digest_message, lambda message: value_of(Digest, message)),
-    Verification: (verification_message, lambda message: value_of(Verification, message)),
-    Rebuilt: (rebuilt_message, lambda message: value_of(Rebuilt, message)),
-    Purged: (purged_message, lambda message: value_of(Purged, message)),
-    LetterStatus: (letter_message, lambda message: value_of(LetterStatus, message)),
-    LetterList: (letters_message, lambda message: value_of(LetterList, message)),
-    RelatedDocuments: (related_message, lambda message: value_of(RelatedDocuments, message)),
+    Answer: (lambda answer: message_of(pb.Answer, answer_json(answer)), lambda message: answer_of(message, True)),
     CommunityReport: (
-        lambda report: reports_message([report]),
+        lambda report: message_of(pb.ReportList, reports_json([report])),
         lambda message: value_of(CommunityReport, message.reports[0]),
     ),
+    DocumentStatus: by_fields(DocumentStatus, pb.DocumentStatus),
+    EntityStatus: by_fields(EntityStatus, pb.EntityStatus),
+    GraphStats: by_fields(GraphStats, pb.GraphStats),
+    Digest: by_fields(Digest, pb.GraphDigest),
+    Verification: by_fields(Verification, pb.Verification),
+    Rebuilt: by_fields(Rebuilt, pb.Rebuilt),
+    Purged: by_fields(Purged, pb.Purged),
+    LetterStatus: by_fields(LetterStatus, pb.DeadLetter),
+    LetterList: by_fields(LetterList, pb.DeadLetterList),
+    RelatedDocuments: by_fields(RelatedDocuments, pb.RelatedList),
 }
 
 
@@ -150,7 +140,7 @@ def test_answer_is_read_back_when_what_may_be_none_is(kind: type) -> None:
     nothing = {one.name: None for one in fields(kind) if type(None) in get_args(hints[one.name])}
     given = replace(filled(kind, count(1)), **nothing)
     if kind is Answer:  # without a trace it is another answer: one without `explain`
-        assert answer_of(write(given), False) == given
+        assert answer_of(message_of(pb.Answer, answer_json(given)), False) == given
     else:
         assert read(write(given)) == given
 
@@ -175,10 +165,10 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
     message = question_message("g", ask)
     # `generate` is set, and False.
     assert unset(message) == [] and message.HasField("generate")
-    assert question_of(question_value(message), RequestLimits()) == ask
+    assert question_of(request_value(message), RequestLimits()) == ask
     assert all(getattr(filters, one.name) != one.default for one in fields(Filters))
     little = replace(ask, filters=Filters(), level=None, after="", generate=True, explain=False)
-    assert question_of(question_value(question_message("g", little)), RequestLimits()) == little
+    assert question_of(request_value(question_message("g", little)), RequestLimits()) == little
 
 
 def test_document_over_grpc_keeps_every_field() -> None:
@@ -194,7 +184,7 @@ def test_document_over_grpc_keeps_every_field() -> None:
     info = DocumentInfo("T", "s", "1898-12", metadata_pairs({"year": 1911}))
     given = GivenFact("Curie", "found", "radium", "in Paris", 2.5, "1898", "1934-07-04")
     wanted = DocumentMessage("g", "d", "t", info, (GivenEntity("Curie", "person", "a physicist"),), (given,))
-    assert document_of("g", document_value(request), RequestLimits()) == wanted
+    assert document_of("g", request_value(request), RequestLimits()) == wanted
 
 
 def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:
