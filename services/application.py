@@ -63,7 +63,7 @@ class StatedFact:
     """A relation that a document states, with its evidence sentence (empty when the publisher supplied the relation).
 
     `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the later document that contradicts it, and
-    `instead` the value that this document states.
+    `superseding_value` the value that that document states.
     """
 
     subject: str
@@ -76,7 +76,7 @@ class StatedFact:
     valid_from: str = ""
     valid_to: str = ""
     ended_by: str = ""
-    instead: str = ""
+    superseding_value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class Usage:
 class Answer:
     """An answer with its context. `answer` is empty when only the context was requested.
 
-    `trace` holds the retrieval steps when `explain` is set; `parts` the context other than passages; `chosen` the
-    reason why mode `auto` selected `mode`.
+    `trace` holds the retrieval steps when `explain` is set; `context_parts` the context other than passages;
+    `mode_reason` the reason why mode `auto` selected `mode`.
     """
 
     answer: str
@@ -164,8 +164,8 @@ class Answer:
     mode: str
     usage: Usage
     trace: tuple[Mapping[str, object], ...] | None = None
-    parts: tuple[ContextPart, ...] = ()
-    chosen: str = ""
+    context_parts: tuple[ContextPart, ...] = ()
+    mode_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +318,7 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class LetterStatus:
-    """A dead letter: a record that could not be processed, the reason, and its resolution (`settled`).
+    """A dead letter: a record that could not be processed, the reason, and its resolution: "" while unresolved.
 
     `text` is the beginning of the original with unprintable characters escaped; `original` is all of it in base64. Both
     are empty in a list.
@@ -332,7 +332,7 @@ class LetterStatus:
     reason: str
     attempts: int
     buried_at: str
-    settled: str
+    resolution: str
     size_bytes: int
     text: str = ""
     original: str = ""
@@ -348,19 +348,19 @@ class LetterList:
 
 @dataclass(frozen=True, slots=True)
 class LetterQuery:
-    """A page of dead letters: at most `limit` after `after`; resolved ones only when `settled`."""
+    """A page of dead letters: at most `limit` after `after`; resolved ones only when `resolved`."""
 
     after: str = ""
     limit: int = 50
-    settled: bool = False
+    resolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Readiness of a process. `ready` when every part is; `parts` describes the state of each in plain words."""
+    """Readiness of a process. `components` describes the state of each component in plain words."""
 
     ready: bool
-    parts: Mapping[str, str]
+    components: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +435,7 @@ class Application(Protocol):
         """
         ...
 
-    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+    async def discard_letter(self, graph: str, letter_id: str) -> LetterStatus:
         """Discard a dead letter: mark it resolved. Raises Invalid when it is resolved already, NotFound."""
         ...
 

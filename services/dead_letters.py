@@ -25,7 +25,7 @@ Accept = Callable[[Record], Awaitable[Position]]
 
 async def listed(log: Log, graph: str, query: LetterQuery) -> LetterList:
     """See Application.dead_letters. Cost: a scan of the whole topic."""
-    page = await letter_desk.page(log, _named(graph), query.after, query.limit, settled=query.settled)
+    page = await letter_desk.page(log, _named(graph), query.after, query.limit, settled=query.resolved)
     return LetterList(tuple(_status(letter) for letter in page.letters), page.next)
 
 
@@ -42,7 +42,7 @@ async def retried(
 
 
 async def dropped(log: Log, graph: str, letter_id: str) -> LetterStatus:
-    """See Application.drop_letter."""
+    """See Application.discard_letter."""
     await letter_desk.discard(log, _named(graph), letter_id)
     return await shown(log, graph, letter_id)
 

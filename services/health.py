@@ -50,9 +50,9 @@ class Dependency:
 async def with_dependencies(health: Health, dependencies: Sequence[Dependency]) -> Health:
     """Return `health` combined with the dependencies, checked concurrently in at most TIMEOUT_S."""
     troubles = await asyncio.gather(*(_trouble(each) for each in dependencies))
-    parts = {each.name: trouble or WELL for each, trouble in zip(dependencies, troubles, strict=True)}
+    components = {each.name: trouble or WELL for each, trouble in zip(dependencies, troubles, strict=True)}
     missing = any(trouble for each, trouble in zip(dependencies, troubles, strict=True) if each.needed)
-    return Health(health.ready and not missing, {**health.parts, **parts})
+    return Health(health.ready and not missing, {**health.components, **components})
 
 
 async def _trouble(dependency: Dependency) -> str:
@@ -128,10 +128,10 @@ async def readiness(application: HasHealth, gate: AccessGate) -> Health:
         return Health(False, {"service": "draining"})
     health = await application.health()
     refused = {f"newer {name}": problem for name, problem in gate.problems().items() if problem}
-    return Health(health.ready, {**health.parts, **refused})
+    return Health(health.ready, {**health.components, **refused})
 
 
 def in_outline(health: Health) -> Health:
     """Return the health without names of graphs, documents or addresses, for probes without a credential."""
-    parts = {name: state if state in _PLAIN else "see its log" for name, state in health.parts.items()}
-    return Health(health.ready, parts)
+    components = {name: state if state in _PLAIN else "see its log" for name, state in health.components.items()}
+    return Health(health.ready, components)

@@ -216,7 +216,7 @@ class LocalApplication:
         await self._refuse_when_behind(graph)
         return await letters.retried(self._runtime.log, graph, letter_id, self._accept, correction)
 
-    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+    async def discard_letter(self, graph: str, letter_id: str) -> LetterStatus:
         return await letters.dropped(self._runtime.log, graph, letter_id)
 
     async def _accept(self, record: Record) -> Position:

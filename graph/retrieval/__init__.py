@@ -56,7 +56,7 @@ Method = Callable[[LiveView, Question], RetrievalResult]
 
 
 def retrieve_auto(view: LiveView, question: Question) -> RetrievalResult:
-    """Run mode `auto`: choose the question's mode, which is the result's `mode`; `chosen` gives the reason."""
+    """Run mode `auto`: choose the question's mode, which is the result's `mode`; `mode_reason` gives the reason."""
     choice = choose(view, question.text, MODES)
     return with_choice(MODES[choice.mode](view, replace(question, mode=choice.mode)), choice)
 

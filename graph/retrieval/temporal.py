@@ -34,7 +34,13 @@ def dated_edges(view: LiveView, edges: Iterable[AnswerEdge], as_of: str = "") ->
 
 def _with_times(edge: AnswerEdge, held: ValidityInterval) -> AnswerEdge:
     ended_by = held.ended_by[0] if held.ended_by else ""
-    return replace(edge, valid_from=held.valid_from, valid_to=held.valid_to, ended_by=ended_by, instead=held.instead)
+    return replace(
+        edge,
+        valid_from=held.valid_from,
+        valid_to=held.valid_to,
+        ended_by=ended_by,
+        superseding_value=held.superseding_value,
+    )
 
 
 def _stating(view: LiveView, edge: AnswerEdge) -> list[int]:

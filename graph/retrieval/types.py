@@ -76,7 +76,7 @@ class AnswerEdge:
     """A relation of the subgraph between two of its nodes, with its weight over the whole graph.
 
     `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the later document that contradicts it, and
-    `instead` that document's statement.
+    `superseding_value` that document's statement.
     """
 
     id: str
@@ -87,7 +87,7 @@ class AnswerEdge:
     valid_from: str = ""
     valid_to: str = ""
     ended_by: str = ""
-    instead: str = ""
+    superseding_value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class RetrievalResult:
     """The result of a mode at one version of the graph. `trace` is present when the question requested an explanation.
 
     `parts` are the mode's context beyond passages, best first. `synthesis` is the method of making an answer from both.
-    `chosen` gives the reason for this mode, if mode `auto` chose it.
+    `mode_reason` gives the reason for this mode, if mode `auto` chose it.
     """
 
     passages: tuple[RetrievedPassage, ...]
@@ -165,4 +165,4 @@ class RetrievalResult:
     trace: Trace | None = None
     parts: tuple[ContextPart, ...] = ()
     synthesis: Synthesis = Synthesis.AT_ONCE
-    chosen: str = ""
+    mode_reason: str = ""

@@ -27,14 +27,14 @@ _UNTROUBLED = ClaimStatus(None, False)
 class ValidityInterval:
     """The validity of a relation according to its passages: ISO dates as written, "" if unknown.
 
-    `ended_by` is (document, revision) of the later document that contradicts it, and `instead` that document's
+    `ended_by` is (document, revision) of the later, contradicting document, and `superseding_value` that document's
     statement.
     """
 
     valid_from: str = ""
     valid_to: str = ""
     ended_by: tuple[str, int] | None = None
-    instead: str = ""
+    superseding_value: str = ""
 
 
 class ValidityReader:

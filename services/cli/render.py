@@ -78,15 +78,17 @@ def fields(console: Console, body: Json) -> None:
 
 def standing(console: Console, body: Json) -> None:
     """Print the state of a process in a sentence, then by component."""
-    from graphtide.services.cli.status import outlook
+    from graphtide.services.cli.status import components_of, outlook
 
     ready = bool(body.get("ready"))
-    sentence = outlook(ready, body.get("parts") or {})
+    sentence = outlook(ready, components_of(body))
     console.print(Text.assemble(f"{body['url']}: ", (sentence, "bold green" if ready else "bold red")), soft_wrap=True)
     table = Table("component", "role", "state", "what to do", box=None, pad_edge=False)
     for row in body["explained"]:
-        style = "yellow" if row["do"] else ""
-        table.add_row(Text(row["part"], "bold"), Text(row["does"], "dim"), Text(row["says"], style), Text(row["do"]))
+        style = "yellow" if row["action"] else ""
+        table.add_row(
+            Text(row["component"], "bold"), Text(row["role"], "dim"), Text(row["state"], style), Text(row["action"])
+        )
     console.print(table)
 
 
@@ -151,10 +153,15 @@ def topics(console: Console, body: Json) -> None:
 
 def letters(console: Console, body: Json) -> None:
     """Print dead letters, one per line, and the option for the next page."""
-    table = Table("id", "document", "stage", "buried", "bytes", "settled", "reason", box=None, pad_edge=False)
+    table = Table("id", "document", "stage", "dead-lettered", "bytes", "resolution", "reason", box=None, pad_edge=False)
     for each in body["letters"]:
         shown = (each["id"], each["doc_id"], each["stage"], each["buried_at"], str(each["size_bytes"]))
-        table.add_row(*(Text(_short(value, 80)) for value in (*shown, each["settled"], each["reason"])))
+        table.add_row(
+            *(
+                Text(_short(value, 80))
+                for value in (*shown, each.get("resolution", each.get("settled", "")), each["reason"])
+            )
+        )
     console.print(table if body["letters"] else Text("There are no dead letters."))
     if body["next"]:
         console.print(Text(f"For the next page, add --after {body['next']}", "dim"))

@@ -6,11 +6,12 @@ Unlike the doctor, it uses only the service's own report. The invariant: compone
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from graphtide.services.doctor.running import REMEDIES, WELL_SAID
 from graphtide.services.health import WELL
 
-_DOES = {
+_ROLES = {
     "extract": "extracts entities and relations from documents",
     "consolidate": "writes the graphs",
     "summarize": "writes the reports of communities",
@@ -34,30 +35,41 @@ _DOES = {
     "worker": "this process as a whole",
     "service": "this process as a whole",
 }
+RENAMED = {"component": "part", "role": "does", "state": "says", "action": "do"}
+"""The old name of each field of a row."""
 _WAITS = "nothing: it continues automatically; the process's log has details"
 
 
-def explained(parts: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return a row per component, unhealthy ones first: `part`, `does`, `says`, and `do`, empty for healthy ones."""
+def explained(components: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return a row per component, unhealthy ones first: its name, role, state, and action (empty for healthy ones).
+
+    The old names `part`, `does`, `says` and `do` are kept beside them until the next release.
+    """
     rows = [
         {
-            "part": name,
-            "does": _does(name),
-            "says": state,
-            "do": "" if state in WELL_SAID else REMEDIES.get(name, _WAITS),
+            "component": name,
+            "role": _role(name),
+            "state": state,
+            "action": "" if state in WELL_SAID else REMEDIES.get(name, _WAITS),
         }
-        for name, state in parts.items()
+        for name, state in components.items()
     ]
-    return sorted(rows, key=lambda row: not row["do"])
+    rows = [row | {old: row[new] for new, old in RENAMED.items()} for row in rows]
+    return sorted(rows, key=lambda row: not row["action"])
 
 
-def _does(name: str) -> str:
-    return _DOES.get(name) or ("writes the graphs of this partition" if name.startswith("partition ") else "")
+def components_of(body: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the components of a body of /readyz; a service of the previous release calls them parts."""
+    return body.get("components") or body.get("parts") or {}
 
 
-def outlook(ready: bool, parts: Mapping[str, str]) -> str:
+def _role(name: str) -> str:
+    return _ROLES.get(name) or ("writes the graphs of this partition" if name.startswith("partition ") else "")
+
+
+def outlook(ready: bool, components: Mapping[str, str]) -> str:
     """Return the state of the process in one sentence."""
-    ill = [name for name, state in parts.items() if state not in WELL_SAID]
+    ill = [name for name, state in components.items() if state not in WELL_SAID]
     if ready:
         return "ready" if not ill else f"ready, but without: {', '.join(ill)}"
     return f"not ready, because of: {', '.join(ill)}" if ill else f"not ready, although every component is {WELL}"

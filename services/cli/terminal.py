@@ -24,6 +24,11 @@ def tell(sentence: str) -> None:
     sys.stderr.write(sentence + "\n")
 
 
+def deprecated(old: str, new: str) -> None:
+    """Print a notice that a word of the command line has a new name."""
+    tell(f"{old} is the old name of {new}, accepted until the next release: use {new}")
+
+
 def result(body: Json, as_json: bool, show: Callable[[Console, Json], None]) -> None:
     """Print the result, as JSON or with `show`."""
     if as_json:

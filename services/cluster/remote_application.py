@@ -152,7 +152,7 @@ class RemoteApplication:
     # -- dead letters --------------------------------------------------------------------------------------------------
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
-        asked = pb.DeadLetterQuery(graph=graph, after=query.after, limit=query.limit, settled=query.settled)
+        asked = pb.DeadLetterQuery(graph=graph, after=query.after, limit=query.limit, resolved=query.resolved)
         return value_of(LetterList, await _call(self._stub.ListDeadLetters, asked))
 
     async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
@@ -164,8 +164,9 @@ class RemoteApplication:
         asked = pb.RetryRequest(graph=graph, id=letter_id, document=document)
         return Receipt((await _call(self._stub.RetryDeadLetter, asked)).token, 1)
 
-    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+    async def discard_letter(self, graph: str, letter_id: str) -> LetterStatus:
         ref = pb.DeadLetterRef(graph=graph, id=letter_id)
+        # DropDeadLetter: the name that replicas of the previous release know, too
         return value_of(LetterStatus, await _call(self._stub.DropDeadLetter, ref))
 
     async def health(self) -> Health:

@@ -36,7 +36,7 @@ def running_findings(client: Client, leeway_s: float) -> Iterator[DoctorFinding]
     """Yield the findings in the service's own report. Raises CommandError when no service answers."""
     answer = client.probe()
     body, ready = answer.body, bool(answer.body.get("ready"))
-    for name, state in dict(body.get("parts") or {}).items():
+    for name, state in dict(body.get("components") or body.get("parts") or {}).items():
         if state not in WELL_SAID:
             yield _part(str(name), str(state), ready)
     yield from _clock(answer.date, leeway_s)

@@ -94,5 +94,5 @@ def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
         times = validity.of_support(shown)
         ended_by = times.ended_by[0] if times.ended_by else ""
         fact = replace(fact, valid_from=times.valid_from, valid_to=times.valid_to)
-        facts.append(replace(fact, ended_by=ended_by, instead=times.instead))
+        facts.append(replace(fact, ended_by=ended_by, superseding_value=times.superseding_value))
     return facts

@@ -60,7 +60,7 @@ def _times(held: ValidityInterval) -> str:
     """Return the validity of a fact in words, "" if unknown."""
     times = [f"from {held.valid_from}"] if held.valid_from else []
     times += [f"until {held.valid_to}"] if held.valid_to else []
-    times += [f"no longer true, it is {held.instead} now"] if held.ended_by else []
+    times += [f"no longer true, it is {held.superseding_value} now"] if held.ended_by else []
     return f" ({', '.join(times)})" if times else ""
 
 
@@ -84,7 +84,7 @@ def answer(retrieved: RetrievalResult, written: WrittenAnswer | None) -> Answer:
         given.usage,
         None if retrieved.trace is None else tuple(_step(step) for step in retrieved.trace.steps),
         retrieved.parts,
-        retrieved.chosen,
+        retrieved.mode_reason,
     )
 
 

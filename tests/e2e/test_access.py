@@ -261,10 +261,12 @@ async def test_probes_answer_when_nobody_is_known(house: House) -> None:
     async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         assert (await http.get("/healthz")).status_code == 200
         unready = await http.get("/readyz")
-        assert (unready.status_code, unready.json()) == (503, {"ready": False, "parts": {"store": "see its log"}})
+        outline = {"store": "see its log"}
+        assert unready.status_code == 503
+        assert unready.json() == {"ready": False, "components": outline, "parts": outline}
         key = house.keys.add("prometheus", "*", "metrics")
         known = await http.get("/readyz", headers={"x-api-key": key})
-        assert known.json()["parts"] == {"store": "the store is replaying"}
+        assert known.json()["components"] == {"store": "the store is replaying"}
         assert (await http.get("/openapi.json")).status_code == 200
         assert (await http.get("/nowhere")).status_code == 401
     async with grpc.aio.insecure_channel(house.grpc) as channel:

@@ -160,7 +160,7 @@ def test_reports_are_written_once_a_question_at_any_replica_wished_for_them(live
         token = [publish(client, f"{live[0]}/{graph}", f"d{number}", body(rng)) for number in range(6)][-1]
         ask(client, f"{live[1]}/{graph}", token)
     asked = {"question": "What are the main themes?", "mode": "global", "generate": False}
-    assert client.post(f"{live[1]}/themes/query", json=asked).json()["parts"]
+    assert client.post(f"{live[1]}/themes/query", json=asked).json()["context_parts"]
     for face in range(2):
         until(lambda: bool(_reports(client, f"{live[face]}/themes")))  # noqa: B023 - called before the next turn
     assert not _reports(client, f"{live[0]}/silent")
@@ -307,7 +307,7 @@ def told(client: httpx.Client, port: int) -> str:
     except httpx.ConnectError:
         return ""
     assert said.status_code == 503, said.text
-    return str(said.json()["parts"]["worker"])
+    return str(said.json()["components"]["worker"])
 
 
 def test_cluster_goes_on_when_the_graph_database_was_away(

@@ -252,9 +252,9 @@ async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pyt
         await replica.rebuild("g")
         after_it = await writer.health()
     assert all(one.ready for one in said)
-    told = [text for one in said for name, text in one.parts.items() if name.startswith("partition ")]
+    told = [text for one in said for name, text in one.components.items() if name.startswith("partition ")]
     assert set(told) == {"rebuild of graph g: 1 documents read", "rebuild of graph g: 3 documents read"}
-    assert not [name for name in after_it.parts if name.startswith("partition ")]
+    assert not [name for name in after_it.components if name.startswith("partition ")]
 
 
 async def test_replica_names_what_its_view_differs_in(cluster: Cluster) -> None:
@@ -296,14 +296,17 @@ async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_
     told: list[str] = []
     worker = await cluster.start(role, role + "-told", warming=lambda said: told.append(said()))
     well = await worker.health()
-    assert well.ready and (well.parts["kafka"], well.parts["graph database"]) == ("well", "well")
+    assert well.ready and (well.components["kafka"], well.components["graph database"]) == ("well", "well")
     assert any("loading the graphs" in one for one in told) == (role in ("summarize", "query"))
     with monkeypatch.context() as broken:
         broken.setattr("graphtide.services.health.TIMEOUT_S", 0.05)
         broken.setattr(cluster.backing.log, "end", hangs)
         broken.setattr(cluster.backing.ledger, "unfinished", refuses)
         ill = await worker.health()
-    assert "did not answer within" in ill.parts["kafka"] and "the login is refused" in ill.parts["graph database"]
+    assert (
+        "did not answer within" in ill.components["kafka"]
+        and "the login is refused" in ill.components["graph database"]
+    )
     assert ill.ready == (role == "query")
     assert (await worker.health()).ready
 
@@ -318,7 +321,7 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
         assert await remote.health() == Health(False, {"query": "the query replica is not ready"})
     async with RemoteApplication.open(Settings(query_target="127.0.0.1:9")) as lost:
         said = await lost.health()
-    assert not said.ready and "no replica answers (UNAVAILABLE" in said.parts["query"]
+    assert not said.ready and "no replica answers (UNAVAILABLE" in said.components["query"]
 
 
 async def test_gateway_is_ready_and_answers_while_one_replica_of_two_is_ready(cluster: Cluster) -> None:

@@ -55,7 +55,7 @@ class Service:
     async def until(self, graph: str, count: int, settled: bool = False) -> list[dict[str, object]]:
         """Return the dead letters of the graph, once there are that many."""
         while True:
-            path = f"/v1/graphs/{graph}/dead-letters?settled={str(settled).lower()}"
+            path = f"/v1/graphs/{graph}/dead-letters?resolved={str(settled).lower()}"
             listed = said(models.LetterListBody, await self.http.get(path))["letters"]
             assert isinstance(listed, list)
             if len(listed) == count:
@@ -113,7 +113,7 @@ async def test_poison_is_listed_shown_corrected_and_queryable_over_http(service:
     again = await service.http.post(f"{LETTERS}/{bad['id']}/retry", json=RIGHT)
     assert again.status_code == 422, "nothing is done twice"
     assert [one["doc_id"] for one in await service.until("g", 1)] == ["schema"]
-    assert {one["settled"] for one in await service.until("g", 2, settled=True)} == {"", "retried"}
+    assert {one["resolution"] for one in await service.until("g", 2, settled=True)} == {"", "retried"}
 
 
 async def test_record_without_a_graph_is_found_under_the_star_and_can_only_be_dropped(service: Service) -> None:
@@ -125,7 +125,7 @@ async def test_record_without_a_graph_is_found_under_the_star_and_can_only_be_dr
         assert refused.status_code == 422, refused.text
     assert (await service.http.get(f"{LETTERS}/{letter['id']}")).status_code == 404, "it is not of that graph"
     dropped = said(models.LetterBody, await service.http.delete(f"{NAMELESS}/{letter['id']}"))
-    assert dropped["settled"] == "dropped"
+    assert dropped["resolution"] == "dropped"
     await service.until("*", 0)
 
 
@@ -170,7 +170,7 @@ async def test_letters_pass_through_a_gateway_unchanged(service: Service) -> Non
         taken = await http.post(f"{LETTERS}/{bad['id']}/retry", json={**RIGHT, "metadata": {"year": 1898}})
         assert taken.status_code == 202, taken.text
         other = next(one for one in listed["letters"] if one["doc_id"] == "bytes")
-        assert (await http.delete(f"{LETTERS}/{other['id']}")).json()["settled"] == "dropped"
+        assert (await http.delete(f"{LETTERS}/{other['id']}")).json()["resolution"] == "dropped"
     await service.until("g", 0)
 
 
@@ -191,10 +191,32 @@ async def test_command_line_deals_with_letters(service: Service, tmp_path: Path)
     taken = await command("dlq", "retry", ids["bytes"], *given, url=service.url)
     assert taken.returncode == 0, taken.stderr
     assert json.loads(taken.stdout)["token"]
-    dropped = await command("dlq", "drop", ids["schema"], "-g", "g", "--json", url=service.url)
-    assert json.loads(dropped.stdout)["settled"] == "dropped"
+    discarded = await command("dlq", "discard", ids["schema"], "-g", "g", "--json", url=service.url)
+    assert json.loads(discarded.stdout)["resolution"] == "dropped" and not discarded.stderr
     assert (await command("dlq", "show", "7-7", "-g", "g", url=service.url)).returncode == 3
     await service.until("g", 0)
+
+
+async def test_cli_and_http_accept_the_old_words_with_a_notice(service: Service) -> None:
+    """`dlq drop`, `--settled`, the query parameter `settled` and gRPC's DropDeadLetter work; both names are refused."""
+    first, second, *_ = await service.until("g", 3)
+    dropped = await command("dlq", "drop", str(first["id"]), "-g", "g", "--json", url=service.url)
+    assert json.loads(dropped.stdout)["settled"] == "dropped"
+    assert (
+        dropped.stderr == "dlq drop is the old name of dlq discard, accepted until the next release: use dlq discard\n"
+    )
+    listed = await command("dlq", "list", "--settled", "-g", "g", "--json", url=service.url)
+    assert "--settled is the old name of --resolved" in listed.stderr
+    assert {each["settled"] for each in json.loads(listed.stdout)["letters"]} == {"", "dropped"}
+    both = await command("dlq", "list", "--settled", "--resolved", "-g", "g", url=service.url)
+    assert (both.returncode, "remove --settled" in both.stderr) == (2, True)
+    path = "/v1/graphs/g/dead-letters"
+    assert len((await service.http.get(f"{path}?settled=true")).json()["letters"]) == 3
+    refused = await service.http.get(f"{path}?settled=true&resolved=true")
+    assert (refused.status_code, refused.json()["error"]["field"]) == (422, "settled")
+    stub = GraphtideStub(service.channel)  # type: ignore[no-untyped-call]
+    ended = await stub.DropDeadLetter(pb.DeadLetterRef(graph="g", id=str(second["id"])))
+    assert ended.resolution == "dropped"
 
 
 def test_looking_at_letters_needs_read_and_ending_them_write() -> None:
@@ -204,7 +226,7 @@ def test_looking_at_letters_needs_read_and_ending_them_write() -> None:
         ("GET", "/v1/graphs/{graph}/dead-letters"): ("ListDeadLetters", Action.READ),
         ("GET", letter): ("GetDeadLetter", Action.READ),
         ("POST", f"{letter}/retry"): ("RetryDeadLetter", Action.WRITE),
-        ("DELETE", letter): ("DropDeadLetter", Action.WRITE),
+        ("DELETE", letter): ("DiscardDeadLetter", Action.WRITE),
     }
     for (method, template), (name, action) in routes.items():
         assert (http_action(method, template), rpc_action(name)) == (action, action)

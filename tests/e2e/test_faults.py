@@ -171,7 +171,7 @@ def test_service_says_that_the_store_is_of_another_history_and_resets_nothing(on
     assert one.service is not None
     while (ready := httpx.get(f"{one.service.url}/readyz", timeout=120)).status_code == 200:
         pass
-    assert "different histories" in ready.json()["parts"]["consolidate"]
+    assert "different histories" in ready.json()["components"]["consolidate"]
     asked = one.request("POST", "/query", {"question": "Ada", "generate": False})
     assert asked.status_code == 200 and asked.json()["passages"]
     one.put("b", {"text": "Charles knew Ada."})

@@ -48,7 +48,7 @@ async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: 
     assert optional == Health(True, {"extract": "running", "a": "well", "b": "the cable is out"})
     for check, said in ((ill, "the cable is out"), (stuck, "did not answer"), (broken, "the database is closed")):
         needed = await with_dependencies(stage, [Dependency("a", well), Dependency("b", check)])
-        assert (needed.ready, said in needed.parts["b"]) == (False, True)
+        assert (needed.ready, said in needed.components["b"]) == (False, True)
     assert not (await with_dependencies(Health(False, {}), [Dependency("a", well)])).ready
 
 
@@ -95,7 +95,7 @@ def test_service_says_it_drains_before_it_ends(tmp_path: Path) -> None:
             deadline = time.monotonic() + 30
             while httpx.get(f"{running.url}/readyz", timeout=120).status_code == 200:
                 assert time.monotonic() < deadline
-            assert httpx.get(f"{running.url}/readyz", timeout=120).json()["parts"] == {"service": "draining"}
+            assert httpx.get(f"{running.url}/readyz", timeout=120).json()["components"] == {"service": "draining"}
             assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.NOT_SERVING
             assert httpx.get(f"{running.url}/v1/graphs", timeout=120).status_code == 200
         assert running.stop() == 0
@@ -110,15 +110,15 @@ def test_service_stays_ready_while_an_endpoint_is_away_and_names_it(tmp_path: Pa
         with service(tmp_path / "data", settings) as running:
             http = httpx.Client(base_url=running.url, timeout=60)
             with http:
-                parts = http.get("/readyz").json()["parts"]
+                parts = http.get("/readyz").json()["components"]
                 assert (parts["storage"], parts["disk"], parts["embedding endpoint"]) == ("well", "well", "well")
                 server.__exit__(None, None, None)
                 http.put("/v1/graphs/notes/documents/a", json={"text": "Ada met Bob."})
                 deadline = time.monotonic() + 30
-                while (said := http.get("/readyz")).json()["parts"]["embedding endpoint"] == "well":
+                while (said := http.get("/readyz")).json()["components"]["embedding endpoint"] == "well":
                     assert time.monotonic() < deadline
                 assert said.status_code == 200
-                assert address.rpartition("/")[0] in said.json()["parts"]["embedding endpoint"]
+                assert address.rpartition("/")[0] in said.json()["components"]["embedding endpoint"]
 
 
 async def test_docs_page_lists_every_route_and_loads_nothing() -> None:

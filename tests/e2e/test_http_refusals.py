@@ -186,8 +186,8 @@ async def test_query_names_the_field_when_it_is_wrong(
 
 async def test_parameter_is_named_when_the_framework_refuses_it(http: httpx.AsyncClient) -> None:
     """The error has the form of every other error, not the framework's."""
-    path = "/v1/graphs/notes/dead-letters?settled=maybe"
-    assert "boolean" in refused(await http.get(path), 422, "settled")
+    path = "/v1/graphs/notes/dead-letters?resolved=maybe"
+    assert "boolean" in refused(await http.get(path), 422, "resolved")
 
 
 async def chunked(chunks: int) -> AsyncIterator[bytes]:
@@ -282,7 +282,7 @@ async def test_readiness_is_refused_when_a_part_is_not_ready(
     """The answer is 503 with the name of the part; liveness is not affected."""
     application.ready = False
     response = await http.get("/readyz")
-    assert (response.status_code, response.json()["parts"]) == (503, {"store": "the store is replaying"})
+    assert (response.status_code, response.json()["components"]) == (503, {"store": "the store is replaying"})
     assert (await http.get("/healthz")).status_code == 200
 
 

@@ -182,7 +182,7 @@ async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp
             found = [await application.document("g", name) for name in names]
             waiting = [one.reason for one in found if one.state is RevisionState.ACCEPTED]
             stats = await application.stats("g")
-        parts = (await application.health()).parts
+        parts = (await application.health()).components
         applied = len(names) - len(waiting)
         assert 0 < applied < len(names) and stats.lag == len(waiting)
         assert "budget of graph 'g'" in str(stats.spending["budget"]["paused"]) and "budget" in parts["extract"]

@@ -54,7 +54,7 @@ class House:
             f"{self.running.url}/readyz", verify=self.context(self.client), headers=headers, timeout=120
         )
         assert answered.status_code == 200
-        parts: dict[str, str] = answered.json()["parts"]
+        parts: dict[str, str] = answered.json()["components"]
         return parts
 
     def stale(self, key: str) -> list[str]:

@@ -75,7 +75,7 @@ async def test_every_route_says_that_the_process_starts_and_when_to_come_back(fa
     assert (streamed.status_code, streamed.json()["error"]["code"]) == (503, "starting")
     assert (await faces.http.get("/healthz")).status_code == 200
     ready = await faces.http.get("/readyz")
-    assert (ready.status_code, ready.json()["parts"]) == (503, {"start": "loading the graphs: notes, 1 of 2"})
+    assert (ready.status_code, ready.json()["components"]) == (503, {"start": "loading the graphs: notes, 1 of 2"})
 
 
 async def test_calls_are_unavailable_until_the_application_is_there(faces: Faces) -> None:

@@ -37,9 +37,9 @@ async def test_theme_is_answered_from_reports_with_citations_without_a_model(tmp
         await filled(application)
         answer = await application.query("g", QueryRequest("What are the main themes of these documents?", mode=mode))
     assert answer.mode == ("global-dynamic" if mode == "auto" else mode)
-    assert bool(answer.chosen) == (mode == "auto")
-    assert answer.parts and answer.citations and answer.usage.llm_calls == 0
-    sources = {chunk for part in answer.parts for chunk in part.sources}
+    assert bool(answer.mode_reason) == (mode == "auto")
+    assert answer.context_parts and answer.citations and answer.usage.llm_calls == 0
+    sources = {chunk for part in answer.context_parts for chunk in part.sources}
     shown = [passage.chunk_id for passage in answer.passages]
     assert {one.chunk_id for one in answer.citations} <= sources & set(shown)
     for one in answer.citations:
@@ -71,8 +71,8 @@ async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path:
     assert {seen.body["model"] for seen in calls if not told(seen, "ratings")} == {"dear"}
     assert last.usage.llm_calls == len(calls)
     assert last.usage.prompt_tokens == sum(seen.prompt_tokens for seen in calls)
-    assert 0 < len(last.parts) < len(everything.parts)
-    assert {one.chunk_id for one in last.citations} <= {chunk for part in last.parts for chunk in part.sources}
+    assert 0 < len(last.context_parts) < len(everything.context_parts)
+    assert {one.chunk_id for one in last.citations} <= {chunk for part in last.context_parts for chunk in part.sources}
     assert last.trace and last.trace[0]["step"] == "rating 1"
 
 
@@ -90,7 +90,7 @@ async def test_reports_are_written_by_the_model_once_questions_wished_for_them(t
             answer = await application.query(
                 "g", QueryRequest("What are the main themes?", mode="global", generate=False)
             )
-            assert answer.parts and answer.usage.llm_calls == 0
+            assert answer.context_parts and answer.usage.llm_calls == 0
             await eventually(lambda: _any(application))
             reports = await application.reports("g")
     assert all(report.findings and report.sources and report.title.startswith("About") for report in reports)
@@ -114,7 +114,7 @@ async def test_entity_is_summarised_by_the_model_until_a_document_that_the_summa
             await eventually(lambda: _described(application, "In short: Ada saw"))
             await application.publish(documents)
             asked = QueryRequest("Who was Ada?", mode="dynagrag", generate=False)
-            parts = (await application.query("g", asked)).parts
+            parts = (await application.query("g", asked)).context_parts
             assert any("In short: Ada saw" in part.text for part in parts), parts
             await application.delete("g", "d00")
             await eventually(lambda: _described(application, "Ada saw"))

@@ -42,7 +42,11 @@ async def test_office_passes_on_and_back_as_documents_come_and_go(tmp_path: Path
         now = await ask(client, token)
         assert "Kenji Watanabe" in now["answer"] and "Lena" not in now["answer"]
         (fact,) = (await client.get("/documents/spring")).json()["facts"]
-        assert (fact["valid_to"], fact["ended_by"], fact["instead"]) == ("2021-09", "autumn", "Kenji Watanabe")
+        assert (fact["valid_to"], fact["ended_by"], fact["superseding_value"]) == (
+            "2021-09",
+            "autumn",
+            "Kenji Watanabe",
+        )
         then = await ask(client, token, as_of="2019")
         assert "Lena Abara" in then["answer"]
         assert {passage["doc_id"] for passage in then["passages"]} == {"spring"}

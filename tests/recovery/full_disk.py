@@ -165,7 +165,7 @@ def _stats(one: Crashing) -> dict[str, object]:
 
 def _readiness(one: Crashing) -> dict[str, str]:
     assert one.service is not None
-    parts: dict[str, str] = httpx.get(f"{one.service.url}/readyz", timeout=60).json()["parts"]
+    parts: dict[str, str] = httpx.get(f"{one.service.url}/readyz", timeout=60).json()["components"]
     return parts
 
 

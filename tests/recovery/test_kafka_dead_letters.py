@@ -80,8 +80,8 @@ async def test_poison_is_listed_shown_corrected_and_dropped_on_a_broker(one: Clu
         entry = await one.ledger.latest("g", "json")
         assert entry is not None
         assert entry.state is RevisionState.ACCEPTED, "it waits for consolidation, and has not failed"
-        assert (await dropped(one.log, "g", mine["schema"].id)).settled == "dropped"
-        assert (await dropped(one.log, "*", nameless["no-bar"].id)).settled == "dropped"
+        assert (await dropped(one.log, "g", mine["schema"].id)).resolution == "dropped"
+        assert (await dropped(one.log, "*", nameless["no-bar"].id)).resolution == "dropped"
         with pytest.raises(NotFound):
             await shown(one.log, "g", "99-0")
         assert await letters(one, "g", 0) == await letters(one, "*", 0) == {}

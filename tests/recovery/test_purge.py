@@ -109,7 +109,7 @@ async def test_purge_leaves_no_byte_of_deleted_documents(tmp_path: Path, seed: i
             assert traces(folder, every, vectors) == []
             assert traces(folder, [], kept), "what is live stays"
             assert purged.removed["dead_letters"] == 1 and purged.removed["indexes"] == 1
-            assert (await application.dead_letters(GRAPH, LetterQuery(settled=True))).letters == ()
+            assert (await application.dead_letters(GRAPH, LetterQuery(resolved=True))).letters == ()
             assert await application.digest(GRAPH) == before
             assert (await application.verify(GRAPH)).differences == ()
             status = await application.document(GRAPH, "d1")

@@ -83,7 +83,7 @@ def test_document_is_published_and_found_with_every_connection_secured(
             ]
             answer = client.post(f"{graph}/query", json={"question": "Who discovered polonium?", "after": token}).json()
             assert [one["doc_id"] for one in answer["passages"]] == ["a"]
-            assert client.get("/readyz").json()["parts"]["query"] == "well"
+            assert client.get("/readyz").json()["components"]["query"] == "well"
         assert all(one.is_ready() for one in cluster.processes.values())
         said = "".join(one.logged() for one in cluster.processes.values())
         assert secured_kafka.password not in said and secured_neo4j.password not in said

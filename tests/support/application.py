@@ -165,7 +165,7 @@ class InMemoryApplication:
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
         await self._pass()
-        held = [] if query.settled else [replace(one, text="", original="") for one in self.letters]
+        held = [] if query.resolved else [replace(one, text="", original="") for one in self.letters]
         return LetterList(tuple(one for one in held if one.graph == graph)[: query.limit], "")
 
     async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
@@ -180,10 +180,10 @@ class InMemoryApplication:
         self.letters.remove(letter)
         return await self.publish([correction or DocumentMessage(graph, letter.doc_id, letter.text)])
 
-    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+    async def discard_letter(self, graph: str, letter_id: str) -> LetterStatus:
         letter = await self.dead_letter(graph, letter_id)
         self.letters.remove(letter)
-        return replace(letter, settled="dropped")
+        return replace(letter, resolution="dropped")
 
     async def health(self) -> Health:
         await self._pass()

@@ -101,7 +101,7 @@ def with_choice(retrieved: RetrievalResult, choice: ModeChoice) -> RetrievalResu
     trace = retrieved.trace
     if trace is not None:
         trace = Trace((TraceStep("auto", f"{choice.why}."), *trace.steps))
-    return replace(retrieved, chosen=choice.why, trace=trace)
+    return replace(retrieved, mode_reason=choice.why, trace=trace)
 
 
 def _kind(question: str, named: list[LinkedEntity]) -> tuple[str, str]:

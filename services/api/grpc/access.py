@@ -46,6 +46,7 @@ _ACTIONS = {
     "ListDeadLetters": Action.READ,
     "GetDeadLetter": Action.READ,
     "RetryDeadLetter": Action.WRITE,
+    "DiscardDeadLetter": Action.WRITE,
     "DropDeadLetter": Action.WRITE,
 }
 

@@ -125,7 +125,7 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         self, request: pb.DeadLetterQuery, context: ServicerContext
     ) -> pb.DeadLetterList:
         limit = {"limit": request.limit} if request.HasField("limit") else {}
-        query = LetterQuery(request.after, settled=request.settled, **limit)
+        query = LetterQuery(request.after, resolved=request.resolved, **limit)
         listed = await self._application.dead_letters(letters_graph(request.graph), query)
         return message_of(pb.DeadLetterList, fields_json(listed))
 
@@ -141,9 +141,12 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         receipt = await self._application.retry_letter(graph, request.id, correction)
         return pb.Receipt(token=receipt.token)
 
-    async def DropDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
-        letter = await self._application.drop_letter(letters_graph(request.graph), request.id)
+    async def DiscardDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
+        letter = await self._application.discard_letter(letters_graph(request.graph), request.id)
         return message_of(pb.DeadLetter, fields_json(letter))
+
+    async def DropDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
+        return await self.DiscardDeadLetter(request, context)
 
     def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> QueryRequest:
         """Return the question; the caller's own deadline applies when it is earlier."""

@@ -33,7 +33,7 @@ def probes(health: Callable[[], Awaitable[Health]], registry: CollectorRegistry)
             state = await health()
         except GraphtideError as error:
             state = Health(False, {"worker": str(error)})
-        return Response(dump(fields_json(state)), 200 if state.ready else 503, media_type=JSON)
+        return Response(dump(fields_json(state, old_names=True)), 200 if state.ready else 503, media_type=JSON)
 
     async def metrics(_: Request) -> Response:
         return Response(await asyncio.to_thread(generate_latest, registry), media_type=CONTENT_TYPE_LATEST)

@@ -57,7 +57,8 @@ class StatedFactBody(_Response):
     valid_from: str = Field(default="", description="an ISO date, or empty when unknown")
     valid_to: str = ""
     ended_by: str = Field(default="", description="the later document that contradicts this fact")
-    instead: str = Field(default="", description="the value that this document states instead")
+    superseding_value: str = Field(default="", description="the value that the later document states")
+    instead: str = Field(default="", description="old name of `superseding_value`", deprecated=True)
 
 
 class UsageBody(_Response):
@@ -131,7 +132,8 @@ class EdgeBody(_Response):
     valid_from: str = Field(default="", description="an ISO date, or empty when unknown")
     valid_to: str = ""
     ended_by: str = Field(default="", description="the later document that contradicts this fact")
-    instead: str = Field(default="", description="the value that this document states instead")
+    superseding_value: str = Field(default="", description="the value that the later document states")
+    instead: str = Field(default="", description="old name of `superseding_value`", deprecated=True)
 
 
 class SubgraphBody(_Response):
@@ -154,8 +156,12 @@ class AnswerBody(_Response):
     version: int
     mode: str
     usage: UsageBody
-    parts: list[PartBody] | None = Field(default=None, description="texts other than passages: reports, subgraphs")
-    chosen: str | None = Field(default=None, description="why `auto` selected this mode")
+    context_parts: list[PartBody] | None = Field(
+        default=None, description="texts other than passages: reports, subgraphs"
+    )
+    parts: list[PartBody] | None = Field(default=None, description="old name of `context_parts`", deprecated=True)
+    mode_reason: str | None = Field(default=None, description="why `auto` selected this mode")
+    chosen: str | None = Field(default=None, description="old name of `mode_reason`", deprecated=True)
     trace: list[dict[str, Any]] | None = None
 
 
@@ -275,7 +281,8 @@ class LetterBody(_Response):
     reason: str
     attempts: int
     buried_at: str
-    settled: str = Field(description="empty while unresolved, else retried or dropped")
+    resolution: str = Field(description="empty while unresolved, else retried or dropped")
+    settled: str = Field(description="old name of `resolution`", deprecated=True)
     size_bytes: int
     text: str = Field(description="the beginning of the original, escaped; empty in a list")
     original: str = Field(description="the whole original in base64; empty in a list")
@@ -292,4 +299,5 @@ class Alive(_Response):
 
 class HealthBody(_Response):
     ready: bool
-    parts: dict[str, str]
+    components: dict[str, str] = Field(description="the state of each component in plain words")
+    parts: dict[str, str] = Field(description="old name of `components`", deprecated=True)

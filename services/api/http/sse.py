@@ -52,7 +52,7 @@ class EventStream(Response):
                 await error_response(error)(scope, receive, send)
                 return
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            await _send(send, _event("context", context_json(cast(Answer, step))))
+            await _send(send, _event("context", context_json(cast(Answer, step), old_names=True)))
             try:
                 async for step in self._steps:
                     await _send(send, _step_event(step))
@@ -73,7 +73,7 @@ async def _send(send: Send, event: bytes) -> None:
 def _step_event(step: Answer | Piece) -> bytes:
     if isinstance(step, Piece):
         return _event("token", {"text": step.text})
-    return _event("answer", answer_json(step))
+    return _event("answer", answer_json(step, old_names=True))
 
 
 def _event(name: str, data: dict[str, object]) -> bytes:

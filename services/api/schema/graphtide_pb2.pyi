@@ -142,7 +142,7 @@ class PublishSummary(_message.Message):
     def __init__(self, token: _Optional[str] = ..., accepted: _Optional[int] = ..., rejected: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StatedFact(_message.Message):
-    __slots__ = ("subject", "predicate", "object", "description", "weight", "evidence", "chunk_id", "valid_from", "valid_to", "ended_by", "instead")
+    __slots__ = ("subject", "predicate", "object", "description", "weight", "evidence", "chunk_id", "valid_from", "valid_to", "ended_by", "superseding_value")
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     PREDICATE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
@@ -153,7 +153,7 @@ class StatedFact(_message.Message):
     VALID_FROM_FIELD_NUMBER: _ClassVar[int]
     VALID_TO_FIELD_NUMBER: _ClassVar[int]
     ENDED_BY_FIELD_NUMBER: _ClassVar[int]
-    INSTEAD_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDING_VALUE_FIELD_NUMBER: _ClassVar[int]
     subject: str
     predicate: str
     object: str
@@ -164,8 +164,8 @@ class StatedFact(_message.Message):
     valid_from: str
     valid_to: str
     ended_by: str
-    instead: str
-    def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., evidence: _Optional[str] = ..., chunk_id: _Optional[str] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., instead: _Optional[str] = ...) -> None: ...
+    superseding_value: str
+    def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., evidence: _Optional[str] = ..., chunk_id: _Optional[str] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., superseding_value: _Optional[str] = ...) -> None: ...
 
 class DocumentStatus(_message.Message):
     __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts", "usage")
@@ -272,7 +272,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Edge(_message.Message):
-    __slots__ = ("id", "source", "predicate", "target", "weight", "valid_from", "valid_to", "ended_by", "instead")
+    __slots__ = ("id", "source", "predicate", "target", "weight", "valid_from", "valid_to", "ended_by", "superseding_value")
     ID_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     PREDICATE_FIELD_NUMBER: _ClassVar[int]
@@ -281,7 +281,7 @@ class Edge(_message.Message):
     VALID_FROM_FIELD_NUMBER: _ClassVar[int]
     VALID_TO_FIELD_NUMBER: _ClassVar[int]
     ENDED_BY_FIELD_NUMBER: _ClassVar[int]
-    INSTEAD_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDING_VALUE_FIELD_NUMBER: _ClassVar[int]
     id: str
     source: str
     predicate: str
@@ -290,8 +290,8 @@ class Edge(_message.Message):
     valid_from: str
     valid_to: str
     ended_by: str
-    instead: str
-    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., instead: _Optional[str] = ...) -> None: ...
+    superseding_value: str
+    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., superseding_value: _Optional[str] = ...) -> None: ...
 
 class Subgraph(_message.Message):
     __slots__ = ("nodes", "edges")
@@ -314,7 +314,7 @@ class Usage(_message.Message):
     def __init__(self, llm_calls: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ..., cost: _Optional[float] = ...) -> None: ...
 
 class Answer(_message.Message):
-    __slots__ = ("answer", "citations", "passages", "subgraph", "version", "mode", "usage", "trace", "parts", "chosen")
+    __slots__ = ("answer", "citations", "passages", "subgraph", "version", "mode", "usage", "trace", "context_parts", "mode_reason")
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     CITATIONS_FIELD_NUMBER: _ClassVar[int]
     PASSAGES_FIELD_NUMBER: _ClassVar[int]
@@ -323,8 +323,8 @@ class Answer(_message.Message):
     MODE_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
-    PARTS_FIELD_NUMBER: _ClassVar[int]
-    CHOSEN_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_PARTS_FIELD_NUMBER: _ClassVar[int]
+    MODE_REASON_FIELD_NUMBER: _ClassVar[int]
     answer: str
     citations: _containers.RepeatedCompositeFieldContainer[Citation]
     passages: _containers.RepeatedCompositeFieldContainer[Passage]
@@ -333,9 +333,9 @@ class Answer(_message.Message):
     mode: str
     usage: Usage
     trace: _containers.RepeatedCompositeFieldContainer[_struct_pb2.Struct]
-    parts: _containers.RepeatedCompositeFieldContainer[Part]
-    chosen: str
-    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ..., subgraph: _Optional[_Union[Subgraph, _Mapping]] = ..., version: _Optional[int] = ..., mode: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., trace: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., parts: _Optional[_Iterable[_Union[Part, _Mapping]]] = ..., chosen: _Optional[str] = ...) -> None: ...
+    context_parts: _containers.RepeatedCompositeFieldContainer[Part]
+    mode_reason: str
+    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ..., subgraph: _Optional[_Union[Subgraph, _Mapping]] = ..., version: _Optional[int] = ..., mode: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., trace: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., context_parts: _Optional[_Iterable[_Union[Part, _Mapping]]] = ..., mode_reason: _Optional[str] = ...) -> None: ...
 
 class Part(_message.Message):
     __slots__ = ("title", "text", "sources", "score")
@@ -629,16 +629,16 @@ class ReportList(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[CommunityReport, _Mapping]]] = ...) -> None: ...
 
 class DeadLetterQuery(_message.Message):
-    __slots__ = ("graph", "after", "limit", "settled")
+    __slots__ = ("graph", "after", "limit", "resolved")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
-    SETTLED_FIELD_NUMBER: _ClassVar[int]
+    RESOLVED_FIELD_NUMBER: _ClassVar[int]
     graph: str
     after: str
     limit: int
-    settled: bool
-    def __init__(self, graph: _Optional[str] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ..., settled: _Optional[bool] = ...) -> None: ...
+    resolved: bool
+    def __init__(self, graph: _Optional[str] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ..., resolved: _Optional[bool] = ...) -> None: ...
 
 class DeadLetterRef(_message.Message):
     __slots__ = ("graph", "id")
@@ -659,7 +659,7 @@ class RetryRequest(_message.Message):
     def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., document: _Optional[bytes] = ...) -> None: ...
 
 class DeadLetter(_message.Message):
-    __slots__ = ("id", "graph", "doc_id", "revision", "stage", "reason", "attempts", "buried_at", "settled", "size_bytes", "text", "original")
+    __slots__ = ("id", "graph", "doc_id", "revision", "stage", "reason", "attempts", "buried_at", "resolution", "size_bytes", "text", "original")
     ID_FIELD_NUMBER: _ClassVar[int]
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     DOC_ID_FIELD_NUMBER: _ClassVar[int]
@@ -668,7 +668,7 @@ class DeadLetter(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     BURIED_AT_FIELD_NUMBER: _ClassVar[int]
-    SETTLED_FIELD_NUMBER: _ClassVar[int]
+    RESOLUTION_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     ORIGINAL_FIELD_NUMBER: _ClassVar[int]
@@ -680,11 +680,11 @@ class DeadLetter(_message.Message):
     reason: str
     attempts: int
     buried_at: str
-    settled: str
+    resolution: str
     size_bytes: int
     text: str
     original: str
-    def __init__(self, id: _Optional[str] = ..., graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., revision: _Optional[int] = ..., stage: _Optional[str] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ..., buried_at: _Optional[str] = ..., settled: _Optional[str] = ..., size_bytes: _Optional[int] = ..., text: _Optional[str] = ..., original: _Optional[str] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., revision: _Optional[int] = ..., stage: _Optional[str] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ..., buried_at: _Optional[str] = ..., resolution: _Optional[str] = ..., size_bytes: _Optional[int] = ..., text: _Optional[str] = ..., original: _Optional[str] = ...) -> None: ...
 
 class DeadLetterList(_message.Message):
     __slots__ = ("letters", "next")

@@ -130,6 +130,11 @@ class GraphtideStub:
                 request_serializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.RetryRequest.SerializeToString,
                 response_deserializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.Receipt.FromString,
                 _registered_method=True)
+        self.DiscardDeadLetter = channel.unary_unary(
+                '/graphtide.v1.Graphtide/DiscardDeadLetter',
+                request_serializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.DeadLetterRef.SerializeToString,
+                response_deserializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.DeadLetter.FromString,
+                _registered_method=True)
         self.DropDeadLetter = channel.unary_unary(
                 '/graphtide.v1.Graphtide/DropDeadLetter',
                 request_serializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.DeadLetterRef.SerializeToString,
@@ -269,8 +274,15 @@ class GraphtideServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DiscardDeadLetter(self, request, context):
+        """Marks it as resolved. The topic keeps the record.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DropDeadLetter(self, request, context):
-        """Says that it is dealt with.
+        """The old name of DiscardDeadLetter, accepted until the next release.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -373,6 +385,11 @@ def add_GraphtideServicer_to_server(servicer, server):
                     servicer.RetryDeadLetter,
                     request_deserializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.RetryRequest.FromString,
                     response_serializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.Receipt.SerializeToString,
+            ),
+            'DiscardDeadLetter': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiscardDeadLetter,
+                    request_deserializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.DeadLetterRef.FromString,
+                    response_serializer=graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.DeadLetter.SerializeToString,
             ),
             'DropDeadLetter': grpc.unary_unary_rpc_method_handler(
                     servicer.DropDeadLetter,
@@ -893,6 +910,33 @@ class Graphtide:
             '/graphtide.v1.Graphtide/RetryDeadLetter',
             graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.RetryRequest.SerializeToString,
             graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.Receipt.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiscardDeadLetter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/DiscardDeadLetter',
+            graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.DeadLetterRef.SerializeToString,
+            graphtide_dot_services_dot_api_dot_schema_dot_graphtide__pb2.DeadLetter.FromString,
             options,
             channel_credentials,
             insecure,

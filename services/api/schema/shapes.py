@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from typing import cast
 
+from graphtide.services.api.schema.renamed_fields import RENAMED_FIELDS
 from graphtide.services.application import (
     Answer,
     CommunityReport,
@@ -39,29 +41,31 @@ __all__ = [
 Json = dict[str, object]
 
 
-def answer_json(answer: Answer) -> Json:
-    """Return the answer; `trace` only when it was requested, `parts` and `chosen` only when the mode sets them."""
+def answer_json(answer: Answer, old_names: bool = False) -> Json:
+    """Return the answer; `trace` only when it was requested, `context_parts` and `mode_reason` only when set."""
     body: Json = {
         "answer": answer.answer,
         "citations": _plain(answer.citations),
         "passages": _plain(answer.passages),
-        "subgraph": {"nodes": _plain(answer.nodes), "edges": _plain(answer.edges)},
+        "subgraph": {"nodes": _plain(answer.nodes), "edges": _plain(answer.edges, old_names)},
         "version": answer.version,
         "mode": answer.mode,
         "usage": _plain(answer.usage),
     }
-    if answer.parts:
-        body["parts"] = _plain(answer.parts)
-    if answer.chosen:
-        body["chosen"] = answer.chosen
+    if answer.context_parts:
+        body["context_parts"] = _plain(answer.context_parts)
+    if answer.mode_reason:
+        body["mode_reason"] = answer.mode_reason
+    if old_names:
+        body |= {old: body[new] for new, old in RENAMED_FIELDS[Answer].items() if new in body}
     if answer.trace is not None:
         body["trace"] = _plain(answer.trace)
     return body
 
 
-def context_json(answer: Answer) -> Json:
+def context_json(answer: Answer, old_names: bool = False) -> Json:
     """Return the first event of a streamed answer: all fields except the text."""
-    body = answer_json(answer)
+    body = answer_json(answer, old_names)
     del body["answer"]
     return body
 
@@ -81,9 +85,9 @@ Response = (
 )
 
 
-def fields_json(response: Response) -> Json:
-    """Return the fields by their names."""
-    return {each.name: _plain(getattr(response, each.name)) for each in fields(response)}
+def fields_json(response: Response, old_names: bool = False) -> Json:
+    """Return the fields by their names; with `old_names` renamed ones under both names, as HTTP sends them."""
+    return cast(Json, _plain(response, old_names))
 
 
 def graphs_json(graphs: Mapping[str, int]) -> Json:
@@ -99,12 +103,15 @@ def _is_known(value: object, name: str) -> bool:
     return not (isinstance(value, Usage) and getattr(value, name) is None)
 
 
-def _plain(value: object) -> object:
+def _plain(value: object, old_names: bool = False) -> object:
     """Return dataclasses and mappings as dicts and sequences as lists, recursively."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if _is_known(value, each.name)}
+        known = (each.name for each in fields(value) if _is_known(value, each.name))
+        body = {name: _plain(getattr(value, name), old_names) for name in known}
+        renamed = RENAMED_FIELDS.get(type(value), {}) if old_names else {}
+        return body | {old: body[new] for new, old in renamed.items()}
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): _plain(inner, old_names) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_plain(inner, old_names) for inner in value]
     return value

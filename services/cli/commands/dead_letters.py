@@ -1,4 +1,4 @@
-"""The commands `graphtide dlq list|show|retry|drop` on records that could not be processed."""
+"""The commands `graphtide dlq list|show|retry|discard` on records that could not be processed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 
 from graphtide.services.cli.connection import CONNECTION
 from graphtide.services.cli.exit_codes import USAGE, CommandError
-from graphtide.services.cli.terminal import result, tell
+from graphtide.services.cli.terminal import deprecated, result, tell
 
 if TYPE_CHECKING:
     from graphtide.services.cli.client import Client
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Dead letters: list records that could not be processed, publish them again, or drop them.",
+    help="Dead letters: list records that could not be processed, publish them again, or discard them.",
 )
 
 URL = "http://127.0.0.1:8080"
@@ -37,14 +37,19 @@ def list_letters(
     graph: Graph = GRAPH,
     limit: Annotated[int, typer.Option(min=1, max=500, help="The maximum number of dead letters.")] = 50,
     after: Annotated[str, typer.Option(help="The `next` of the previous page.")] = "",
-    settled: Annotated[bool, typer.Option("--settled", help="Include resolved dead letters.")] = False,
+    resolved: Annotated[bool, typer.Option("--resolved", help="Include resolved dead letters.")] = False,
+    settled: Annotated[bool, typer.Option("--settled", hidden=True)] = False,
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
     """List the unresolved dead letters, oldest first."""
     from graphtide.services.cli import render as show
 
-    asked = urlencode({"limit": limit, "after": after, "settled": str(settled).lower()})
+    if settled and resolved:
+        raise CommandError("--settled is the old name of --resolved, which is given, too; remove --settled", USAGE)
+    if settled:
+        deprecated("--settled", "--resolved")
+    asked = urlencode({"limit": limit, "after": after, "resolved": str(resolved or settled).lower()})
     with _client(url) as client:
         result(client.get(f"{_letters(graph)}?{asked}"), as_json, show.letters)
 
@@ -72,12 +77,19 @@ def retry(
 
 
 @app.command()
-def drop(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+def discard(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
     """Mark a dead letter as resolved: it is no longer listed; the topic keeps the record."""
     from graphtide.services.cli import render as show
 
     with _client(url) as client:
         result(client.delete(_letter(graph, letter)), as_json, show.letter)
+
+
+@app.command("drop", hidden=True)
+def drop(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Mark a dead letter as resolved: the old name of `discard`."""
+    deprecated("dlq drop", "dlq discard")
+    discard(letter, graph, url, as_json)
 
 
 def _client(url: str) -> Client:

@@ -196,11 +196,11 @@ def status(url: Url = URL, as_json: AsJson = False) -> None:
     A worker of a cluster answers at its metrics port: --url http://127.0.0.1:9464. Exits with 1 when it is not ready.
     """
     from graphtide.services.cli import render as show
-    from graphtide.services.cli.status import explained
+    from graphtide.services.cli.status import components_of, explained
 
     with _client(url) as client:
         body = client.readiness()
-    result({"url": url, **body, "explained": explained(body.get("parts") or {})}, as_json, show.standing)
+    result({"url": url, **body, "explained": explained(components_of(body))}, as_json, show.standing)
     if not body.get("ready"):
         raise CommandError("the service is not ready; the components above give the reasons and the remedies", FAILED)
 

@@ -71,7 +71,7 @@ def test_answer_of_auto_is_that_of_the_mode_it_took(view: LiveView) -> None:
         found = retrieve(view, question)
         plain = retrieve(view, replace(question, mode=found.mode))
         assert (found.passages, found.parts, found.mode) == (plain.passages, plain.parts, plain.mode)
-        assert found.chosen and not plain.chosen and found.mode != "auto"
+        assert found.mode_reason and not plain.mode_reason and found.mode != "auto"
         assert found.trace is not None and plain.trace is not None
-        assert found.trace.steps[0].name == "auto" and found.chosen in found.trace.steps[0].about
+        assert found.trace.steps[0].name == "auto" and found.mode_reason in found.trace.steps[0].about
         assert found.trace.steps[1:] == plain.trace.steps

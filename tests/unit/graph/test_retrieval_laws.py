@@ -85,7 +85,7 @@ def test_empty_graph_gives_nothing_and_says_its_version(mode: str) -> None:
     """A question to a graph without documents is not an error."""
     result = retrieve(small_view([]), ask("amber", mode, explain=True))
     assert (result.passages, result.subgraph.nodes, result.version) == ((), (), 1)
-    assert result.mode == mode or (mode == "auto" and result.chosen)
+    assert result.mode == mode or (mode == "auto" and result.mode_reason)
     assert result.trace is not None
 
 

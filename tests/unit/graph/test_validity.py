@@ -237,7 +237,7 @@ def test_every_mode_leaves_out_what_did_not_hold(mode: str) -> None:
     assert "new" not in {passage.doc_id for passage in then.passages}
     assert "Kenji Watanabe" not in {view.entities[view.entity_nodes[edge.source]].name for edge in then.subgraph.edges}
     now = retrieve(view, replace(question, filters=Filters()))
-    ended = {edge.ended_by for edge in now.subgraph.edges if edge.instead == "Kenji Watanabe"}
+    ended = {edge.ended_by for edge in now.subgraph.edges if edge.superseding_value == "Kenji Watanabe"}
     assert ended <= {"new"}
     if any(passage.doc_id == "old" for passage in now.passages) and now.subgraph.edges:
         assert ended == {"new"}

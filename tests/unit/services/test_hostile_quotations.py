@@ -122,4 +122,4 @@ async def test_embedded_service_shows_markup_of_documents_as_text(tmp_path: Path
     assert {one.doc_id for one in given.citations} == {"boiler"}
     shown = {one.text for one in given.passages if one.doc_id == "boiler"}
     assert {one.text for one in given.citations} == {HOSTILE} == shown
-    assert live_in(themes.answer) == [] and all(live_in(part.text) == [] for part in themes.parts)
+    assert live_in(themes.answer) == [] and all(live_in(part.text) == [] for part in themes.context_parts)

@@ -14,17 +14,17 @@ PARTS = {"extract": "running", "kafka": "did not answer within 2 s", "views": "w
 def test_parts_that_are_not_well_come_first_with_what_to_do() -> None:
     """One that is not known is shown all the same; one that is well needs nothing."""
     rows = explained(PARTS)
-    assert [row["part"] for row in rows] == ["kafka", "novel", "extract", "views"]
-    assert "start the brokers" in rows[0]["do"] and "log" in rows[1]["do"] and not rows[2]["do"]
-    assert all(row["does"] for row in rows if row["part"] != "novel")
-    assert explained({"partition 3": "x"})[0]["does"]
+    assert [row["component"] for row in rows] == ["kafka", "novel", "extract", "views"]
+    assert "start the brokers" in rows[0]["action"] and "log" in rows[1]["action"] and not rows[2]["action"]
+    assert all(row["role"] for row in rows if row["component"] != "novel")
+    assert explained({"partition 3": "x"})[0]["role"]
 
 
 def test_parts_of_a_start_and_of_files_are_known() -> None:
     """The states of a start and of each security file have an explanation and a remedy."""
     names = ["start", *(f"newer {name}" for name in AccessGate().problems())]
     for row in explained(dict.fromkeys(names, "x")):
-        assert row["does"] and "the process's log has details" not in row["do"], row
+        assert row["role"] and "the process's log has details" not in row["action"], row
 
 
 def test_outlook_says_in_one_sentence_what_is_missing() -> None:
@@ -37,7 +37,7 @@ def test_outlook_says_in_one_sentence_what_is_missing() -> None:
 def test_table_shows_every_part_and_the_cure() -> None:
     """As text: what parts say is never read as markup."""
     console = Console(width=200, record=True, markup=False)
-    body = {"url": "http://x", "ready": False, "parts": {"kafka": "[red]away"}}
+    body = {"url": "http://x", "ready": False, "components": {"kafka": "[red]away"}}
     show.standing(console, {**body, "explained": explained({"kafka": "[red]away"})})
     shown = console.export_text()
     assert "not ready, because of: kafka" in shown and "[red]away" in shown and "start the brokers" in shown

@@ -33,7 +33,8 @@ Limit = Annotated[
         json_schema_extra={"type": "integer", "minimum": 1, "maximum": 500},
     ),
 ]
-Settled = Annotated[bool, Query(description="include resolved dead letters")]
+Resolved = Annotated[bool | None, Query(description="include resolved dead letters")]
+Settled = Annotated[bool | None, Query(description="old name of `resolved`", deprecated=True)]
 
 
 def letter_routes(application: Application, limits: RequestLimits) -> APIRouter:
@@ -47,16 +48,23 @@ def letter_routes(application: Application, limits: RequestLimits) -> APIRouter:
 def _add_looks(router: APIRouter, application: Application) -> None:
     @router.get(LETTERS, responses={200: {"model": LetterListBody}, **_ERRORS})
     async def list_letters(
-        request: Request, graph: LettersOf, after: After = "", limit: Limit = "50", settled: Settled = False
+        request: Request,
+        graph: LettersOf,
+        after: After = "",
+        limit: Limit = "50",
+        resolved: Resolved = None,
+        settled: Settled = None,
     ) -> Response:
         """List the unresolved dead letters, oldest first, without their originals."""
-        query = LetterQuery(after, _whole(limit), settled)
-        return reply(fields_json(await application.dead_letters(_graph(request, graph), query)))
+        if resolved is not None and settled is not None:
+            raise Invalid("settled", "is the old name of resolved, which is given, too; remove settled")
+        query = LetterQuery(after, _whole(limit), bool(resolved or settled))
+        return reply(fields_json(await application.dead_letters(_graph(request, graph), query), old_names=True))
 
     @router.get(LETTER, responses={200: {"model": LetterBody}, **_ERRORS})
     async def show_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
         """Return a dead letter, with its original."""
-        return reply(fields_json(await application.dead_letter(_graph(request, graph), letter)))
+        return reply(fields_json(await application.dead_letter(_graph(request, graph), letter), old_names=True))
 
 
 def _add_ends(router: APIRouter, application: Application, limits: RequestLimits) -> None:
@@ -81,9 +89,9 @@ def _add_ends(router: APIRouter, application: Application, limits: RequestLimits
         return reply({"token": receipt.token}, 202)
 
     @router.delete(LETTER, responses={200: {"model": LetterBody}, **_ERRORS})
-    async def drop_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
+    async def discard_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
         """Discard a dead letter: mark it resolved. It is no longer listed; the topic keeps the record."""
-        return reply(fields_json(await application.drop_letter(_graph(request, graph), letter)))
+        return reply(fields_json(await application.discard_letter(_graph(request, graph), letter), old_names=True))
 
 
 def _graph(request: Request, graph: str) -> str:

@@ -155,5 +155,7 @@ class _Statuses:
     async def reply(self, graph: str, doc_id: str) -> Response:
         status = await self._application.document(graph, doc_id)
         if len(status.text) + FACT_CHARS * len(status.facts) < LARGE_CHARS:
-            return reply(fields_json(status))
-        return encoded_reply(await self._encoded.read(id(status), lambda: encode_large(lambda: fields_json(status))))
+            return reply(fields_json(status, old_names=True))
+        return encoded_reply(
+            await self._encoded.read(id(status), lambda: encode_large(lambda: fields_json(status, old_names=True)))
+        )

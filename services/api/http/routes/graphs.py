@@ -48,7 +48,7 @@ def _add_views(router: APIRouter, application: Application) -> None:
     @router.get("/v1/graphs/{graph}/entities/{entity_id}", responses={200: {"model": EntityBody}, **_ERRORS})
     async def entity(request: Request, graph: GraphPath, entity_id: str) -> Response:
         """Return an entity by its id in a subgraph: its labels, and the evidence of each merge."""
-        return reply(fields_json(await application.entity(graph_in(request, graph), entity_id)))
+        return reply(fields_json(await application.entity(graph_in(request, graph), entity_id), old_names=True))
 
     @router.get("/v1/graphs/{graph}/reports", responses={200: {"model": ReportList}, **_ERRORS})
     async def reports(request: Request, graph: GraphPath) -> Response:

@@ -41,7 +41,7 @@ def operation_routes(application: Application, registry: CollectorRegistry, gate
         health = await readiness(application, gate)
         if refusal(caller_of(request).who, Action.METRICS, None) is not None:
             health = in_outline(health)
-        return reply(fields_json(health), 200 if health.ready else 503)
+        return reply(fields_json(health, old_names=True), 200 if health.ready else 503)
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
     async def metrics() -> Response:

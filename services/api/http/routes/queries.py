@@ -40,6 +40,8 @@ def query_routes(application: Application, limits: RequestLimits) -> APIRouter:
         if EVENTS in request.headers.get("accept", "").lower():
             return EventStream(application.stream(graph, ask))
         answer = await application.query(graph, ask)
-        return await large_reply(lambda: answer_json(answer), sum(len(one.text) for one in answer.passages))
+        return await large_reply(
+            lambda: answer_json(answer, old_names=True), sum(len(one.text) for one in answer.passages)
+        )
 
     return router
