@@ -11,11 +11,14 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry
 
+from graphtide.infra.settings import Settings
 from graphtide.services.access.gate import CallerRateLimits
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.http.server import proxy_addresses
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.process.worker import WorkerHealth, _observed
 from graphtide.streams.errors import Broken
 from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate
@@ -112,6 +115,17 @@ async def test_head_is_refused_when_it_has_too_many_headers() -> None:
     async with http_service(create_app(InMemoryApplication())) as url, connected(url) as (reader, writer):
         writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * 200 + b"\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 431")
+
+
+async def test_probe_server_of_a_worker_limits_headers() -> None:
+    """The server of /healthz, /readyz and /metrics, which a worker opens before anything else."""
+    async with _observed(Settings(metrics_port=0), CollectorRegistry(), WorkerHealth()) as url:
+        async with connected(url) as (reader, writer):
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+            assert await status(reader) == 200
+        async with connected(url) as (reader, writer):
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * 200 + b"\r\n")
+            assert (await reader.read()).startswith(b"HTTP/1.1 431")
 
 
 async def test_connection_is_closed_when_a_refused_body_does_not_end(

@@ -12,6 +12,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 FOLDERS = ("graph", "streams", "infra", "services")
 SOURCE = re.compile(r"`((?:graph|streams|infra|services|src|tests|docs|helm)/[\w./-]*)`")
 TEST = re.compile(r"`((?:unit|e2e|contract|recovery|deploy|secure|engines)/[\w./-]+\.py)`")
+NAMED_TEST = re.compile(r"`((?:unit|e2e|contract|recovery|deploy|secure|engines)/[\w./-]+\.py)::(\w+)`")
 FUNCTION = re.compile(r"`((?:graph|streams|infra|services)/[\w/]+\.py)`\s+`(\w+)`")
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
 
@@ -33,6 +34,26 @@ def test_page_names_functions_that_their_files_define(page: Path) -> None:
         (file, name) for file, name in named if not re.search(rf"(?:def|class) {name}\b", (ROOT / file).read_text())
     ]
     assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_names_tests_that_exist(page: Path) -> None:
+    """A test is named as pytest names it, below `tests`."""
+    missing = [
+        f"{file}::{name}"
+        for file, name in NAMED_TEST.findall(page.read_text())
+        if not (ROOT / "tests" / file).exists()
+        or not re.search(rf"^(?:async )?def {name}\(", (ROOT / "tests" / file).read_text(), re.MULTILINE)
+    ]
+    assert not missing
+
+
+def test_every_attack_names_its_tests() -> None:
+    """Each row of the table ends with tests, and with nothing else."""
+    table = (ROOT / "docs" / "security.md").read_text().split("## Attacks and defects")[1].split("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
+    assert rows
+    assert not [row for row in rows if re.sub(NAMED_TEST, "", row.rsplit(" | ", 1)[1]).strip(" ,|")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -49,7 +49,7 @@ def test_key_file_is_restricted_with_one_warning(tmp_path: Path, caplog: pytest.
 
 
 def test_shared_secret_is_restricted_and_a_public_key_may_be_read(tmp_path: Path) -> None:
-    """Nobody else may change a public key, which decides whose tokens are valid."""
+    """Other users may not change a public key, because it decides which tokens are valid."""
     secret, public = tmp_path / "secret", tmp_path / "public.pem"
     secret.write_text("s" * 32)
     key = authority(tmp_path).key.public_key()
