@@ -16,7 +16,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG, S_ISVTX
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 _OTHERS = 0o077
 READERS, WRITERS = 0o077, 0o022
-"""Permissions of other users that a file with a secret must not grant, and a file that decides which callers are admitted."""
+"""Permissions of other users that a file must not grant: one with a secret, and one that decides who may call."""
 _log = logging.getLogger("graphtide")
 
 
