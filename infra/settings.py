@@ -157,6 +157,9 @@ class Settings(BaseSettings):
     max_in_flight: int = Field(default=256, ge=1)
     query_timeout_s: float = Field(default=30.0, gt=0, allow_inf_nan=False)
     body_timeout_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
+    body_grace_s: float = Field(default=10.0, ge=0, allow_inf_nan=False)
+    min_body_bytes_per_s: int = Field(default=1024, ge=0)
+    max_arriving_bytes: int = Field(default=256 << 20, ge=1024)
 
 
 @cache

@@ -47,6 +47,9 @@ def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "settings", what, "a document could be accepted alone but not in a batch", "raise max_batch_bytes"
         )
+    if settings.max_batch_bytes > settings.max_arriving_bytes:
+        what = "max_batch_bytes is more than max_arriving_bytes"
+        yield DoctorFinding("settings", what, "the largest batches are refused", "raise max_arriving_bytes")
     yield from _exposure(settings)
     yield from _stand_ins(settings)
 

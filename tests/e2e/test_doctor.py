@@ -53,6 +53,7 @@ async def asked(settings: Settings) -> list[DoctorFinding]:
         ({"tls_cert_file": "/nowhere/cert"}, "GRAPHTIDE_TLS_KEY_FILE"),
         ({"kafka": "127.0.0.1:9"}, "GRAPHTIDE_BOLT is not"),
         ({"max_body_bytes": 2000, "max_batch_bytes": 1999}, "max_batch_bytes"),
+        ({"max_batch_bytes": 64 << 20, "max_arriving_bytes": 32 << 20}, "max_arriving_bytes"),
     ],
     ids=str,
 )

@@ -286,3 +286,56 @@ async def test_arriving_bodies_of_one_address_leave_room_and_are_bounded() -> No
         for task in waiting:
             task.cancel()
         await asyncio.wait(waiting)
+
+
+# -- bodies that trickle, and bodies that fill the memory together -----------------------------------------------------
+
+
+async def test_body_is_given_up_when_it_trickles() -> None:
+    """A byte now and then gets 408 long before the body's time limit; a pause in a body that was fast does not."""
+    limits = RequestLimits(body_timeout_s=600, body_grace_s=0.2, min_body_bytes_per_s=1_000)
+    text = b'{"text":"' + b"a b " * 25_000
+    async with (
+        http_service(create_app(InMemoryApplication(), limits)) as url,
+        connected(url) as (reader, writer),
+        connected(url) as (paused, pausing),
+        asyncio.timeout(60),
+    ):
+        pausing.write(CHUNKED.encode() + b"%x\r\n%b\r\n" % (len(text), text))
+        writer.write(CHUNKED.encode() + b"9\r\n" + b'{"text":"' + b"\r\n")
+        trickle = asyncio.create_task(_trickle(writer))
+        assert await status(reader) == 408
+        trickle.cancel()
+        pausing.write(b'2\r\n"}\r\n0\r\n\r\n')
+        assert await status(paused) == 202
+
+
+async def _trickle(writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(b"1\r\na\r\n")
+        await asyncio.sleep(0.02)  # the pace of the client
+
+
+async def test_bodies_are_refused_beyond_their_total_size() -> None:
+    """A second unfinished body of one address gets 429 and when to come again; once the first ends there is room."""
+    limits = RequestLimits(max_arriving_bytes=100_000)
+    begun = b'{"text":"' + b"a b " * 15_000
+    async with (
+        http_service(create_app(InMemoryApplication(), limits)) as url,
+        connected(url) as (first, writing),
+        httpx.AsyncClient(base_url=url) as client,
+        asyncio.timeout(60),
+    ):
+        writing.write(CHUNKED.encode() + b"%x\r\n%b\r\n" % (len(begun), begun))
+        await writing.drain()
+        while (refused := await _publish(client, begun + b'"}')).status_code != 429:
+            assert refused.status_code == 202  # the first body has not arrived yet
+        assert refused.headers["retry-after"] == "1"
+        writing.write(b'2\r\n"}\r\n0\r\n\r\n')
+        assert await status(first) == 202
+        for _ in range(20):
+            assert (await _publish(client, begun + b'"}')).status_code == 202
+
+
+async def _publish(client: httpx.AsyncClient, body: bytes) -> httpx.Response:
+    return await client.put(DOCUMENT, content=body, headers={"content-type": "application/json"})

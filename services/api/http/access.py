@@ -13,11 +13,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from graphtide.services.access.body_bytes import BodyBytes, BodyShare
 from graphtide.services.access.credentials import Caller, credentials_sent
 from graphtide.services.access.gate import AccessGate, network_of
 from graphtide.services.access.places import FairPlaces
 from graphtide.services.access.policy import ANYONE, EVERY_GRAPH, STRANGER, Action
 from graphtide.services.api.http.errors import error_response
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import QueryError
 
 OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/openapi.json"})
@@ -58,13 +60,17 @@ BODIES_A_PLACE = 4
 
 
 class Seat:
-    """The place of one request, released while its body arrives."""
+    """The place of one request, released while its body arrives, and the bytes of its body."""
 
     def __init__(
-        self, place: Callable[[], AbstractContextManager[None]], body: Callable[[], AbstractContextManager[None]]
+        self,
+        place: Callable[[], AbstractContextManager[None]],
+        body: Callable[[], AbstractContextManager[None]],
+        received: BodyShare,
     ) -> None:
         self._place = place
         self._body = body
+        self.received = received
         self._held = ExitStack()
 
     def take(self) -> None:
@@ -74,6 +80,11 @@ class Seat:
     def leave(self) -> None:
         """Release the place, if one is held."""
         self._held.close()
+
+    def end(self) -> None:
+        """Release the place and the bytes of the body: the request is served."""
+        self.leave()
+        self.received.close()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -92,14 +103,22 @@ def seat_of(request: Request) -> AbstractContextManager[None]:
     return nullcontext() if seat is None else seat.waiting()
 
 
+def receive_bytes(request: Request, size: int) -> None:
+    """Count bytes of the request's body, which has arrived in part. Raises Overloaded."""
+    seat: Seat | None = request.scope.get(SEAT_KEY)
+    if seat is not None:
+        seat.received.add(size)
+
+
 class Access:
     """ASGI middleware between observation and the routes: authentication, rate limit, place."""
 
-    def __init__(self, app: ASGIApp, gate: AccessGate, max_in_flight: int) -> None:
+    def __init__(self, app: ASGIApp, gate: AccessGate, limits: RequestLimits) -> None:
         self._app = app
         self._gate = gate
-        self._places = FairPlaces(max_in_flight)
-        self._bodies = FairPlaces(BODIES_A_PLACE * max_in_flight, "bodies")
+        self._places = FairPlaces(limits.max_in_flight)
+        self._bodies = FairPlaces(BODIES_A_PLACE * limits.max_in_flight, "bodies")
+        self._bytes = BodyBytes(limits.max_arriving_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -121,7 +140,7 @@ class Access:
         try:
             await self._app(scope, receive, send)
         finally:
-            seat.leave()
+            seat.end()
 
     def _seat(self, scope: Scope, caller: Caller) -> Seat:
         """Return the place of a request: one of the total and one of the caller's; without credentials, of the
@@ -133,7 +152,8 @@ class Access:
             with self._places.hold("") if scope["path"].startswith("/v1/") else nullcontext(), self._gate.place(caller):
                 yield
 
-        return Seat(place, lambda: self._bodies.hold(caller.who.name or network_of(_peer(scope))))
+        name = caller.who.name or network_of(_peer(scope))
+        return Seat(place, lambda: self._bodies.hold(name), self._bytes.body(name))
 
     def _guest(self, scope: Scope) -> Caller:
         """Return the caller of an open path: identified with a valid credential, else anonymous. Refuses no request."""

@@ -68,7 +68,7 @@ def create_app(
     app.include_router(graph_routes(application))
     app.include_router(letter_routes(application, limits))
     app.include_router(operation_routes(application, registry, gate))
-    app.add_middleware(Access, gate=gate, max_in_flight=limits.max_in_flight)
+    app.add_middleware(Access, gate=gate, limits=limits)
     app.add_middleware(Observation, registry=registry)
     handle_errors(app)
     _add_page(app)

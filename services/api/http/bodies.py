@@ -1,6 +1,7 @@
 """Reading of request bodies within limits of size, time and type. `services/api/schema` interprets them.
 
-The invariant: memory never holds more of a body than the limit, with Content-Length or without.
+The invariants: memory never holds more of a body than the limit, with Content-Length or without, nor more of all bodies
+together than theirs.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from graphtide.services.api.http.access import caller_of, seat_of
+from graphtide.services.api.http.access import caller_of, receive_bytes, seat_of
 from graphtide.services.api.schema.errors import MalformedRequest, SlowBody, TooLarge, UnsupportedContent
+from graphtide.services.api.schema.limits import RequestLimits
 
 T = TypeVar("T")
 Check = Callable[[bytearray], None]
@@ -49,11 +52,12 @@ async def parse(read: Callable[[bytes], T], raw: bytes) -> T:
     return await asyncio.get_running_loop().run_in_executor(_PARSERS, read, raw)
 
 
-async def read_body(request: Request, max_bytes: int, timeout_s: float, check: Check = lambda _: None) -> bytes:
-    """Return the whole body. Raises TooLarge as soon as the size is known, SlowBody, MalformedRequest,
+async def read_body(request: Request, max_bytes: int, limits: RequestLimits, check: Check = lambda _: None) -> bytes:
+    """Return the whole body. Raises TooLarge as soon as the size is known, SlowBody, MalformedRequest, Overloaded,
     ClientDisconnect.
 
-    The caller's own limit applies when it is lower. `check` receives the bytes so far after each arrival.
+    The caller's own limit applies when it is lower than `max_bytes`. `check` receives the bytes so far after each
+    arrival.
     """
     max_bytes = min(max_bytes, caller_of(request).who.allowance.max_body_bytes or max_bytes)
     length = request.headers.get("content-length", "0")
@@ -61,21 +65,45 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float, check: C
         raise MalformedRequest(f"the Content-Length {length[:40]!r} is not a number; send the size in bytes")
     if int(length) > max_bytes:
         raise _too_large(max_bytes)
+    pace = BodyPace(limits, asyncio.get_running_loop().time())
     try:
         with seat_of(request):
-            async with asyncio.timeout(timeout_s):
-                body = await _collect(request, max_bytes, check)
-        return body
+            async with asyncio.timeout_at(pace.deadline(0)) as deadline:
+                return await _collect(request, max_bytes, check, lambda size: deadline.reschedule(pace.deadline(size)))
     except TimeoutError as error:
-        raise SlowBody(f"the body was incomplete after {timeout_s:g} s; send it again") from error
+        raise SlowBody(pace.refusal) from error
 
 
-async def _collect(request: Request, max_bytes: int, check: Check) -> bytes:
+@dataclass(slots=True)
+class BodyPace:
+    """The time limits of one body, which began to arrive at `began` in the event loop's time."""
+
+    limits: RequestLimits
+    began: float
+    refusal: str = ""
+    """The limit that the next deadline belongs to, as an error message."""
+
+    def deadline(self, size: int) -> float:
+        """Return the time at which the next bytes must have arrived after `size` bytes."""
+        limits = self.limits
+        rate, most_s = limits.min_body_bytes_per_s, limits.body_timeout_s
+        paced_s = limits.body_grace_s + (size + 1) / rate if rate else most_s
+        if paced_s < most_s:
+            self.refusal = f"the body arrived at less than {rate} bytes per second; send it again"
+        else:
+            self.refusal = f"the body was incomplete after {most_s:g} s; send it again"
+        return self.began + min(paced_s, most_s)
+
+
+async def _collect(request: Request, max_bytes: int, check: Check, progress: Callable[[int], None]) -> bytes:
     body = bytearray()
     while (message := await request.receive())["type"] == "http.request":
-        body += message.get("body", b"")
-        if len(body) > max_bytes:
+        piece = message.get("body", b"")
+        if len(body) + len(piece) > max_bytes:
             raise _too_large(max_bytes)
+        receive_bytes(request, len(piece))
+        body += piece
+        progress(len(body))
         check(body)
         if not message.get("more_body", False):
             return bytes(body)

@@ -26,6 +26,9 @@ class RequestLimits:
     max_in_flight: int = 256
     query_timeout_s: float = 30.0
     body_timeout_s: float = 60.0
+    body_grace_s: float = 10.0
+    min_body_bytes_per_s: int = 1024
+    max_arriving_bytes: int = 256 << 20
 
     @property
     def max_document_values(self) -> int:

@@ -26,7 +26,7 @@ def test_read_without_waiting_raises_while_a_writer_holds_the_lock() -> None:
 
 
 def test_read_without_waiting_raises_while_a_writer_waits() -> None:
-    """A reader that waits for nobody does not overtake a waiting writer either."""
+    """A reader that must not wait does not overtake a waiting writer."""
     lock, entered = ReadersWriterLock(), threading.Event()
 
     def write() -> None:

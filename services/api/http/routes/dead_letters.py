@@ -80,7 +80,7 @@ def _add_ends(router: APIRouter, application: Application, limits: RequestLimits
     async def retry_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
         """Publish the original again as a new revision, or, with a body, the corrected document instead."""
         graph, correction = _graph(request, graph), None
-        raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        raw = await read_body(request, limits.max_body_bytes, limits)
         if raw:
             content_type(request, JSON)
             held = await application.dead_letter(graph, letter)

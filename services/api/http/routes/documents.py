@@ -68,7 +68,7 @@ def _add_publish(router: APIRouter, application: Application, limits: RequestLim
         """Insert or replace a document. The response means that the document survives a crash of the service."""
         graph, doc_id = document_in(request, graph, doc_id)
         content_type(request, JSON)
-        raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        raw = await read_body(request, limits.max_body_bytes, limits)
         document = await parse(lambda body: read_document(graph, doc_id, body, limits), raw)
         receipt = await application.publish([document])
         return reply({"token": receipt.token}, 202)
@@ -103,10 +103,10 @@ def _add_batch(router: APIRouter, application: Application, limits: RequestLimit
 
 
 async def _read_batch(request: Request, kind: str, graph: str, limits: RequestLimits) -> PublishBatch:
-    most, timeout_s = limits.max_batch_bytes, limits.body_timeout_s
+    most = limits.max_batch_bytes
     if kind == JSON:
-        return await parse(lambda body: read_list(graph, body, limits), await read_body(request, most, timeout_s))
-    raw = await read_body(request, most, timeout_s, LineCount(limits).check)
+        return await parse(lambda body: read_list(graph, body, limits), await read_body(request, most, limits))
+    raw = await read_body(request, most, limits, LineCount(limits).check)
     return await parse(lambda body: read_lines(graph, body, limits), raw)
 
 

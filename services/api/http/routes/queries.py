@@ -35,7 +35,7 @@ def query_routes(application: Application, limits: RequestLimits) -> APIRouter:
         `context` (all but the text), `token` (pieces of the text), `answer` (the whole), or `error`."""
         graph = graph_in(request, graph)
         content_type(request, JSON)
-        raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        raw = await read_body(request, limits.max_body_bytes, limits)
         ask = await parse(lambda body: read_question(body, limits), raw)
         if EVENTS in request.headers.get("accept", "").lower():
             return EventStream(application.stream(graph, ask))
