@@ -42,7 +42,8 @@ def canonical_lines(rows: GraphDelta) -> Iterator[str]:
         info = (d.info.title, d.info.source, d.info.occurred_at, d.info.metadata)
         yield _line("document", d.doc_id, *info, [chunks[chunk] for chunk in d.chunks])
     for c in rows.chunks:
-        yield _line("chunk", c.chunk_id, c.doc_id, c.ordinal, c.text)
+        place = c.place.encode()
+        yield _line("chunk", c.chunk_id, c.doc_id, c.ordinal, c.text, *([place] if place else ()))
     for lab in rows.labels:
         yield _line("label", *labels[lab.label], nodes[lab.node], lab.mentions)
     for m in rows.mentions:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph.place import NO_PLACE, Place
+
 if TYPE_CHECKING:
     from graphtide.graph.communities import CommunityChange, Hierarchy
 
@@ -58,7 +60,9 @@ class Fact:
 class ChunkContribution:
     """One chunk and all its contributions. `key` is a digest of all of them: equal keys, equal contributions.
 
-    `title` and `description` are the model's heading of the chunk; empty if no model was called.
+    `title` and `description` are the model's heading of the chunk; empty if no model was called. `text` is readable
+    text; `source` is the piece of the document that it was made from, None if that is the same. `place` is where that
+    piece is; like `start` and `end`, it is not part of the key.
     """
 
     key: bytes
@@ -70,6 +74,8 @@ class ChunkContribution:
     facts: tuple[Fact, ...]
     title: str = ""
     description: str = ""
+    place: Place = NO_PLACE
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +90,23 @@ class DocumentInfo:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """One document revision's whole contribution. `separators` are the blanks before, between and after the units."""
+    """One document revision's whole contribution. `gaps` are the texts before, between and after the units: blanks,
+    and the markup that no passage contains. `media_type` is that of the document, "" if the publisher gave none.
+    """
 
     doc_id: str
     revision: int
     info: DocumentInfo
     units: tuple[ChunkContribution, ...]
     gaps: tuple[str, ...] = ()
+    media_type: str = ""
 
     @property
     def text(self) -> str:
         """Return the document's text, unchanged."""
         gaps = self.gaps or ("",) * (len(self.units) + 1)
-        parts = (gap + unit.text for gap, unit in zip(gaps, self.units, strict=False))
+        texts = (unit.text if unit.source is None else unit.source for unit in self.units)
+        parts = (gap + text for gap, text in zip(gaps, texts, strict=False))
         return "".join(parts) + gaps[-1]
 
 
@@ -130,6 +140,7 @@ class ChunkRow:
     version: int = 0
     title: str = ""
     description: str = ""
+    place: Place = NO_PLACE
 
 
 @dataclass(frozen=True, slots=True)

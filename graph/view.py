@@ -234,14 +234,14 @@ class LiveView:
             held = self.chunks.get(row.chunk)
             if held is None:
                 fresh = ViewChunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
-                fresh.title, fresh.description = row.title, row.description
+                fresh.title, fresh.description, fresh.place = row.title, row.description, row.place
                 self.chunks[row.chunk] = fresh
                 self.text_bytes += len(row.text.encode())
             else:
                 del self.chunk_numbers[held.chunk_id]
                 if held.chunk_id != row.chunk_id:
                     self._withdraw(held.chunk_id)
-                held.chunk_id, held.ordinal = row.chunk_id, row.ordinal
+                held.chunk_id, held.ordinal, held.place = row.chunk_id, row.ordinal, row.place
         for row in chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk
         for triple_row in statements:
@@ -375,6 +375,7 @@ class LiveView:
                     NO_VECTOR,
                     title=chunk.title,
                     description=chunk.description,
+                    place=chunk.place,
                 )
                 for number, chunk in self.chunks.items()
             ),

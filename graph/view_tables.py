@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from graphtide.graph.communities.replica import HierarchyReplica
+from graphtide.graph.place import NO_PLACE, Place
 from graphtide.graph.records import EvidenceRow, MentionRow, Vector
 
 
@@ -31,6 +32,7 @@ class ViewChunk:
     evidence: tuple[EvidenceRow, ...] = ()
     title: str = ""
     description: str = ""
+    place: Place = NO_PLACE
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from graphtide.graph.place import NO_PLACE, Place
 from graphtide.graph.retrieval.types import AnswerEdge as SubgraphEdge
 from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
 from graphtide.graph.retrieval.types import ContextPart, Filters
@@ -84,7 +85,7 @@ class DocumentStatus:
     """The newest revision of a document: its state, the reason of a failure, and its content in the graph.
 
     `facts` are those of the live revision, which is older while `state` is "accepted" or "failed". `usage` is
-    the use of models by all its revisions.
+    the use of models by all its revisions. `media_type` is empty when the publisher gave none.
     """
 
     graph: str
@@ -101,6 +102,7 @@ class DocumentStatus:
     text: str
     facts: tuple[StatedFact, ...]
     usage: Usage = field(default_factory=lambda: Usage())  # noqa: PLW0108 - it is defined below
+    media_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +126,25 @@ class QueryRequest:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
+    """A cited passage; `title` is that of its document, `place` where the passage is in it."""
+
     doc_id: str
     chunk_id: str
     text: str
+    title: str = ""
+    place: Place = NO_PLACE
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage:
+    """A retrieved passage, with the title of its document and its place in it."""
+
     doc_id: str
     chunk_id: str
     score: float
     text: str
+    title: str = ""
+    place: Place = NO_PLACE
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from graphtide.graph.entity_descriptions import profile
+from graphtide.graph.place import path_title
 from graphtide.graph.reports.cache import ReportRow
 from graphtide.graph.reports.entity_summaries import ENTITY
 from graphtide.graph.reports.fingerprint import Fingerprint
@@ -82,7 +83,7 @@ class EmbeddedPurge:
         async for _, value in self.store.extractions(graph):
             extraction = decode_extraction(value).extraction
             for unit in extraction.units if extraction else ():
-                title = extraction.info.title if extraction else ""
+                title = path_title(extraction.info.title, unit.place) if extraction else ""
                 if isinstance(embedder, MemoisedEmbedder):
                     texts = (passage_text(title, unit.text), *statement_texts(unit))
                     vectors.update(embedder.key(text) for text in texts)

@@ -28,9 +28,11 @@ from typing import Any
 import numpy as np
 
 from graphtide.graph.dates import date_span
+from graphtide.graph.place import NO_PLACE, decode_place
 from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Fact, Mention, Vector
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.json_parts import dump, dump_in_parts, load_in_parts
+from graphtide.streams.model_ports import MEDIA_TYPES
 
 DOCUMENTS = "documents"
 EXTRACTIONS = "extractions"
@@ -78,7 +80,10 @@ class GivenFact:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMessage:
-    """A published document. `entities` or `facts` other than None replace extraction, even when empty."""
+    """A published document. `entities` or `facts` other than None replace extraction, even when empty.
+
+    `media_type` is the format of the text, such as text/markdown; "" leaves it to the chunker to recognise it.
+    """
 
     graph: str
     doc_id: str
@@ -86,6 +91,7 @@ class DocumentMessage:
     info: DocumentInfo = field(default_factory=DocumentInfo)
     entities: tuple[GivenEntity, ...] | None = None
     facts: tuple[GivenFact, ...] | None = None
+    media_type: str = ""
 
     @property
     def key(self) -> str:
@@ -94,6 +100,7 @@ class DocumentMessage:
     def encode(self) -> bytes:
         """Return the body of `PUT /v1/graphs/{graph}/documents/{id}` with the schema number added."""
         body: dict[str, Any] = {"schema": SCHEMA, "text": self.text, **_info_out(self.info)}
+        body |= _media_type_out(self.media_type)
         if self.entities is not None:
             body["entities"] = [asdict(entity) for entity in self.entities]
         if self.facts is not None:
@@ -209,6 +216,7 @@ def decode_document(key: str, value: bytes) -> DocumentMessage:
             _info_in(body),
             None if entities is None else tuple(_entity_in(entity) for entity in entities),
             None if facts is None else tuple(_fact_in(fact) for fact in facts),
+            _media_type_in(body),
         )
     except _MALFORMED as error:
         raise Rejected(f"the document record is malformed: {_describe(error)}") from error
@@ -311,7 +319,21 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
     }
     # Beside the units, not in them: a reader that does not know headings can still read the rest.
     headings = [(unit.title, unit.description) for unit in extraction.units]
-    return body | ({"headings": headings} if any(map(any, headings)) else {})
+    places = [(n, place) for n, unit in enumerate(extraction.units) if (place := unit.place.encode())]
+    sources = [(n, unit.source) for n, unit in enumerate(extraction.units) if unit.source is not None]
+    extra = {"headings": headings if any(map(any, headings)) else [], "places": places, "sources": sources}
+    return body | {name: rows for name, rows in extra.items() if rows} | _media_type_out(extraction.media_type)
+
+
+def _media_type_in(body: dict[str, Any]) -> str:
+    media_type = _string(body.get("media_type") or "")
+    if media_type and media_type not in MEDIA_TYPES:
+        raise ValueError(f"media_type {media_type[:80]!r} is not readable: convert to {', '.join(MEDIA_TYPES)}")
+    return media_type
+
+
+def _media_type_out(media_type: str) -> dict[str, str]:
+    return {"media_type": media_type} if media_type else {}
 
 
 def _extraction_in(body: dict[str, Any]) -> Extraction:
@@ -322,8 +344,10 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
         raise ValueError("a vector is zero or not finite")
     rows = iter(table)
     headings = _headings_in(body.get("headings"), len(body["units"]))
+    places = {int(at): decode_place(_string(place)) for at, place in body.get("places", ())}
+    sources = {int(at): _string(source) for at, source in body.get("sources", ())}
     units = []
-    for (key, text, start, end, mentions, facts), heading in zip(body["units"], headings, strict=True):
+    for at, ((key, text, start, end, mentions, facts), heading) in enumerate(zip(body["units"], headings, strict=True)):
         vector = _next(rows)
         named = tuple(Mention(name, type_, text_, _next(rows)) for name, type_, text_ in mentions)
         if any(len(fact) not in FACT_FIELDS for fact in facts):
@@ -331,11 +355,13 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
         stated = tuple(Fact(s, p, o, text_, line, w, _next(rows), *times) for s, p, o, text_, line, w, *times in facts)
         if any(not 0 <= index < len(named) for fact in stated for index in (fact.subject, fact.object)):
             raise ValueError("a fact refers to a mention that does not exist")
-        units.append(ChunkContribution(bytes.fromhex(key), text, start, end, vector, named, stated, *heading))
+        layout = (*heading, places.get(at, NO_PLACE), sources.get(at))
+        units.append(ChunkContribution(bytes.fromhex(key), text, start, end, vector, named, stated, *layout))
     gaps = tuple(body["gaps"])
     if gaps and len(gaps) != len(units) + 1:
         raise ValueError(f"{len(units)} units need {len(units) + 1} gaps, not {len(gaps)}")
-    return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units), gaps)
+    head = (body["doc_id"], int(body["revision"]), _info_in(body["info"]))
+    return Extraction(*head, tuple(units), gaps, _media_type_in(body))
 
 
 def _vectors_in(encoded: str | bytes) -> bytes:

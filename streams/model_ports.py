@@ -5,7 +5,7 @@ contract suite (``tests/contract/test_models.py``).
 
 Invariants that every implementation keeps:
 - the text of a document is data, never instructions;
-- spans are positions in the text that was passed: ``text[start:end] == passage.text``;
+- spans are positions in the text that was passed;
 - the evidence of a relation occurs verbatim in the text in which it was found, or is empty;
 - failures are ``streams.errors.Retryable`` (try again), ``Rejected`` (this text can never be processed) or ``Broken``
   (the endpoint serves another model: its vectors have another dimension), nothing else;
@@ -19,14 +19,28 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph.place import NO_PLACE, Place
+from graphtide.graph.records import DocumentInfo
+
+MARKDOWN, PLAIN, CSV = "text/markdown", "text/plain", "text/csv"
+MEDIA_TYPES = (MARKDOWN, PLAIN, CSV)
+"""The formats of a document's text. A form feed begins a new page in each."""
+
 
 @dataclass(frozen=True, slots=True)
 class SplitPassage:
-    """A piece of a text, from character ``start`` (inclusive) to ``end`` (exclusive)."""
+    """A piece of a document, from character ``start`` (inclusive) to ``end`` (exclusive).
+
+    ``text`` is readable text without markup; in a text without structure it is the piece itself. Blocks (a paragraph,
+    a list item, a table row) are separated by an empty line, and only code contains line breaks. ``mentions`` are the
+    names that the piece links to.
+    """
 
     text: str
     start: int
     end: int
+    place: Place = NO_PLACE
+    mentions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +88,8 @@ class ExtractionResult:
 class ContextPassage:
     """A passage passed to a Generator, with its source and the graph's statements about it.
 
-    `outdated` are the pieces of its text that a later document contradicts.
+    `outdated` are the pieces of its text that a later document contradicts. `place` is where the passage is in its
+    document: its headings are context of the text, and `place.kind` tells tables, code and quotes from prose.
     """
 
     text: str
@@ -83,6 +98,7 @@ class ContextPassage:
     chunk_id: str = ""
     facts: tuple[str, ...] = ()
     outdated: tuple[str, ...] = ()
+    place: Place = NO_PLACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +156,16 @@ class Chunker(Protocol):
     @property
     def name(self) -> str: ...
 
-    def split(self, text: str) -> tuple[SplitPassage, ...]:
-        """Return the passages of ``text`` in order, without overlaps or blank ones, with every visible character.
+    def split(self, text: str, media_type: str = "") -> tuple[SplitPassage, ...]:
+        """Return the passages of ``text`` in order, without overlaps or blank ones, with all of its content.
 
-        A blank text has none. Cost: linear in the length of ``text`` (CPU: use a thread for a long text).
+        ``media_type`` is the format of the text; with "" the chunker recognises it. A blank text has no passages. Cost:
+        linear in the length of ``text`` (CPU: use a thread for a long text).
         """
+        ...
+
+    def describe(self, text: str, media_type: str = "") -> DocumentInfo:
+        """Return the title, the date and the metadata that ``text`` itself states, such as in its front matter."""
         ...
 
 
@@ -156,7 +177,10 @@ class Extractor(Protocol):
     def name(self) -> str: ...
 
     async def extract(self, text: str, *, title: str) -> ExtractionResult:
-        """Return what ``text`` states. ``title`` is that of its document, or "": it helps to resolve pronouns."""
+        """Return what ``text`` states. ``title`` is that of its document, or "": it helps to resolve pronouns.
+
+        The headings above the passage follow the title, separated by ``graph.place.PATH_SEPARATOR``.
+        """
         ...
 
 

@@ -92,20 +92,21 @@ def entity_row(node: int, members: Iterable[LabelState], version: int) -> Entity
 def _chunk_rows(
     tables: Tables, change: DocumentChange, new: Extraction, plan: UnitDiff, version: int, rows: list[ChunkRow]
 ) -> tuple[int, ...]:
-    """Add the rows of chunks that are new or have another position, and return the numbers of all."""
+    """Add the rows of chunks that are new or have another position or place, and return the numbers of all."""
     held = {}
     if change.old:
-        places = zip(tables.documents[change.doc_id], occurrence_index(change.old), strict=True)
-        held = {chunk: (place, repeat) for place, (chunk, repeat) in enumerate(places)}
+        units = zip(change.old.units, occurrence_index(change.old), strict=True)
+        places = zip(tables.documents[change.doc_id], units, strict=True)
+        held = {chunk: (at, repeat, unit.place) for at, (chunk, (unit, repeat)) in enumerate(places)}
     numbers = []
     for place, (unit, repeat) in enumerate(zip(new.units, occurrence_index(new), strict=True)):
         kept = plan.kept.get(place)
         number = tables.free_chunks.take() if kept is None else kept
         numbers.append(number)
-        if kept is None or held[kept] != (place, repeat):
+        if kept is None or held[kept] != (place, repeat, unit.place):
             name = chunk_id(new.doc_id, unit.text, repeat)
             held_row = (number, name, new.doc_id, place, unit.text, unit.vector, version)
-            rows.append(ChunkRow(*held_row, unit.title, unit.description))
+            rows.append(ChunkRow(*held_row, unit.title, unit.description, unit.place))
     return tuple(numbers)
 
 

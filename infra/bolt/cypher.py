@@ -106,7 +106,7 @@ DOCUMENT = NodeTable(
 )
 CHUNK = NodeTable(
     "Chunk",
-    ("number", "chunk_id", "doc_id", "ordinal", "text", "version", "vector", "title", "description"),
+    ("number", "chunk_id", "doc_id", "ordinal", "text", "version", "vector", "title", "description", "place"),
     ("number",),
 )
 LABEL = NodeTable("Label", ("number", "name", "type", "node", "mentions", "vector_sum"), ("node",))

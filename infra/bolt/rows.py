@@ -169,6 +169,7 @@ def _chunk(scope: str, row: ChunkRow, version: int) -> Row:
         "vector": from_bytes(row.vector.tobytes()),
         "title": row.title or None,
         "description": row.description or None,
+        "place": row.place.encode() or None,
     }
 
 

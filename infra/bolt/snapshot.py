@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphtide.graph.communities import Hierarchy
+from graphtide.graph.place import decode_place
 from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
@@ -91,8 +92,9 @@ def _document(
 
 
 def _chunk(*row: Any) -> ChunkRow:
-    chunk, chunk_id, doc_id, ordinal, text, version, vector, title, description = row
-    return ChunkRow(chunk, chunk_id, doc_id, ordinal, text, to_vector(vector), version, title or "", description or "")
+    chunk, chunk_id, doc_id, ordinal, text, version, vector, title, description, place = row
+    heading = (title or "", description or "", decode_place(place or ""))
+    return ChunkRow(chunk, chunk_id, doc_id, ordinal, text, to_vector(vector), version, *heading)
 
 
 def _label(label: int, name: str, type_: str, node: int, mentions: int, vector_sum: str) -> LabelRow:

@@ -17,7 +17,7 @@ from graphtide.streams.errors import Broken
 
 log = logging.getLogger("graphtide")
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _STEPS = {
     1: (
         "ALTER TABLE reports ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';"
@@ -27,6 +27,7 @@ _STEPS = {
         "ALTER TABLE chunks ADD COLUMN title TEXT NOT NULL DEFAULT '';"
         "ALTER TABLE chunks ADD COLUMN description TEXT NOT NULL DEFAULT '';"
     ),
+    3: "ALTER TABLE chunks ADD COLUMN place TEXT NOT NULL DEFAULT '';",
 }
 """The statements that upgrade a schema to the next."""
 APPLICATION_ID = 0x47544445

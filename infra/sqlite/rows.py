@@ -77,7 +77,7 @@ def _write_rows(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -
         [
             (
                 *(base | row.chunk, row.chunk_id, row.doc_id, row.ordinal, version, row.text, row.vector.tobytes()),
-                *(row.title, row.description),
+                *(row.title, row.description, row.place.encode()),
             )
             for row in delta.chunks
         ],

@@ -121,7 +121,8 @@ CREATE TABLE chunks (
     text     TEXT    NOT NULL,
     vector   BLOB    NOT NULL,
     title       TEXT NOT NULL DEFAULT '',       -- what a model calls it; empty where none was asked
-    description TEXT NOT NULL DEFAULT ''
+    description TEXT NOT NULL DEFAULT '',
+    place       TEXT NOT NULL DEFAULT ''        -- JSON of its headings, page, row and kind; empty without structure
 );
 
 CREATE TABLE labels (
@@ -254,4 +255,4 @@ JOIN labels   AS other    ON other.key    = (statements.graph << 32 | statements
 JOIN entities AS subjects ON subjects.key = (statements.graph << 32 | one.node)
 JOIN entities AS objects  ON objects.key  = (statements.graph << 32 | other.node);
 
-INSERT INTO schema_version VALUES (3);
+INSERT INTO schema_version VALUES (4);

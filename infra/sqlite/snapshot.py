@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from graphtide.graph.communities import Hierarchy
+from graphtide.graph.place import decode_place
 from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
@@ -50,7 +51,10 @@ class _Table:
 
 
 _CHUNKS = _Table(
-    "chunks", ("chunk",), ("chunk_id", "doc_id", "ordinal", "text", "version", "title", "description"), ("vector",)
+    "chunks",
+    ("chunk",),
+    ("chunk_id", "doc_id", "ordinal", "text", "version", "title", "description", "place"),
+    ("vector",),
 )
 _LABELS = _Table("labels", ("label",), ("name", "type", "node", "mentions"), ("vector_sum",))
 _STATEMENTS = _Table(
@@ -75,10 +79,7 @@ _MEMBERS = _Table("community_members", ("node",), ("community",))
 
 READERS: dict[str, Callable[[sqlite3.Connection, int], Iterator[Any]]] = {
     "documents": lambda connection, graph: (_document(*row) for row in _rows(connection, graph, _DOCUMENTS)),
-    "chunks": lambda connection, graph: (
-        ChunkRow(chunk, chunk_id, doc_id, ordinal, text, _vector(vector), *said)
-        for chunk, chunk_id, doc_id, ordinal, text, *said, vector in _rows(connection, graph, _CHUNKS)
-    ),
+    "chunks": lambda connection, graph: (_chunk(*row) for row in _rows(connection, graph, _CHUNKS)),
     "labels": lambda connection, graph: (LabelRow(*row) for row in _rows(connection, graph, _LABELS)),
     "mentions": lambda connection, graph: (
         MentionRow(label, chunk, spelling, description, count)
@@ -160,6 +161,12 @@ def _document(
 ) -> DocumentRow:
     pairs = tuple((key, value) for key, value in json.loads(metadata))
     return DocumentRow(doc_id, revision, DocumentInfo(title, source, occurred_at, pairs), tuple(json.loads(chunks)))
+
+
+def _chunk(chunk: int, chunk_id: str, doc_id: str, ordinal: int, text: str, version: int, *rest: Any) -> ChunkRow:
+    title, description, place, vector = rest
+    head = (chunk, chunk_id, doc_id, ordinal, text, _vector(vector), version)
+    return ChunkRow(*head, title, description, decode_place(place))
 
 
 def _statement(row: list[Any]) -> TripleRow:

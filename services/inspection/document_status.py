@@ -48,6 +48,7 @@ def document_status(
         live.text if live else "",
         tuple(_stated(view, live, wait)) if live else (),
         used,
+        live.media_type if live else "",
     )
 
 

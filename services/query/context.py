@@ -34,7 +34,8 @@ def _passage(view: LiveView, chunk_id: str, validity: ValidityReader) -> Context
     chunk = view.chunks[number]
     title = view.documents[chunk.doc_id].info.title
     facts = tuple(_facts(view, number, validity))
-    return ContextPassage(chunk.text, title, chunk.doc_id, chunk_id, facts, _outdated(view, number, validity))
+    outdated = _outdated(view, number, validity)
+    return ContextPassage(chunk.text, title, chunk.doc_id, chunk_id, facts, outdated, chunk.place)
 
 
 def _facts(view: LiveView, chunk: int, validity: ValidityReader) -> Iterator[str]:
@@ -64,18 +65,18 @@ def _times(held: ValidityInterval) -> str:
     return f" ({', '.join(times)})" if times else ""
 
 
-def answer(retrieved: RetrievalResult, written: WrittenAnswer | None) -> Answer:
-    """Return the answer. Without generation it has no text and no citations.
+def answer(retrieved: RetrievalResult, used: AnswerContext, written: WrittenAnswer | None) -> Answer:
+    """Return the answer. Without generation it has no text and no citations. `used` is the context of the result.
 
     `[n]` in the text names `passages[n - 1]`: cited chunks that were not retrieved as passages follow the passages.
     """
     given = WrittenAnswer("") if written is None else written
     return Answer(
         given.text,
-        tuple(Citation(one.doc_id, one.chunk_id, one.text) for one in given.cited),
+        tuple(Citation(one.doc_id, one.chunk_id, one.text, one.title, one.place) for one in given.cited),
         (
-            *(RankedPassage(one.doc_id, one.chunk_id, one.score, one.text) for one in retrieved.passages),
-            *(RankedPassage(one.doc_id, one.chunk_id, 0.0, one.text) for one in given.beyond),
+            *(_ranked(passage, one.score) for one, passage in zip(retrieved.passages, used.passages, strict=True)),
+            *(_ranked(passage, 0.0) for passage in given.beyond),
         ),
         retrieved.subgraph.nodes,
         retrieved.subgraph.edges,
@@ -86,6 +87,10 @@ def answer(retrieved: RetrievalResult, written: WrittenAnswer | None) -> Answer:
         retrieved.parts,
         retrieved.mode_reason,
     )
+
+
+def _ranked(passage: ContextPassage, score: float) -> RankedPassage:
+    return RankedPassage(passage.doc_id, passage.chunk_id, score, passage.text, passage.title, passage.place)
 
 
 def _step(step: TraceStep) -> Mapping[str, object]:

@@ -41,7 +41,7 @@ class QueryService:
                     retrieved, used = await self._retrieve(graph, ask)
                     _answered(asked, retrieved)
                     whole = await self._written(ask, used) if ask.generate else None
-        return self._billed(answer(retrieved, whole), who)
+        return self._billed(answer(retrieved, used, whole), who)
 
     async def _written(self, ask: QueryRequest, used: AnswerContext) -> WrittenAnswer:
         with span("generate"):
@@ -58,7 +58,7 @@ class QueryService:
                     async with _deadline(ask, until):
                         retrieved, used = await self._retrieve(graph, ask)
                     _answered(asked, retrieved)
-                yield self._billed(answer(retrieved, None), who)
+                yield self._billed(answer(retrieved, used, None), who)
                 whole = None
                 if ask.generate:
                     with asked.current():
@@ -70,7 +70,7 @@ class QueryService:
                                     whole = piece
                                 else:
                                     yield Piece(piece)
-                yield self._billed(answer(retrieved, whole), who)
+                yield self._billed(answer(retrieved, used, whole), who)
 
     async def _pieces(
         self, ask: QueryRequest, used: AnswerContext, until: float, on_behalf: tuple[BillingContext, Span]

@@ -166,7 +166,8 @@ def original(letter: DeadLetter) -> Record:
         raise Invalid("id", f"the document cannot be published again unchanged: {error}; send a correction") from error
     if extraction is None:
         return Record(key, None)
-    return Record(key, DocumentMessage(letter.graph, letter.doc_id, extraction.text, extraction.info).encode())
+    fields = (letter.graph, letter.doc_id, extraction.text, extraction.info)
+    return Record(key, DocumentMessage(*fields, media_type=extraction.media_type).encode())
 
 
 def _corrected(letter: DeadLetter, instead: DocumentMessage) -> Record:

@@ -15,7 +15,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from graphtide.graph.records import ChunkContribution, Extraction, Fact, Mention, Vector
+from graphtide.graph.place import PassageKind, path_title
+from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Fact, Mention, Vector
 from graphtide.streams.errors import Rejected
 from graphtide.streams.extract.name_search import TooManyPlacesError, places_of
 from graphtide.streams.messages import DocumentMessage, GivenFact, unit_key
@@ -88,7 +89,7 @@ async def extract(
     """
     given = len(document.facts or ()) + len(document.entities or ())
     size = len(document.text) + STATEMENT_CHARS * given
-    passages = await _run(models.pool, size, partial(models.chunker.split, document.text))
+    document, passages = await _run(models.pool, size, partial(_read, document, models.chunker))
     if len(passages) > caps.chunks:
         raise Rejected(f"the document has {len(passages)} passages; the limit is {caps.chunks}: split the document")
     caps.check(len(passages), given)
@@ -99,8 +100,24 @@ async def extract(
         size += STATEMENT_CHARS * _check_found(found, caps)
     drafts, texts = await _run(models.pool, size, partial(_drafted, document, passages, found))
     vectors = await _vectors(texts, models.embedder)
-    units = await _run(models.pool, size, partial(_units, document.info.title, passages, drafts, vectors))
-    return Extraction(document.doc_id, revision, document.info, units, _gaps(document.text, passages))
+    units = await _run(models.pool, size, partial(_units, document, passages, drafts, vectors))
+    gaps = _gaps(document.text, passages)
+    return Extraction(document.doc_id, revision, document.info, units, gaps, document.media_type)
+
+
+def _read(document: DocumentMessage, chunker: Chunker) -> tuple[DocumentMessage, tuple[SplitPassage, ...]]:
+    """Return the passages of the document, and the document with the information that its text states about itself.
+
+    The publisher's own title, date and metadata take precedence.
+    """
+    stated, given = chunker.describe(document.text, document.media_type), document.info
+    info = DocumentInfo(
+        given.title or stated.title,
+        given.source,
+        given.occurred_at or stated.occurred_at,
+        tuple(sorted({**dict(stated.metadata), **dict(given.metadata)}.items())),
+    )
+    return replace(document, info=info), chunker.split(document.text, document.media_type)
 
 
 async def _run(pool: WorkPool, size: int, work: Callable[[], T]) -> T:
@@ -126,8 +143,18 @@ def _gaps(text: str, passages: Sequence[SplitPassage]) -> tuple[str, ...]:
 async def _found(
     document: DocumentMessage, passages: Sequence[SplitPassage], extractor: Extractor
 ) -> Sequence[ExtractionResult]:
-    calls = (extractor.extract(passage.text, title=document.info.title) for passage in passages)
+    calls = (_found_in(passage, document.info.title, extractor) for passage in passages)
     return await asyncio.gather(*calls)
+
+
+async def _found_in(passage: SplitPassage, title: str, extractor: Extractor) -> ExtractionResult:
+    """Return the passage's entities and relations: those that the extractor finds, and the names it links to."""
+    if passage.place.kind is PassageKind.CODE:
+        return ExtractionResult()
+    found = await extractor.extract(passage.text, title=path_title(title, passage.place))
+    known = {entity.name.casefold() for entity in found.entities}
+    linked = (ExtractedEntity(name, "") for name in passage.mentions if name.casefold() not in known)
+    return replace(found, entities=(*found.entities, *linked)) if passage.mentions else found
 
 
 def _check_found(found: Sequence[ExtractionResult], caps: ExtractionLimits) -> int:
@@ -222,7 +249,7 @@ def _draft(found: ExtractionResult) -> _Draft:
 
 
 def _texts(document: DocumentMessage, passages: Sequence[SplitPassage], drafts: Iterable[_Draft]) -> list[str]:
-    texts = [passage_text(document.info.title, passage.text) for passage in passages]
+    texts = [passage_text(path_title(document.info.title, passage.place), passage.text) for passage in passages]
     for draft in drafts:
         texts.extend(mention_text(entity) for entity in draft.mentions)
         texts.extend(relation_text(relation) for _, _, relation in draft.relations)
@@ -230,7 +257,7 @@ def _texts(document: DocumentMessage, passages: Sequence[SplitPassage], drafts: 
 
 
 def passage_text(title: str, text: str) -> str:
-    """Return the text to embed for a passage."""
+    """Return the text to embed for a passage; `title` includes the path of its headings."""
     return f"{title}\n{text}" if title else text
 
 
@@ -262,19 +289,24 @@ async def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vec
 
 
 def _units(
-    title: str, passages: Sequence[SplitPassage], drafts: Sequence[_Draft], vectors: Mapping[str, Vector]
+    document: DocumentMessage, passages: Sequence[SplitPassage], drafts: Sequence[_Draft], vectors: Mapping[str, Vector]
 ) -> tuple[ChunkContribution, ...]:
-    return tuple(_unit(title, passage, draft, vectors) for passage, draft in zip(passages, drafts, strict=True))
+    return tuple(_unit(document, passage, draft, vectors) for passage, draft in zip(passages, drafts, strict=True))
 
 
-def _unit(title: str, passage: SplitPassage, draft: _Draft, vectors: Mapping[str, Vector]) -> ChunkContribution:
+def _unit(
+    document: DocumentMessage, passage: SplitPassage, draft: _Draft, vectors: Mapping[str, Vector]
+) -> ChunkContribution:
+    title, piece = document.info.title, document.text[passage.start : passage.end]
+    source = None if piece == passage.text else piece
     mentions = tuple(
         Mention(entity.name, entity.type, entity.description, vectors[mention_text(entity)])
         for entity in draft.mentions
     )
     facts = tuple(_fact(subject, object_, relation, vectors) for subject, object_, relation in draft.relations)
-    vector = vectors[passage_text(title, passage.text)]
-    unit = ChunkContribution(b"", passage.text, passage.start, passage.end, vector, mentions, facts, *draft.heading)
+    vector = vectors[passage_text(path_title(title, passage.place), passage.text)]
+    span = (passage.text, passage.start, passage.end)
+    unit = ChunkContribution(b"", *span, vector, mentions, facts, *draft.heading, passage.place, source)
     return replace(unit, key=unit_key(passage.text, vector, mentions, facts, draft.heading))
 
 

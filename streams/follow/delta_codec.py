@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.place import NO_PLACE, decode_place
 from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
@@ -70,6 +71,7 @@ def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
         "documents": list(map(_DOCUMENT, delta.documents)),
         "chunks": list(map(_CHUNK, delta.chunks)),
         "headings": [(n, row.title, row.description) for n, row in enumerate(delta.chunks) if _has_heading(row)],
+        "places": [(n, place) for n, row in enumerate(delta.chunks) if (place := row.place.encode())],
         "chunk_vectors": _vectors_out([row.vector for row in delta.chunks]),
         "labels": list(map(_LABEL, delta.labels)),
         "mentions": list(map(_MENTION, delta.mentions)),
@@ -115,15 +117,20 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
     statement_vectors = _vectors_in(body["statement_vectors"], len(body["statements"]))
     chunk_vectors = _vectors_in(body["chunk_vectors"], len(body["chunks"]))
     entity_vectors = _vectors_in(body["entity_vectors"], len(body["entities"]))
-    headings = {place: (title, description) for place, title, description in body.get("headings", ())}
+    headings = {at: (title, description) for at, title, description in body.get("headings", ())}
+    places = {at: decode_place(place) for at, place in body.get("places", ())}
     return GraphDelta(
         str(body["graph"]),
         int(body["version"]),
         _gone_in(body["gone"]),
         tuple(_document_in(row) for row in body["documents"]),
         tuple(
-            ChunkRow(chunk, name, doc_id, ordinal, text, next(chunk_vectors), version, *headings.get(place, ("", "")))
-            for place, (chunk, name, doc_id, ordinal, text, version) in enumerate(body["chunks"])
+            ChunkRow(
+                *(chunk, name, doc_id, ordinal, text, next(chunk_vectors), version),
+                *headings.get(at, ("", "")),
+                places.get(at, NO_PLACE),
+            )
+            for at, (chunk, name, doc_id, ordinal, text, version) in enumerate(body["chunks"])
         ),
         tuple(
             LabelRow(label, name, type_, node, mentions, next(label_sums))

@@ -66,8 +66,11 @@ class WholeText:
 
     name = "whole"
 
-    def split(self, text: str) -> tuple[SplitPassage, ...]:
+    def split(self, text: str, media_type: str = "") -> tuple[SplitPassage, ...]:
         return (SplitPassage(text, 0, len(text)),)
+
+    def describe(self, text: str, media_type: str = "") -> DocumentInfo:
+        return DocumentInfo()
 
 
 class NoExtractor:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphtide.graph.communities import CommunityChange
+from graphtide.graph.place import NO_PLACE, PassageKind, Place
 from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
@@ -163,7 +164,10 @@ class Walk:
 
     def _chunk(self, chunk: int) -> ChunkRow:
         named = (chunk, f"c{chunk}#{self._text()}", "d", chunk, self._text(), random_vector(self._rng))
-        return ChunkRow(*named, 0, self._rng.choice(("", self._text())), self._rng.choice(("", self._text())))
+        heading = (self._rng.choice(("", self._text())), self._rng.choice(("", self._text())))
+        headings, numbers = (self._text(), "B"), (self._rng.randrange(3), self._rng.randrange(3))
+        place = Place(headings, *numbers, self._rng.choice(list(PassageKind)), self._text())
+        return ChunkRow(*named, 0, *heading, self._rng.choice((NO_PLACE, place)))
 
     def _label(self, label: int) -> LabelRow:
         vectors = [random_vector(self._rng) for _ in range(self._rng.randint(0, 2))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterator
 from dataclasses import dataclass, field
 
+from graphtide.graph.place import path_title
 from graphtide.graph.records import ChunkContribution, Extraction
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, VectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
@@ -32,8 +33,8 @@ async def live_keys(graph: str, live: AsyncIterable[Extraction], reading: Extrac
     extractor = reading.extractors.get(graph, reading.extractor)
     async for extraction in live:
         with paid_by(BillingContext(graph)):
-            title = extraction.info.title
             for unit in extraction.units:
+                title = path_title(extraction.info.title, unit.place)
                 if isinstance(extractor, MemoisedExtractor):
                     keys.extractions.add(extractor.key(title, unit.text))
                 if isinstance(reading.embedder, MemoisedEmbedder):

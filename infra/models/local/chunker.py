@@ -1,18 +1,31 @@
-"""Splitting of a text into passages of bounded size, at the largest breaks that fit: semchunk, with offline counting.
+"""Splitting of documents into passages of bounded size: by blocks in a structured text, at the largest breaks that fit
+in prose (semchunk, with offline counting).
 
-No tokenizer is downloaded: see graph/token_count.py. Invariants: ``text[start:end] == passage.text``; passages are in
-order and do not overlap; only white space is lost.
+No tokenizer is downloaded: see graph/token_count.py. Invariants: passages are in order and do not overlap; a passage of
+a text without structure is a slice of it, and only white space is lost; the same text gives the same passages.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from semchunk.semchunk import chunk
 
+from graphtide.graph.place import PassageKind, Place
+from graphtide.graph.records import DocumentInfo
 from graphtide.graph.token_count import count_tokens
-from graphtide.streams.model_ports import SplitPassage
+from graphtide.infra.documents.blocks import Block
+from graphtide.infra.documents.description import describe
+from graphtide.infra.documents.markdown import read_markdown
+from graphtide.infra.documents.plain import read_plain
+from graphtide.infra.documents.recognition import looks_like_markdown
+from graphtide.infra.documents.tables import read_csv
+from graphtide.streams.model_ports import CSV, MARKDOWN, PLAIN, SplitPassage
 
 DEFAULT_MAX_TOKENS = 300
+BLOCK_SEPARATOR = "\n\n"
+MAX_ROWS_APART = 1_000
+"""A table of more rows has several rows in a passage, so that the number of passages stays bounded."""
 # semchunk descends one level for each length of white space it meets, which is quadratic over a whole book and
 # overflows the stack on a hostile one: it gets blocks of this size, cut where a paragraph, a line or a word ends.
 _BLOCK_CHARS = 16_384
@@ -31,12 +44,33 @@ class SemanticChunker:
     def name(self) -> str:
         return f"semchunk-{self._max_tokens}"
 
-    def split(self, text: str) -> tuple[SplitPassage, ...]:
-        """See ``graphtide.streams.model_ports.Chunker``. About 3 ms for 10,000 characters."""
-        return tuple(passage for start, end in _blocks(text) for passage in self._split_block(text, start, end))
+    def split(self, text: str, media_type: str = "") -> tuple[SplitPassage, ...]:
+        """See ``graphtide.streams.model_ports.Chunker``. About 3 ms for 10,000 characters of prose, 10 of Markdown.
 
-    def _split_block(self, text: str, start: int, end: int) -> Iterator[SplitPassage]:
-        block = text[start:end]
+        A text of no media type that does not look like Markdown has no structure; text/plain has what `plain` finds.
+        """
+        if media_type == MARKDOWN or (not media_type and looks_like_markdown(text)):
+            blocks: Sequence[Block] = read_markdown(text).blocks
+        elif media_type == PLAIN:
+            blocks = read_plain(text).blocks
+        elif media_type == CSV:
+            blocks = read_csv(text)
+        else:
+            return tuple(self._slices(text))
+        return tuple(self._passages(text, blocks))
+
+    def describe(self, text: str, media_type: str = "") -> DocumentInfo:
+        """See ``graphtide.streams.model_ports.Chunker``. Cost: bounded by the beginning of the text."""
+        markdown = media_type == MARKDOWN or (not media_type and looks_like_markdown(text))
+        return describe(text, MARKDOWN if markdown else media_type)
+
+    def _slices(self, text: str) -> Iterator[SplitPassage]:
+        for start, end in _spans(text):
+            for first, last in self._spans_of(text[start:end]):
+                yield SplitPassage(text[start + first : start + last], start + first, start + last)
+
+    def _spans_of(self, block: str) -> Iterator[tuple[int, int]]:
+        """Yield the spans of the block's passages, without white space around them."""
         if count_tokens(block) <= self._max_tokens:
             spans = [(0, len(block))]
         else:
@@ -46,14 +80,61 @@ class SemanticChunker:
             )
         for first, last in spans:
             piece = block[first:last]
-            left = len(piece) - len(piece.lstrip())
-            stripped = piece.strip()
-            if stripped:
-                at = start + first + left
-                yield SplitPassage(stripped, at, at + len(stripped))
+            at = first + len(piece) - len(piece.lstrip())
+            if piece.strip():
+                yield at, at + len(piece.strip())
+
+    def _passages(self, text: str, blocks: Sequence[Block]) -> Iterator[SplitPassage]:
+        """Yield passages of consecutive blocks that have the same headings, kind and page and fit together."""
+        pages = [at for at, char in enumerate(text) if char == "\f"] if "\f" in text else []
+        apart = self._tables_apart(blocks)
+        held: list[Block] = []
+        size = 0
+        page = 0
+        for block in blocks:
+            tokens, on_page = count_tokens(block.text), 1 + bisect_right(pages, block.start) if pages else 0
+            fits = bool(held) and _go_together(held[-1], block) and on_page == page and block.table not in apart
+            if held and not (fits and size + tokens <= self._max_tokens):
+                yield from self._passage(held, page)
+                held, size = [], 0
+            held, size, page = [*held, block], size + tokens, on_page
+        if held:
+            yield from self._passage(held, page)
+
+    def _tables_apart(self, blocks: Sequence[Block]) -> set[int]:
+        """Return the tables whose rows are passages of their own: those that do not fit in one passage."""
+        sizes: dict[int, int] = {}
+        rows: dict[int, int] = {}
+        for block in blocks:
+            if block.table:
+                sizes[block.table] = sizes.get(block.table, 0) + count_tokens(block.text)
+                rows[block.table] = rows.get(block.table, 0) + 1
+        return {table for table, size in sizes.items() if size > self._max_tokens and rows[table] <= MAX_ROWS_APART}
+
+    def _passage(self, held: Sequence[Block], page: int) -> Iterator[SplitPassage]:
+        first = held[0]
+        mentions = tuple(dict.fromkeys(name for block in held for name in block.mentions))
+        place = Place(first.headings, page, first.row, first.kind, first.lead_in)
+        text = BLOCK_SEPARATOR.join(block.text for block in held)
+        if len(held) > 1 or count_tokens(text) <= self._max_tokens:
+            yield SplitPassage(text, first.start, held[-1].end, place, mentions)
+            return
+        pieces = [text[a:b] for piece in _spans(text) for a, b in self._shifted(text, *piece)]
+        for at, piece in enumerate(pieces):  # the document's text belongs to the first one
+            start = first.start if at == 0 else first.end
+            yield SplitPassage(piece, start, first.end, place, mentions if at == 0 else ())
+
+    def _shifted(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+        return ((start + a, start + b) for a, b in self._spans_of(text[start:end]))
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
+def _go_together(previous: Block, block: Block) -> bool:
+    """Return True if both blocks may be in one passage."""
+    same = previous.headings == block.headings and previous.kind is block.kind and previous.table == block.table
+    return same and block.kind is not PassageKind.CODE
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     while len(text) - start > _BLOCK_CHARS:
         end = _break_before(text, start, start + _BLOCK_CHARS)

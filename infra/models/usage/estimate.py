@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from graphtide.graph.place import PassageKind, path_title
 from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
@@ -64,15 +65,18 @@ class Estimator:
 
     async def add(self, document: DocumentMessage) -> None:
         """Count a document."""
-        passages, title = self._reader.chunker.split(document.text), document.info.title
+        chunker, media_type = self._reader.chunker, document.media_type
+        passages = chunker.split(document.text, media_type)
+        stated = document.info.title or chunker.describe(document.text, media_type).title
         brought = document.entities is not None or document.facts is not None
         self._documents += 1
         self._brought += brought
         self._passages += len(passages)
         for passage in passages:
+            title = path_title(stated, passage.place)
             tokens = count_tokens(passage_text(title, passage.text))
             self._embedded += round(tokens * (1 + EMBEDDED_RATIO))
-            if not brought:
+            if not brought and passage.place.kind is not PassageKind.CODE:
                 await self._count(passage.text, title)
 
     async def _count(self, text: str, title: str) -> None:

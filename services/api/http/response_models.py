@@ -89,6 +89,7 @@ class DocumentStatusBody(_Response):
     text: str
     facts: list[StatedFactBody]
     usage: UsageBody = Field(description="the use of models by all revisions of the document")
+    media_type: str = Field(description="the format of the text, empty when the publisher gave none")
 
 
 class RelatedBody(_Response):
@@ -106,10 +107,20 @@ class RelatedList(_Response):
     documents: list[RelatedBody] = Field(description="the most related first")
 
 
+class PlaceBody(_Response):
+    headings: list[str] = Field(default=[], description="the headings above the passage, outermost first")
+    page: int = Field(default=0, description="from 1, absent without pages")
+    row: int = Field(default=0, description="the first table row of the passage, from 1; absent outside of tables")
+    kind: Literal["", "table", "code", "quote"] = ""
+    lead_in: str = Field(default="", description="the sentence that introduces a list which the passage continues")
+
+
 class CitationBody(_Response):
     doc_id: str
     chunk_id: str
     text: str
+    title: str = Field(description="the document's title")
+    place: PlaceBody = Field(description="where the passage is in the document; empty in a text without structure")
 
 
 class PassageBody(CitationBody):

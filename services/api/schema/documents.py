@@ -34,6 +34,7 @@ from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.strict_json import parse_json
 from graphtide.streams.errors import Invalid
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
+from graphtide.streams.model_ports import MEDIA_TYPES
 
 _SPLIT = ": split the document"
 _BLANKS = b" \t\r\n"
@@ -49,6 +50,19 @@ def check_date(value: str) -> str:
 
 
 IsoDate = Annotated[str, AfterValidator(check_date), Field(json_schema_extra={"pattern": f"^({GRAMMAR})?$"})]
+
+
+def check_media_type(value: str) -> str:
+    """Return a media type that the service reads; the empty string means unknown."""
+    if value and value not in MEDIA_TYPES:
+        known = {"known": ", ".join(MEDIA_TYPES)}
+        raise PydanticCustomError(
+            "media_type", "is not a readable media type; convert the text to one of {known}", known
+        )
+    return value
+
+
+MediaType = Annotated[str, AfterValidator(check_media_type), Field(json_schema_extra={"enum": ["", *MEDIA_TYPES]})]
 
 
 class FactBody(StrictModel):
@@ -79,6 +93,7 @@ class DocumentBody(StrictModel):
     source: Description | None = Field(default=None, examples=["notes/curie.md"])
     occurred_at: IsoDate | None = Field(default=None, examples=["1898-07-18"])
     metadata: Metadata | None = Field(default=None, examples=[{"language": "en"}])
+    media_type: MediaType | None = Field(default=None, examples=["text/markdown"])
     entities: Annotated[list[EntityBody], *limited("max_entities", _SPLIT)] | None = None
     facts: Annotated[list[FactBody], *limited("max_facts", _SPLIT)] | None = None
 
@@ -209,7 +224,7 @@ def _message(graph: str, doc_id: str, body: DocumentBody, limits: RequestLimits)
     info = DocumentInfo(body.title or "", body.source or "", body.occurred_at or "", metadata)
     entities = None if body.entities is None else tuple(GivenEntity(**given(each)) for each in body.entities)
     facts = None if body.facts is None else tuple(GivenFact(**given(each)) for each in body.facts)
-    return DocumentMessage(graph, doc_id, body.text, info, entities, facts)
+    return DocumentMessage(graph, doc_id, body.text, info, entities, facts, body.media_type or "")
 
 
 def _ordered(value: Any) -> Any:

@@ -80,7 +80,7 @@ class FactList(_message.Message):
     def __init__(self, items: _Optional[_Iterable[_Union[Fact, _Mapping]]] = ...) -> None: ...
 
 class PublishRequest(_message.Message):
-    __slots__ = ("graph", "id", "text", "title", "source", "occurred_at", "metadata", "entities", "facts")
+    __slots__ = ("graph", "id", "text", "title", "source", "occurred_at", "metadata", "entities", "facts", "media_type")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -90,6 +90,7 @@ class PublishRequest(_message.Message):
     METADATA_FIELD_NUMBER: _ClassVar[int]
     ENTITIES_FIELD_NUMBER: _ClassVar[int]
     FACTS_FIELD_NUMBER: _ClassVar[int]
+    MEDIA_TYPE_FIELD_NUMBER: _ClassVar[int]
     graph: str
     id: str
     text: str
@@ -99,7 +100,8 @@ class PublishRequest(_message.Message):
     metadata: _struct_pb2.Struct
     entities: EntityList
     facts: FactList
-    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., entities: _Optional[_Union[EntityList, _Mapping]] = ..., facts: _Optional[_Union[FactList, _Mapping]] = ...) -> None: ...
+    media_type: str
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., entities: _Optional[_Union[EntityList, _Mapping]] = ..., facts: _Optional[_Union[FactList, _Mapping]] = ..., media_type: _Optional[str] = ...) -> None: ...
 
 class DocumentRecord(_message.Message):
     __slots__ = ("graph", "id", "document")
@@ -168,7 +170,7 @@ class StatedFact(_message.Message):
     def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., evidence: _Optional[str] = ..., chunk_id: _Optional[str] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., superseding_value: _Optional[str] = ...) -> None: ...
 
 class DocumentStatus(_message.Message):
-    __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts", "usage")
+    __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts", "usage", "media_type")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     DOC_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -183,6 +185,7 @@ class DocumentStatus(_message.Message):
     TEXT_FIELD_NUMBER: _ClassVar[int]
     FACTS_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
+    MEDIA_TYPE_FIELD_NUMBER: _ClassVar[int]
     graph: str
     doc_id: str
     state: str
@@ -197,7 +200,8 @@ class DocumentStatus(_message.Message):
     text: str
     facts: _containers.RepeatedCompositeFieldContainer[StatedFact]
     usage: Usage
-    def __init__(self, graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., reason: _Optional[str] = ..., token: _Optional[str] = ..., live_revision: _Optional[int] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., text: _Optional[str] = ..., facts: _Optional[_Iterable[_Union[StatedFact, _Mapping]]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ...) -> None: ...
+    media_type: str
+    def __init__(self, graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., reason: _Optional[str] = ..., token: _Optional[str] = ..., live_revision: _Optional[int] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., text: _Optional[str] = ..., facts: _Optional[_Iterable[_Union[StatedFact, _Mapping]]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., media_type: _Optional[str] = ...) -> None: ...
 
 class Filters(_message.Message):
     __slots__ = ("doc_ids", "sources", "metadata", "occurred_from", "occurred_to", "as_of")
@@ -237,27 +241,49 @@ class QueryRequest(_message.Message):
     level: int
     def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ..., level: _Optional[int] = ...) -> None: ...
 
+class Place(_message.Message):
+    __slots__ = ("headings", "page", "row", "kind", "lead_in")
+    HEADINGS_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    LEAD_IN_FIELD_NUMBER: _ClassVar[int]
+    headings: _containers.RepeatedScalarFieldContainer[str]
+    page: int
+    row: int
+    kind: str
+    lead_in: str
+    def __init__(self, headings: _Optional[_Iterable[str]] = ..., page: _Optional[int] = ..., row: _Optional[int] = ..., kind: _Optional[str] = ..., lead_in: _Optional[str] = ...) -> None: ...
+
 class Citation(_message.Message):
-    __slots__ = ("doc_id", "chunk_id", "text")
+    __slots__ = ("doc_id", "chunk_id", "text", "title", "place")
     DOC_ID_FIELD_NUMBER: _ClassVar[int]
     CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
     doc_id: str
     chunk_id: str
     text: str
-    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+    title: str
+    place: Place
+    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., place: _Optional[_Union[Place, _Mapping]] = ...) -> None: ...
 
 class Passage(_message.Message):
-    __slots__ = ("doc_id", "chunk_id", "score", "text")
+    __slots__ = ("doc_id", "chunk_id", "score", "text", "title", "place")
     DOC_ID_FIELD_NUMBER: _ClassVar[int]
     CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
     doc_id: str
     chunk_id: str
     score: float
     text: str
-    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., score: _Optional[float] = ..., text: _Optional[str] = ...) -> None: ...
+    title: str
+    place: Place
+    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., score: _Optional[float] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., place: _Optional[_Union[Place, _Mapping]] = ...) -> None: ...
 
 class Node(_message.Message):
     __slots__ = ("id", "name", "type", "score")

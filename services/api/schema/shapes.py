@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import cast
 
+from graphtide.graph.place import Place
 from graphtide.services.api.schema.renamed_fields import RENAMED_FIELDS
 from graphtide.services.application import (
     Answer,
@@ -105,6 +106,8 @@ def _is_known(value: object, name: str) -> bool:
 
 def _plain(value: object, old_names: bool = False) -> object:
     """Return dataclasses and mappings as dicts and sequences as lists, recursively."""
+    if isinstance(value, Place):
+        return value.known()
     if is_dataclass(value) and not isinstance(value, type):
         known = (each.name for each in fields(value) if _is_known(value, each.name))
         body = {name: _plain(getattr(value, name), old_names) for name in known}

@@ -14,6 +14,7 @@ from random import Random
 import pytest
 
 import graphtide.infra.sqlite.connection
+from graphtide.graph.place import NO_PLACE
 from graphtide.infra.sqlite import Database, SqliteBackend, SqliteVectorStore, memo
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.errors import failure
@@ -90,12 +91,13 @@ async def test_folder_can_be_opened_again_when_it_was_closed(tmp_path: Path) -> 
 
 
 async def test_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
-    """Reports get their findings and ratings, chunks their titles; existing rows are kept."""
+    """Reports get their findings and ratings, chunks their titles and places; existing rows are kept."""
     await reopened(tmp_path)
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         connection.executescript(
             "ALTER TABLE reports DROP COLUMN findings; ALTER TABLE reports DROP COLUMN rating;"
             "ALTER TABLE chunks DROP COLUMN title; ALTER TABLE chunks DROP COLUMN description;"
+            "ALTER TABLE chunks DROP COLUMN place;"
             "INSERT INTO graphs (graph, name, version) VALUES (1, 'g', 1);"
             "INSERT INTO chunks VALUES (4294967303, 'd#0', 'd', 0, 1, 'Text.', x'003c');"
             "INSERT INTO reports VALUES (1, 7, 0, 'f', 3, 'Title', 'Summary', '[]');"
@@ -105,7 +107,7 @@ async def test_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) ->
     [held] = await backend.store.reports("g")
     assert held == ReportRow(7, 0, "f", 3, "Title", "Summary", ())
     [chunk] = (await backend.store.snapshot("g")).chunks
-    assert (chunk.chunk, chunk.text, chunk.title, chunk.description) == (7, "Text.", "", "")
+    assert (chunk.chunk, chunk.text, chunk.title, chunk.description, chunk.place) == (7, "Text.", "", "", NO_PLACE)
     await backend.close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]

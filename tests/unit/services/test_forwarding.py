@@ -178,12 +178,14 @@ def test_document_over_grpc_keeps_every_field() -> None:
     fact.valid_from, fact.valid_to = "1898", "1934-07-04"
     request = pb.PublishRequest(graph="g", id="d", text="t", title="T", source="s", occurred_at="1898-12")
     request.metadata.update({"year": 1911})
+    request.media_type = "text/markdown"
     request.entities.CopyFrom(pb.EntityList(items=[entity]))
     request.facts.CopyFrom(pb.FactList(items=[fact]))
     assert unset(request) == []
     info = DocumentInfo("T", "s", "1898-12", metadata_pairs({"year": 1911}))
     given = GivenFact("Curie", "found", "radium", "in Paris", 2.5, "1898", "1934-07-04")
     wanted = DocumentMessage("g", "d", "t", info, (GivenEntity("Curie", "person", "a physicist"),), (given,))
+    wanted = replace(wanted, media_type="text/markdown")
     assert document_of("g", request_value(request), RequestLimits()) == wanted
 
 

@@ -1,0 +1,1 @@
+"""Readers of document texts: Markdown, plain text and CSV become blocks with their headings, rows and positions."""

@@ -1,0 +1,136 @@
+"""Inline Markdown as readable text: emphasis, links, code and images lose their marks; links give mentions."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from graphtide.infra.documents.blocks import one_line
+
+WIKI_LINK = "wiki_link"
+_MAX_NAME_CHARS = 120
+_MAX_NAME_WORDS = 8
+_MAX_LINK_CHARS = 300
+_TAG = re.compile(r"<[^<>]{0,1000}>")
+_FOOTNOTE = re.compile(r"\[\^[\w-]{1,40}\]:?")
+_LABEL = re.compile(r"(?:[^\W\d_][^\W_]*|[^\W_]+)(?:[ /&-][^\W_]+){0,3}:\s")
+_NAME = re.compile(r"[^\W_]")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,12}:|www\.|.*@.*\.", re.IGNORECASE)
+
+
+def wiki_link(state: StateInline, silent: bool) -> bool:
+    """Parse `[[Target]]`, `[[Target|label]]` and `![[embedded file]]`: a rule of markdown-it."""
+    start = state.pos
+    opening = start + (state.src[start : start + 1] == "!")
+    if not state.src.startswith("[[", opening):
+        return False
+    end = state.src.find("]]", opening + 2, opening + 2 + _MAX_LINK_CHARS)
+    inner = state.src[opening + 2 : max(end, 0)]
+    if end < 0 or not inner.strip() or "\n" in inner or "[" in inner:
+        return False
+    if not silent:
+        token = state.push(WIKI_LINK, "", 0)
+        token.content = inner
+    state.pos = end + 2
+    return True
+
+
+def pieces(children: Sequence[Token]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the text of an inline token in pieces that end at hard line breaks, each with the names it links to.
+
+    A soft line break is a space, except before a label such as `Owner: `, as notes have them.
+    """
+    reader = _InlineReader()
+    for child in children:
+        reader.take(child)
+    reader.end_piece()
+    return reader.pieces
+
+
+def is_strong(children: Sequence[Token]) -> bool:
+    """Return True if all of the text is emphasised, as a heading would be."""
+    filled = [child for child in children if child.type != "text" or child.content.strip()]
+    if len(filled) < 3 or filled[0].type != "strong_open" or filled[-1].type != "strong_close":
+        return False
+    return sum(child.type == "strong_open" for child in filled) == 1
+
+
+def stripped_html(text: str) -> str:
+    """Return the text between the tags of HTML inside Markdown, without comments."""
+    without_comments = re.sub(r"<!--.*?(?:-->|\Z)", " ", text, flags=re.DOTALL)
+    return html.unescape(_TAG.sub(" ", without_comments))
+
+
+class _InlineReader:
+    def __init__(self) -> None:
+        self.pieces: list[tuple[str, tuple[str, ...]]] = []
+        self._text: list[str] = []
+        self._mentions: list[str] = []
+        self._struck = 0
+        self._struck_text: list[str] = []
+        self._link_starts: list[tuple[int, str]] = []
+        self._may_break = False
+
+    def take(self, token: Token) -> None:
+        kind = token.type
+        if kind == "text" and not token.content:
+            return
+        if self._may_break and kind not in ("softbreak", "hardbreak"):
+            self._break_before(token)
+        if kind in ("text", "code_inline", "text_special"):
+            self._add(_FOOTNOTE.sub("", token.content) if kind == "text" else token.content)
+        elif kind == "softbreak":
+            self._may_break = True
+        elif kind == "hardbreak":
+            self.end_piece()
+        elif kind == WIKI_LINK:
+            self._wiki(token.content)
+        elif kind == "image":
+            self._add("".join(child.content for child in token.children or []))
+        elif kind == "html_inline":
+            self._add(" " if token.content[:3].lower() == "<br" else "")
+        elif kind in ("s_open", "s_close"):
+            self._struck += 1 if kind == "s_open" else -1
+        elif kind == "link_open":
+            self._link_starts.append((len(self._text), str(token.attrs.get("href", ""))))
+        elif kind == "link_close" and self._link_starts:
+            self._linked(*self._link_starts.pop())
+
+    def end_piece(self) -> None:
+        self._may_break = False
+        text = one_line("".join(self._text))
+        if not text and self._struck_text:
+            text = one_line("Struck out: " + "".join(self._struck_text))
+        if text:
+            self.pieces.append((text, tuple(dict.fromkeys(self._mentions))))
+        self._text, self._struck_text, self._mentions, self._link_starts = [], [], [], []
+
+    def _break_before(self, token: Token) -> None:
+        self._may_break = False
+        if token.type == "strong_open" or (token.type == "text" and _LABEL.match(token.content[:80])):
+            self.end_piece()
+        else:
+            self._add(" ")
+
+    def _add(self, text: str) -> None:
+        (self._struck_text if self._struck else self._text).append(text)
+
+    def _wiki(self, inner: str) -> None:
+        target, _, label = inner.partition("|")
+        name = one_line(target.partition("#")[0])
+        self._add(one_line(label) or one_line(target).replace("#", ": ").removeprefix(": "))
+        self._mention(name.rsplit("/", 1)[-1].removesuffix(".md"))
+
+    def _linked(self, start: int, target: str) -> None:
+        name = one_line("".join(self._text[start:]))
+        if name != target and name[:1].isupper():
+            self._mention(name)
+
+    def _mention(self, name: str) -> None:
+        fits = len(name) <= _MAX_NAME_CHARS and len(name.split()) <= _MAX_NAME_WORDS
+        if fits and _NAME.search(name) and not _ADDRESS.match(name) and not self._struck:
+            self._mentions.append(name)

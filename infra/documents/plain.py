@@ -1,0 +1,162 @@
+"""The reader of plain text as people write it: wrapped paragraphs, lists, labels, headings in capitals, mails.
+
+Only what a reader would see without doubt counts as structure; everything else stays a paragraph. Cost: linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from email.utils import parseaddr
+
+from graphtide.graph.place import PassageKind
+from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
+
+MAX_HEADING_CHARS = 72
+_WRAPPED_CHARS = 45
+_LINE = re.compile(r"[^\r\n\f]+")
+_ITEM = re.compile(r"[ \t]*(?:[-*+\u2022\u2013\u2014]|\(?\d{1,3}[.)]|[a-z]\))[ \t]+(?=\S)")
+_BULLET = re.compile(r"[ \t]*[-*+\u2022\u2013\u2014][ \t]+")
+_LABEL = re.compile(r"[^\W\d_][\w'-]*(?:[ /&][\w'-]+){0,3}(?: \([^()]{1,30}\))?:(?:\s|$)")
+_RULE = re.compile(r"[ \t]*([-=_*~#])\1{2,}[ \t]*")
+_HEADER = re.compile(r"(From|To|Cc|Bcc|Date|Sent|Subject|Reply-To):[ \t]*(.*)", re.IGNORECASE)
+_QUOTED = re.compile(r"[ \t]*>")
+_WROTE = re.compile(
+    r".{0,200}(?:wrote|schrieb|a \u00e9crit|escribi\u00f3):[ \t]*|-{2,} ?(?:Original|Forwarded) .{0,40}", re.IGNORECASE
+)
+SIGNATURE = "-- "
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDocument:
+    """Blocks of a plain text; `title` and `headers` are those of a mail, else empty."""
+
+    title: str
+    headers: dict[str, str]
+    blocks: tuple[Block, ...]
+
+
+def read_plain(text: str) -> PlainDocument:
+    """Return the blocks of the text."""
+    groups = list(_groups(text))
+    headers = _headers(groups[0]) if groups else {}
+    found: list[Block | HeadingBlock] = []
+    if headers:
+        head = groups.pop(0)
+        found.append(Block(_header_text(headers), head[0].start, head[-1].end, PassageKind.TABLE))
+        found.append(HeadingBlock(f"Mail from {sender(headers)}", head[-1].end, head[-1].end, 0))
+    for group in groups:
+        found.extend(_read_group(group, bool(headers)))
+    return PlainDocument(headers.get("subject", ""), headers, tuple(under_headings(found, "")))
+
+
+def _groups(text: str) -> Iterator[list[_Line]]:
+    """Yield the runs of lines between empty lines."""
+    group: list[_Line] = []
+    end = 0
+    for found in _LINE.finditer(text):
+        if not found[0].strip():
+            continue
+        between = text[end : found.start()]
+        if group and (between.replace("\r\n", "\n").count("\n") > 1 or "\f" in between):
+            yield group
+            group = []
+        group.append(_Line(found[0].rstrip(), found.start(), found.end()))
+        end = found.end()
+    if group:
+        yield group
+
+
+def _headers(group: Sequence[_Line]) -> dict[str, str]:
+    """Return the headers of a mail by lower-case name; none unless every line is one and a sender is among them."""
+    found = [_HEADER.fullmatch(line.text) for line in group]
+    headers = {one[1].lower(): one[2].strip() for one in found if one is not None}
+    return headers if all(found) and "from" in headers and len(headers) > 1 else {}
+
+
+def _header_text(headers: dict[str, str]) -> str:
+    names = {"subject": "Mail", "from": "From", "to": "To", "cc": "Cc", "date": "Date", "sent": "Date"}
+    known = [(label, headers[name]) for name, label in names.items() if headers.get(name)]
+    return row_text([label for label, _ in known], [value for _, value in known])
+
+
+def sender(headers: dict[str, str]) -> str:
+    """Return the name of the sender, or the address without a name."""
+    name, address = parseaddr(headers["from"]) if "<" in headers["from"] else (headers["from"], "")
+    return one_line(name or address)
+
+
+def _read_group(group: list[_Line], is_mail: bool) -> Iterator[Block | HeadingBlock]:
+    quoted = next((at for at, line in enumerate(group) if _QUOTED.match(line.text)), None)
+    if quoted is not None and (is_mail or quoted == 0 or _WROTE.fullmatch(group[quoted - 1].text)):
+        first = quoted - 1 if quoted and _WROTE.fullmatch(group[quoted - 1].text) else quoted
+        if first:
+            yield from _read_group(group[:first], is_mail)
+        yield _quotation(group[first:])
+        return
+    if is_mail and group[0].text.rstrip() == SIGNATURE.rstrip():
+        yield Block(" ".join(line.text for line in group[1:]), group[0].start, group[-1].end, PassageKind.QUOTE)
+        return
+    lines = [line for line in group if not _RULE.fullmatch(line.text)]
+    underlined = len(group) > 1 and len(lines) < len(group) and _RULE.fullmatch(group[1].text) is not None
+    while lines and (is_heading := _is_heading(lines, underlined)):
+        yield HeadingBlock(one_line(lines[0].text).rstrip(": "), lines[0].start, lines[0].end, is_heading)
+        lines, underlined = lines[1:], False
+    yield from _paragraphs(lines)
+
+
+def _quotation(group: Sequence[_Line]) -> Block:
+    text = one_line(" ".join(re.sub(r"^[ \t>]+", "", line.text) for line in group))
+    return Block(text, group[0].start, group[-1].end, PassageKind.QUOTE)
+
+
+def _is_heading(lines: Sequence[_Line], underlined: bool) -> int:
+    """Return the level of the heading that the first line is, 0 for none."""
+    text = lines[0].text.strip()
+    letters = [char for char in text.split("(")[0] if char.isalpha()]
+    if len(text) > MAX_HEADING_CHARS or not letters or _ITEM.match(text) or text.endswith((".", "!", "?", ";", ",")):
+        return 0
+    if underlined:
+        return 1
+    if all(char.isupper() for char in letters) and (len(letters) > 1 or len(lines) > 1):
+        return 2
+    heads_list = len(lines) > 1 and all(_ITEM.match(line.text) for line in lines[1:2])
+    return 3 if heads_list and len(text.split()) <= 8 and not text.endswith(":") else 0
+
+
+def _paragraphs(lines: Sequence[_Line]) -> Iterator[Block]:
+    """Yield the items, labels and wrapped paragraphs of a run of lines. A line before a list introduces it."""
+    held: list[_Line] = []
+    lead_in = ""
+    for line in lines:
+        if held and (_ITEM.match(line.text) or not _continues(held[-1], line, bool(_ITEM.match(held[0].text)))):
+            yield (block := _paragraph(held, lead_in))
+            lead_in = block.text if block.text.endswith(":") else lead_in
+            held = []
+        held.append(line)
+    if held:
+        yield _paragraph(held, lead_in)
+
+
+def _continues(previous: _Line, line: _Line, in_item: bool) -> bool:
+    """Return True if a line continues the paragraph of the line above it."""
+    if in_item and line.text[:1] in " \t":
+        return True
+    if _LABEL.match(line.text):
+        return False
+    return len(previous.text) >= _WRAPPED_CHARS
+
+
+def _paragraph(held: Sequence[_Line], lead_in: str) -> Block:
+    text = one_line(" ".join(line.text for line in held))
+    is_item = _ITEM.match(text) is not None
+    text = _BULLET.sub("", text, count=1) if is_item else text
+    return Block(text, held[0].start, held[-1].end, lead_in=lead_in if is_item else "")
