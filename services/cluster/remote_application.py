@@ -23,7 +23,7 @@ from graphtide.services.api.grpc.conversion import question_message
 from graphtide.services.api.grpc.decoding import answer_of, value_of
 from graphtide.services.api.grpc.errors import ERROR_KEY, RETRY_KEY
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema import graphtide_pb2_grpc
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.api.schema.errors import error_of
 from graphtide.services.application import (
     Answer,
@@ -76,7 +76,7 @@ class RemoteApplication:
             yield cls(found.channel)
 
     @property
-    def _stub(self) -> graphtide_pb2_grpc.GraphtideStub:
+    def _stub(self) -> GraphtideStub:
         channel = self._newest()
         if channel is not self._channel:
             self._use(channel)
@@ -84,7 +84,7 @@ class RemoteApplication:
 
     def _use(self, channel: grpc.aio.Channel) -> None:
         self._channel = channel
-        self._calls = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
+        self._calls = GraphtideStub(channel)
 
     # -- documents -----------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from graphtide.services.api.http import response_models as models
 from graphtide.services.api.http.access import action_of as http_action
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import QueryRequest
 from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.services.local_application import LocalApplication
@@ -141,7 +141,7 @@ async def test_requests_for_letters_are_bounded_and_say_what_is_wrong(service: S
 
 async def test_pages_of_letters_follow_each_other_over_http_and_grpc(service: Service) -> None:
     """With one letter per page both protocols list each letter once, in the same order."""
-    stub = GraphtideStub(service.channel)  # type: ignore[no-untyped-call]
+    stub = GraphtideStub(service.channel)
     over_http, over_grpc, after = [], [], ""
     while True:
         page = (await service.http.get(LETTERS, params={"limit": 1, "after": after})).json()
@@ -214,7 +214,7 @@ async def test_cli_and_http_accept_the_old_words_with_a_notice(service: Service)
     assert len((await service.http.get(f"{path}?settled=true")).json()["letters"]) == 3
     refused = await service.http.get(f"{path}?settled=true&resolved=true")
     assert (refused.status_code, refused.json()["error"]["field"]) == (422, "settled")
-    stub = GraphtideStub(service.channel)  # type: ignore[no-untyped-call]
+    stub = GraphtideStub(service.channel)
     ended = await stub.DropDeadLetter(pb.DeadLetterRef(graph="g", id=str(second["id"])))
     assert ended.resolution == "dropped"
 

@@ -13,7 +13,7 @@ from graphtide.infra.settings import Settings
 from graphtide.services.api.grpc.server import create_server
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import Application
 from graphtide.services.wiring import open_application
 from tests.support.serving import http_service
@@ -31,7 +31,7 @@ async def over_grpc(application: Application, entity_id: str) -> pb.EntityStatus
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            stub = GraphtideStub(channel)  # type: ignore[no-untyped-call]
+            stub = GraphtideStub(channel)
             assert not (await stub.Reports(pb.GraphRef(graph="g"))).reports
             found: pb.EntityStatus = await stub.GetEntity(pb.EntityRef(graph="g", id=entity_id))
             return found

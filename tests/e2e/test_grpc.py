@@ -18,7 +18,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from graphtide.services.api.grpc.server import SERVICE
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import Application
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, Overloaded, Retryable
@@ -30,7 +30,7 @@ FACTS = pb.FactList(items=[pb.Fact(subject="Marie Curie", predicate="discovered"
 
 def client_on(channel: grpc.aio.Channel) -> GraphtideStub:
     """Return a client; the generated class has no types."""
-    return GraphtideStub(channel)  # type: ignore[no-untyped-call]
+    return GraphtideStub(channel)
 
 
 @pytest_asyncio.fixture(params=KINDS)

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.calls import GraphtideStub
 from tests.support.processes import service
 
 HANG_UPS = 1000
@@ -25,7 +25,7 @@ HangUp = Callable[[grpc.aio.Channel], Awaitable[None]]
 
 def client_on(channel: grpc.aio.Channel) -> GraphtideStub:
     """Return a client; the generated class has no types."""
-    return GraphtideStub(channel)  # type: ignore[no-untyped-call]
+    return GraphtideStub(channel)
 
 
 async def stream_dropped_after_one(channel: grpc.aio.Channel) -> None:

@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from graphtide.services.api.grpc.access import HEALTH_CALLS
 from graphtide.services.api.grpc.server import ConnectionLimits
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
@@ -36,7 +36,7 @@ ASKED = pb.QueryRequest(graph="notes", question="Who discovered polonium?").Seri
 
 def client_on(channel: grpc.aio.Channel) -> GraphtideStub:
     """Return a client; the generated class has no types."""
-    return GraphtideStub(channel)  # type: ignore[no-untyped-call]
+    return GraphtideStub(channel)
 
 
 @contextlib.asynccontextmanager

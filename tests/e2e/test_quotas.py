@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from graphtide.infra.settings import Settings
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema import graphtide_pb2_grpc
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import Application
 from graphtide.services.wiring import open_application
 from tests.support.guarded import KeyFile, gate, token
@@ -32,7 +32,7 @@ class Tenant:
     """A caller of a running service, with one credential."""
 
     http: httpx.AsyncClient
-    calls: graphtide_pb2_grpc.GraphtideStub
+    calls: GraphtideStub
     secret: str
 
     async def put(self, graph: str, doc_id: str, text: str = TEXT) -> httpx.Response:
@@ -71,7 +71,7 @@ async def tenant(application: Application, folder: Path, secret: str, keys: KeyF
         grpc_service(application, gate=guard) as channel,
         httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {secret}"}, timeout=60) as http,
     ):
-        stub = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
+        stub = GraphtideStub(channel)
         yield Tenant(http, stub, secret)
 
 

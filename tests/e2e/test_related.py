@@ -21,7 +21,7 @@ from graphtide.services.api.grpc.server import create_server
 from graphtide.services.api.http import response_models as models
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import Application
 from graphtide.services.wiring import open_application
 from tests.support.command import graphtide
@@ -72,7 +72,7 @@ async def over_grpc(application: Application, request: pb.RelatedRequest) -> pb.
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            found: pb.RelatedList = await GraphtideStub(channel).RelatedDocuments(request)  # type: ignore[no-untyped-call]
+            found: pb.RelatedList = await GraphtideStub(channel).RelatedDocuments(request)
             return found
     finally:
         await server.stop(1)

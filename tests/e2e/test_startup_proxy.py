@@ -19,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from graphtide.services.api.grpc.server import SERVICE
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.process.startup_proxy import StartupProxy
 from tests.support.application import InMemoryApplication
 from tests.support.cluster import GRAPHTIDE, until
@@ -80,7 +80,7 @@ async def test_every_route_says_that_the_process_starts_and_when_to_come_back(fa
 
 async def test_calls_are_unavailable_until_the_application_is_there(faces: Faces) -> None:
     """The metadata has retry-after and allows another attempt; then both servers answer."""
-    stub, health = GraphtideStub(faces.channel), health_pb2_grpc.HealthStub(faces.channel)  # type: ignore[no-untyped-call]
+    stub, health = GraphtideStub(faces.channel), health_pb2_grpc.HealthStub(faces.channel)
     check = health_pb2.HealthCheckRequest(service=SERVICE)
     assert (await health.Check(check)).status == health_pb2.HealthCheckResponse.NOT_SERVING
     with pytest.raises(grpc.aio.AioRpcError) as refused:
@@ -150,7 +150,7 @@ def unavailable(port: int) -> tuple[int, grpc.StatusCode]:
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         status = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=120).status
         with pytest.raises(grpc.RpcError) as refused:
-            GraphtideStub(channel).Stats(pb.GraphRef(graph="g"), timeout=120)  # type: ignore[no-untyped-call]
+            GraphtideStub(channel).Stats(pb.GraphRef(graph="g"), timeout=120)
     return status, refused.value.code()
 
 

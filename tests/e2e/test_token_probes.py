@@ -11,7 +11,7 @@ import pytest
 
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.streams.messages import DocumentMessage
 from tests.support.guarded import KeyFile, gate
 from tests.support.serving import grpc_service, http_service, opened
@@ -33,7 +33,7 @@ async def test_made_up_tokens_get_one_answer_whatever_other_graphs_accepted(tmp_
             httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as http,
             grpc_service(application, gate=guard) as channel,
         ):
-            stub = GraphtideStub(channel)  # type: ignore[no-untyped-call]
+            stub = GraphtideStub(channel)
 
             async def asked(after: str) -> tuple[int, str]:
                 body = {"question": "Who wrote notes?", "after": after}

@@ -19,7 +19,7 @@ import httpx
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema import graphtide_pb2_grpc
+from graphtide.services.api.schema.calls import GraphtideStub
 
 GRAPH = "hostile"
 HOLD_S = 2.0
@@ -60,7 +60,7 @@ Attack = Callable[[Target, random.Random], Awaitable[None]]
 async def stream_hang_ups(target: Target, rng: random.Random) -> None:
     """Begin streamed answers over gRPC, read one message or none, and drop the call."""
     async with grpc.aio.insecure_channel(target.grpc) as channel:
-        stub = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
+        stub = GraphtideStub(channel)
         for _ in range(10):
             question = pb.QueryRequest(graph=GRAPH, question="Who met Babbage?")
             call = stub.QueryStream(question, metadata=target.metadata)
@@ -74,7 +74,7 @@ async def stream_hang_ups(target: Target, rng: random.Random) -> None:
 async def short_deadlines(target: Target, rng: random.Random) -> None:
     """Send unary gRPC calls with a deadline of about a millisecond."""
     async with grpc.aio.insecure_channel(target.grpc) as channel:
-        stub = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
+        stub = GraphtideStub(channel)
         for _ in range(20):
             question = pb.QueryRequest(graph=GRAPH, question="Who met Babbage?")
             with suppress(grpc.aio.AioRpcError):

@@ -18,7 +18,7 @@ from graphtide.services.api.grpc.calls import CallHandler
 from graphtide.services.api.grpc.health import ApplicationHealth
 from graphtide.services.api.grpc.servicer import Servicer
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema import graphtide_pb2_grpc
+from graphtide.services.api.schema.calls import add_calls
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import Application
 
@@ -78,7 +78,7 @@ def create_server(
     ]
     # `maximum_concurrent_rpcs` would count probes and calls whose message never arrives: `Access` counts instead.
     server = grpc.aio.server(options=options, interceptors=[Calls(Access(gate, limits), limits.body_timeout_s)])
-    graphtide_pb2_grpc.add_GraphtideServicer_to_server(Servicer(application, limits), server)  # type: ignore[no-untyped-call]
+    add_calls(Servicer(application, limits), server)
     health_pb2_grpc.add_HealthServicer_to_server(ApplicationHealth(application, (SERVICE, ""), gate), server)
     reflection.enable_server_reflection((SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
     return server

@@ -19,7 +19,6 @@ from graphtide.services.access.policy import visible
 from graphtide.services.api.grpc.batching import PublishBatches, Whole
 from graphtide.services.api.grpc.conversion import message_of, request_value
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema import graphtide_pb2_grpc
 from graphtide.services.api.schema.corrections import correction_of
 from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import RELATED, document_id, graph_name, letters_graph, related_count
@@ -29,7 +28,7 @@ from graphtide.services.api.schema.shapes import answer_json, fields_json, graph
 from graphtide.services.application import Answer, Application, LetterQuery, Piece, QueryRequest
 
 
-class Servicer(graphtide_pb2_grpc.GraphtideServicer):
+class Servicer:
     """The service over `application`. Method names are those of the protocol."""
 
     def __init__(self, application: Application, limits: RequestLimits) -> None:

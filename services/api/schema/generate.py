@@ -1,6 +1,7 @@
-"""Generator of the gRPC stubs: run `python -m graphtide.services.api.schema.generate` after every change of the proto.
+"""Generator of the protobuf messages: run `python -m graphtide.services.api.schema.generate` after every change of the
+proto.
 
-Needs grpcio-tools (the `dev` extra). The stubs are committed, so that an installation needs no compiler for them;
+Needs grpcio-tools (the `dev` extra). The messages are committed, so that an installation needs no compiler for them;
 a test regenerates them and compares.
 """
 
@@ -12,25 +13,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 PROTO = Path("graphtide/services/api/schema/graphtide.proto")
 SOURCES = ROOT / "src"
-STUBS = ("graphtide_pb2.py", "graphtide_pb2.pyi", "graphtide_pb2_grpc.py")
-
-_UNTYPED = STUBS[1:]  # generated code is not strictly typed, and strict checking follows imports
+MESSAGES = ("graphtide_pb2.py", "graphtide_pb2.pyi")
 
 
 def generate(out: Path) -> None:
-    """Write the three stubs below `out`, in the package's folder. Raises RuntimeError when the compiler fails."""
+    """Write the messages below `out`, in the package's folder. Raises RuntimeError when the compiler fails."""
     import grpc_tools  # type: ignore[import-untyped]
     from grpc_tools import protoc
 
     well_known = Path(grpc_tools.__file__).with_name("_proto")
-    outputs = [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
+    outputs = [f"--{kind}_out={out}" for kind in ("python", "pyi")]
     if protoc.main(["protoc", f"-I{SOURCES}", f"-I{well_known}", *outputs, str(SOURCES / PROTO)]) != 0:
         raise RuntimeError(f"{PROTO} does not compile; protoc printed the errors above")
-    for name in _UNTYPED:
-        stub = out / PROTO.with_name(name)
-        stub.write_text("# mypy: ignore-errors\n" + stub.read_text())
+    # Generated code is not strictly typed, and strict checking follows imports.
+    stub = out / PROTO.with_name(MESSAGES[1])
+    stub.write_text("# mypy: ignore-errors\n" + stub.read_text())
 
 
 if __name__ == "__main__":
     generate(SOURCES)
-    sys.stdout.write(f"wrote {', '.join(STUBS)}\n")
+    sys.stdout.write(f"wrote {', '.join(MESSAGES)}\n")
