@@ -14,7 +14,8 @@ from typing import Protocol
 from graphtide.graph.place import NO_PLACE, Place
 from graphtide.graph.retrieval.types import AnswerEdge as SubgraphEdge
 from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
-from graphtide.graph.retrieval.types import ContextPart, Filters
+from graphtide.graph.retrieval.types import Filters
+from graphtide.graph.retrieval.types import RetrievedPart as ContextPart
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import ReportFinding, RevisionState
 

@@ -21,7 +21,7 @@ from graphtide.graph.view import LiveView
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.cache.keys import scope_of
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.purge import compact, purge_rows
 from graphtide.services.application import Purged
 from graphtide.services.model_wiring import Memos
@@ -40,7 +40,7 @@ Pause = Callable[[], AbstractAsyncContextManager[None]]
 class EmbeddedPurge:
     """The purge of a data folder. `pause` pauses the writers between batches."""
 
-    database: Database
+    database: SqliteDatabase
     store: GraphStore
     views: ViewRegistry
     reading: ExtractionModels
@@ -126,6 +126,6 @@ def _entity_fingerprint(view: LiveView, row: ReportRow) -> Fingerprint | None:
     return None if found is None else Fingerprint.decode(found.fingerprint)
 
 
-def _size_bytes(database: Database) -> int:
+def _size_bytes(database: SqliteDatabase) -> int:
     folder = database.path.parent
     return sum(path.stat().st_size for path in folder.glob(f"{database.path.name}*"))

@@ -41,10 +41,10 @@ from graphtide.graph.retrieval.modes.vector import retrieve_vector
 from graphtide.graph.retrieval.nakg import retrieve_nakg
 from graphtide.graph.retrieval.temporal import dated
 from graphtide.graph.retrieval.types import (
-    ContextPart,
     Filters,
     Question,
     RetrievalResult,
+    RetrievedPart,
     RetrievedPassage,
     Subgraph,
     Synthesis,
@@ -99,11 +99,11 @@ def retrieve(view: LiveView, question: Question) -> RetrievalResult:
 
 __all__ = [
     "MODES",
-    "ContextPart",
     "Filters",
     "Method",
     "Question",
     "RetrievalResult",
+    "RetrievedPart",
     "RetrievedPassage",
     "Subgraph",
     "Synthesis",

@@ -132,7 +132,7 @@ class Synthesis(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ContextPart:
+class RetrievedPart:
     """A piece of context that a mode wrote itself: a community's report, a verbalised subgraph.
 
     `sources` are the ids of the chunks it is based on, which an answer made from it may cite. `[n]` in `text` names the
@@ -145,9 +145,9 @@ class ContextPart:
     score: float
 
 
-def quoted_part(title: str, text: str, sources: tuple[str, ...], score: float) -> ContextPart:
+def quoted_part(title: str, text: str, sources: tuple[str, ...], score: float) -> RetrievedPart:
     """Return a part whose text has no citations of its own: what reads like one is the documents' text."""
-    return ContextPart(neutralise(title), neutralise(text), sources, score)
+    return RetrievedPart(neutralise(title), neutralise(text), sources, score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +163,6 @@ class RetrievalResult:
     version: int
     mode: str
     trace: Trace | None = None
-    parts: tuple[ContextPart, ...] = ()
+    parts: tuple[RetrievedPart, ...] = ()
     synthesis: Synthesis = Synthesis.AT_ONCE
     mode_reason: str = ""

@@ -28,7 +28,7 @@ _EDGES = (
 )
 
 
-class Format(Protocol):
+class ExportFormat(Protocol):
     """Writer of a file from its beginning to its end."""
 
     def begin(self) -> Iterator[str]: ...
@@ -40,13 +40,13 @@ class Format(Protocol):
     def end(self) -> Iterator[str]: ...
 
 
-def write(format_: Format, file: IO[str], nodes: Iterable[ExportNode], edges: Iterable[ExportEdge]) -> None:
+def write(format_: ExportFormat, file: IO[str], nodes: Iterable[ExportNode], edges: Iterable[ExportEdge]) -> None:
     """Write the nodes, then the relationships."""
     for pieces in (format_.begin(), format_.nodes(nodes), format_.edges(edges), format_.end()):
         file.writelines(pieces)
 
 
-class JsonLines:
+class JsonLinesFormat:
     """Writer of one JSON object per line, in the form of Neo4j's own JSON export."""
 
     def begin(self) -> Iterator[str]:
@@ -121,10 +121,10 @@ class Cypher:
         yield from ()
 
 
-FORMATS: dict[str, type[JsonLines] | type[GraphMl] | type[Cypher]] = {
+FORMATS: dict[str, type[JsonLinesFormat] | type[GraphMl] | type[Cypher]] = {
     "cypher": Cypher,
     "graphml": GraphMl,
-    "jsonl": JsonLines,
+    "jsonl": JsonLinesFormat,
 }
 
 _Element = TypeVar("_Element", ExportNode, ExportEdge)

@@ -38,7 +38,7 @@ def configure(settings: Settings, stream: TextIO | None = None) -> None:
     """Send all logging of this process to `stream`, standard error by default, instead of the previous handlers."""
     secrets = secrets_of(settings)
     verbose = settings.log_level == "DEBUG"
-    shaped = JsonLines(secrets, verbose) if settings.log_format == "json" else TextLines(secrets, verbose)
+    shaped = JsonLogFormatter(secrets, verbose) if settings.log_format == "json" else TextLines(secrets, verbose)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(shaped)
     handler.addFilter(Repetitions(OURS))
@@ -85,7 +85,7 @@ class TextLines(_Lines):
         return f"{line}\n{trouble}" if trouble else line
 
 
-class JsonLines(_Lines):
+class JsonLogFormatter(_Lines):
     """Format for programs: one object per line."""
 
     def format(self, record: logging.LogRecord) -> str:

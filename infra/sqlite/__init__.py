@@ -1,7 +1,7 @@
 """Storage of the embedded runtime in one SQLite file (WAL, synchronous=FULL), locked by one process."""
 
 from graphtide.infra.sqlite.backend import SqliteBackend
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import SqliteLog
 from graphtide.infra.sqlite.memo import SqliteVectorStore
@@ -9,8 +9,8 @@ from graphtide.infra.sqlite.store import SqliteGraphStore
 from graphtide.infra.sqlite.usage import SqliteUsageLedger
 
 __all__ = [
-    "Database",
     "SqliteBackend",
+    "SqliteDatabase",
     "SqliteGraphStore",
     "SqliteLedger",
     "SqliteLog",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import SqliteLog, ends
 from graphtide.infra.sqlite.store import SqliteGraphStore
@@ -20,7 +20,7 @@ class SqliteBackend:
     `clock_ms` dates records and ledger entries.
     """
 
-    def __init__(self, database: Database, log: SqliteLog, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, database: SqliteDatabase, log: SqliteLog, clock_ms: Callable[[], int]) -> None:
         self.database = database
         self.log = log
         self.ledger = SqliteLedger(database, log, clock_ms)
@@ -34,7 +34,7 @@ class SqliteBackend:
 
         Raises Broken when another process uses it, or its file is damaged, foreign or of a newer schema.
         """
-        database = await Database.open(folder, max_pages)
+        database = await SqliteDatabase.open(folder, max_pages)
         try:
             log = SqliteLog(database, await database.read(ends), clock_ms)
         except GraphtideError:

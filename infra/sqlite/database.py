@@ -46,7 +46,7 @@ class _Write:
     error: Exception | None = None
 
 
-class Database:
+class SqliteDatabase:
     """The database of a data folder. Made by `open`, in the event loop that uses it; ended by `close`."""
 
     def __init__(self, path: Path, lock: FolderLock, writer: sqlite3.Connection) -> None:
@@ -64,7 +64,7 @@ class Database:
         self._thread.start()
 
     @classmethod
-    async def open(cls, folder: Path, max_pages: int | None = None) -> Database:
+    async def open(cls, folder: Path, max_pages: int | None = None) -> SqliteDatabase:
         """Open or create the database in `folder`. `max_pages` bounds the file, for tests of a full disk.
 
         Raises Broken when another process uses the folder, or the file is damaged, foreign or of a newer schema.

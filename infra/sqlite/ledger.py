@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from graphtide.infra.sqlite import graphs
 from graphtide.infra.sqlite.bulk import insert
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.log import PARTITION, SqliteLog, check_partition
 from graphtide.streams.errors import Broken
 from graphtide.streams.memory.ledger import check_ends
@@ -30,7 +30,7 @@ FIRST_SURROGATE = 0xD800
 class SqliteLedger:
     """See Ledger."""
 
-    def __init__(self, database: Database, log: SqliteLog, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, database: SqliteDatabase, log: SqliteLog, clock_ms: Callable[[], int]) -> None:
         self._database = database
         self._log = log
         self._clock_ms = clock_ms

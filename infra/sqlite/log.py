@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from graphtide.infra.sqlite.bulk import insert
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.memory.arrivals import Arrivals
 from graphtide.streams.ports import ConsumedRecord, Position, Record
@@ -27,7 +27,7 @@ TOPIC_SHIFT = 48
 class SqliteLog:
     """See Log. `ends` is the content of `topics` at the moment of opening."""
 
-    def __init__(self, database: Database, ends: Mapping[str, int], clock_ms: Callable[[], int]) -> None:
+    def __init__(self, database: SqliteDatabase, ends: Mapping[str, int], clock_ms: Callable[[], int]) -> None:
         self._database = database
         self._ends = dict(ends)
         self._clock_ms = clock_ms
@@ -106,7 +106,7 @@ class SqliteConsumer:
     """See Consumer. A consumer without a group starts at `start`."""
 
     def __init__(
-        self, database: Database, log: SqliteLog, topic: str, group: str | None, start: int | None = None
+        self, database: SqliteDatabase, log: SqliteLog, topic: str, group: str | None, start: int | None = None
     ) -> None:
         self._database = database
         self._log = log

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from graphtide.infra.models.cache.keys import KEY_BYTES
 from graphtide.infra.sqlite.bulk import insert, portions
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.errors import failure
 
 CAPACITY = 500_000
@@ -27,7 +27,7 @@ CAPACITY = 500_000
 class SqliteVectorStore:
     """See `VectorStore`. Holds at most `capacity` rows in `table`, which is a constant of the code."""
 
-    def __init__(self, database: Database, capacity: int = CAPACITY, table: str = "memo") -> None:
+    def __init__(self, database: SqliteDatabase, capacity: int = CAPACITY, table: str = "memo") -> None:
         self._database = database
         self._capacity = capacity
         self._table = table

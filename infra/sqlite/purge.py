@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graphs import KEY_SHIFT
 from graphtide.infra.sqlite.log import TOPIC_SHIFT
 from graphtide.streams.errors import Rejected, Retryable
@@ -24,12 +24,12 @@ CHECKPOINT_ATTEMPTS = 20
 CHECKPOINT_WAIT_S = 0.25
 
 
-async def purge_rows(database: Database) -> dict[str, int]:
+async def purge_rows(database: SqliteDatabase) -> dict[str, int]:
     """Delete what only deleted documents and past revisions need; return the deleted rows by kind. One transaction."""
     return await database.write(_purge)
 
 
-async def compact(database: Database) -> None:
+async def compact(database: SqliteDatabase) -> None:
     """Write the file anew without deleted content, and empty the write-ahead log. Writes wait meanwhile.
 
     Raises Retryable when a reader, such as a backup, keeps the log from being emptied. Cost: the whole file.

@@ -13,7 +13,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey
 from graphtide.infra.sqlite import graphs, rows, snapshot
 from graphtide.infra.sqlite.bulk import delete, insert, portions
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import PARTITION, SqliteLog
 from graphtide.streams.memory.ledger import check_ends
@@ -28,7 +28,7 @@ PAGE_ROWS = 64
 class SqliteGraphStore:
     """See GraphStore."""
 
-    def __init__(self, database: Database, log: SqliteLog, ledger: SqliteLedger) -> None:
+    def __init__(self, database: SqliteDatabase, log: SqliteLog, ledger: SqliteLedger) -> None:
         self._database = database
         self._log = log
         self._ledger = ledger

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.streams.errors import BudgetExceeded
 from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage, check_budget, for_document
 
@@ -33,11 +33,11 @@ _TABLES = (
 class SqliteUsageLedger:
     """See `graphtide.streams.usage.UsageLedger`. Made by `open`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     @classmethod
-    async def open(cls, database: Database) -> SqliteUsageLedger:
+    async def open(cls, database: SqliteDatabase) -> SqliteUsageLedger:
         """Create missing tables, and settle the open calls of a dead process."""
         await database.write(_prepare)
         return cls(database)

@@ -10,7 +10,7 @@ import pytest
 from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore, VectorStore
 from graphtide.infra.models.cache.keys import KEY_BYTES, scope_of, scoped
-from graphtide.infra.sqlite import Database, SqliteVectorStore
+from graphtide.infra.sqlite import SqliteDatabase, SqliteVectorStore
 from graphtide.streams.memory import MemoryLog
 from graphtide.streams.usage import BillingContext, paid_by
 from tests.support.backends import WITH_SERVERS, Clock
@@ -23,7 +23,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         case "memory":
             yield MemoryVectorStore()
         case "sqlite":
-            database = await Database.open(tmp_path)
+            database = await SqliteDatabase.open(tmp_path)
             yield SqliteVectorStore(database)
             await database.close()
         case _:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphtide.infra.bolt import BoltBackend, BoltUsageLedger
-from graphtide.infra.sqlite import Database, SqliteUsageLedger
+from graphtide.infra.sqlite import SqliteDatabase, SqliteUsageLedger
 from graphtide.streams.errors import BudgetExceeded
 from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.memory.usage import MemoryUsageLedger
@@ -39,7 +39,7 @@ async def books(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await kept.close()
         await backend.close()
         return
-    database = await Database.open(tmp_path)
+    database = await SqliteDatabase.open(tmp_path)
     yield await SqliteUsageLedger.open(database)
     await database.close()
 
@@ -113,12 +113,12 @@ async def test_spending_never_lets_more_through_than_the_budget_when_many_ask_at
 
 async def test_sqlite_spending_settles_what_a_dead_process_had_open_as_expected(tmp_path: Path) -> None:
     """After a restart every entry is stored, and a call whose end is unknown counts at its expected cost."""
-    database = await Database.open(tmp_path)
+    database = await SqliteDatabase.open(tmp_path)
     books = await SqliteUsageLedger.open(database)
     await books.settle(await books.reserve(EXTRACT, ONE, FREE), ONE)
     lost = await books.reserve(EXTRACT, ModelUsage(1, 500, 400, 90), FREE)
     await database.close()
-    database = await Database.open(tmp_path)
+    database = await SqliteDatabase.open(tmp_path)
     books = await SqliteUsageLedger.open(database)
     expected = ONE + ModelUsage(1, 500, 400, 90)
     assert await books.stages("g") == {Stage.EXTRACT: expected} == await books.day("g", DAY)

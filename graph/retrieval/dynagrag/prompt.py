@@ -13,7 +13,7 @@ from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
 from graphtide.graph.retrieval.dynagrag.traversal import CENTRE, TraversalTree
 from graphtide.graph.retrieval.filters import ChunkPredicate
-from graphtide.graph.retrieval.types import ContextPart, quoted_part
+from graphtide.graph.retrieval.types import RetrievedPart, quoted_part
 from graphtide.graph.view import LiveView
 
 ENTITIES = 24
@@ -32,7 +32,7 @@ class Evidence:
 
 def verbalise(
     view: LiveView, admits: ChunkPredicate | None, pruned: Pruned, tree: TraversalTree, similarity: float
-) -> ContextPart:
+) -> RetrievedPart:
     """Return the subgraph in pre-order, then the relations that are not of the tree.
 
     Each entity follows the relation that leads to it, with its summary. Weights are the pruned ones: frequency times

@@ -29,7 +29,7 @@ from graphtide.graph.retrieval.global_search.reports import (
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.retrieval.scoring.candidates import entities_of
 from graphtide.graph.retrieval.seeds import nearest, nearest_passages
-from graphtide.graph.retrieval.types import ContextPart, Question, RetrievalResult, TraceItem, TraceStep
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPart, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
 RELEVANT = 1
@@ -90,7 +90,7 @@ class Selection:
             if now is not None:
                 found.append((rating, now))
         found.sort(key=lambda pair: (-pair[0], -pair[1].rating, -pair[1].size, view.contents.digest(pair[1].community)))
-        parts: list[ContextPart] = [replace(one.part, score=float(rating)) for rating, one in found]
+        parts: list[RetrievedPart] = [replace(one.part, score=float(rating)) for rating, one in found]
         return handed_out(view, self._question, mode, parts, self._steps)
 
     def _readable(self, view: LiveView, communities: Iterable[int]) -> list[ReportView]:

@@ -22,10 +22,10 @@ from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.modes.vector import retrieve_vector
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import (
-    ContextPart,
     Filters,
     Question,
     RetrievalResult,
+    RetrievedPart,
     RetrievedPassage,
     Synthesis,
     Trace,
@@ -49,7 +49,7 @@ class ReportView:
     community: int
     size: int
     text: str
-    part: ContextPart
+    part: RetrievedPart
     rating: float
 
 
@@ -115,7 +115,7 @@ def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView |
         return None
     # Under a filter title and summary may cover excluded passages: then the remaining findings replace them.
     title, summary = (report.title, report.summary) if admits is None else (text.partition(" [")[0][:80], text)
-    part = ContextPart(neutralise(title), text, sources, report.rating)
+    part = RetrievedPart(neutralise(title), text, sources, report.rating)
     rated = f"{title}: {summary}"[:_RATED_CHARS]
     return ReportView(community, view.contents.entities(community), rated, part, report.rating)
 
@@ -149,7 +149,7 @@ def covering(view: LiveView, communities: Iterable[int], level: int, scope: Repo
 
 
 def handed_out(
-    view: LiveView, question: Question, mode: str, parts: Sequence[ContextPart], steps: Sequence[TraceStep]
+    view: LiveView, question: Question, mode: str, parts: Sequence[RetrievedPart], steps: Sequence[TraceStep]
 ) -> RetrievalResult:
     """Return the parts, and the passages they cite: each part's first, then each one's second, up to `top_k`.
 

@@ -22,9 +22,9 @@ from graphtide.graph.retrieval.seeds import ENTITIES, nearest, nearest_passages
 from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import (
-    ContextPart,
     Question,
     RetrievalResult,
+    RetrievedPart,
     RetrievedPassage,
     Trace,
     TraceItem,
@@ -99,7 +99,7 @@ def edge_evidence(
 
 def render(
     view: LiveView, tree: SteinerTree, crossings: list[PathEdge], bounds: SearchLimits
-) -> tuple[ContextPart, ...]:
+) -> tuple[RetrievedPart, ...]:
     """Return the connections found, and the entities not connected, as text that an answer can cite."""
     by_ends = {frozenset(crossing.ends): crossing for crossing in crossings}
     parts = []

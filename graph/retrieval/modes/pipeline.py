@@ -35,9 +35,9 @@ from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart
 from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import (
-    ContextPart,
     Question,
     RetrievalResult,
+    RetrievedPart,
     RetrievedPassage,
     Subgraph,
     Trace,
@@ -154,7 +154,7 @@ def _entity_mass(found: Explored) -> dict[int, float]:
     return {node: found.mass.get(walk_entity(node), 0.0) for node in found.hops}
 
 
-def _bridges(view: LiveView, found: Explored) -> tuple[ContextPart, ...]:
+def _bridges(view: LiveView, found: Explored) -> tuple[RetrievedPart, ...]:
     if not found.crossings:
         return ()
     return tuple(part for part in bridge.render(view, found.tree, list(found.crossings), bridge.BOUNDS) if part.sources)
@@ -162,7 +162,7 @@ def _bridges(view: LiveView, found: Explored) -> tuple[ContextPart, ...]:
 
 def _community(
     view: LiveView, touched: Iterable[CommunityRegion], admits: ChunkPredicate | None
-) -> tuple[ContextPart, ...]:
+) -> tuple[RetrievedPart, ...]:
     """Return the broad context: the statements among the explored entities of the question's main community."""
     parts = []
     for region in touched:

@@ -11,14 +11,14 @@ from graphtide.graph.retrieval.nakg.documents import Passages
 from graphtide.graph.retrieval.nakg.edges import DocumentGraph
 from graphtide.graph.retrieval.nakg.scoring import Scoring
 from graphtide.graph.retrieval.scoring.candidates import bridge_strength, entities_of
-from graphtide.graph.retrieval.types import ContextPart, RetrievedPassage, TraceItem, TraceStep, quoted_part
+from graphtide.graph.retrieval.types import RetrievedPart, RetrievedPassage, TraceItem, TraceStep, quoted_part
 from graphtide.graph.view import LiveView
 
 SHOWN = 10
 NAMED = 3  # maximum of shared entities named per pair
 
 
-def relations(view: LiveView, graph: DocumentGraph, passages: Sequence[RetrievedPassage]) -> tuple[ContextPart, ...]:
+def relations(view: LiveView, graph: DocumentGraph, passages: Sequence[RetrievedPassage]) -> tuple[RetrievedPart, ...]:
     """Return one part: the edges between the documents of the passages, the strongest first; none without any edge."""
     first = {passage.doc_id: passage.chunk_id for passage in reversed(passages)}
     row = {doc_id: place for place, doc_id in enumerate(graph.documents.ids)}

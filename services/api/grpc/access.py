@@ -18,7 +18,7 @@ from graphtide.services.access.places import FairPlaces
 from graphtide.services.access.policy import EVERY_GRAPH, Action
 from graphtide.services.api.grpc.batching import BATCH_DOCUMENTS
 from graphtide.services.api.grpc.calls import Admission, Admitted
-from graphtide.services.api.grpc.context import Call
+from graphtide.services.api.grpc.context import CallContext
 from graphtide.services.api.grpc.waiting import MessageWaits
 from graphtide.services.api.schema.errors import TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
@@ -56,7 +56,7 @@ def action_of(name: str) -> Action:
     return _ACTIONS.get(name, Action.ADMIN)
 
 
-class Access:
+class AccessInterceptor:
     """The admission rules of a server's methods. One instance per server."""
 
     def __init__(self, gate: AccessGate, limits: RequestLimits) -> None:
@@ -83,7 +83,7 @@ class _GateAdmission:
         self.places = places
         self.waits = waits
 
-    def admit(self, call: Call) -> Admitted:
+    def admit(self, call: CallContext) -> Admitted:
         caller = self.gate.identify(call.metadata, call.peer)
         self.gate.charge(caller)
         if self.name:
@@ -129,7 +129,7 @@ class _HealthAdmission:
         self.waits = waits
         self._places = places
 
-    def admit(self, call: Call) -> Admitted:
+    def admit(self, call: CallContext) -> Admitted:
         return _HealthCall(self._places, network_of(call.peer))
 
 

@@ -18,7 +18,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from graphtide.services.access.sending import SendBudget
-from graphtide.services.api.grpc.context import Call
+from graphtide.services.api.grpc.context import CallContext
 from graphtide.services.api.grpc.errors import reporting_errors
 from graphtide.services.api.grpc.interceptors import observed
 from graphtide.services.api.grpc.waiting import MessageWaits
@@ -33,7 +33,7 @@ class Admission(Protocol):
     quiet: bool
     """True when calls are not logged."""
 
-    def admit(self, call: Call) -> Admitted:
+    def admit(self, call: CallContext) -> Admitted:
         """Authorize the caller by the call's metadata, before a message is awaited."""
         ...
 
@@ -86,7 +86,7 @@ class CallHandler:
 
     async def _serve(self, context: grpc.aio.ServicerContext, serve: Callable[[Any], Awaitable[Any]]) -> Any:
         """Serve the call. Errors are sent after the place is released, because a caller may read slowly."""
-        call = Call.of(self._method, context)
+        call = CallContext.of(self._method, context)
         watching = nullcontext() if self._admission.quiet else observed(call, context)
         async with watching, reporting_errors(context):
             admitted = self._admission.admit(call)
@@ -99,7 +99,9 @@ class CallHandler:
 class _Incoming:
     """The messages of one call, each awaited for a limited time and authorized before the service receives it."""
 
-    def __init__(self, context: grpc.aio.ServicerContext, call: Call, waits: MessageWaits, admitted: Admitted) -> None:
+    def __init__(
+        self, context: grpc.aio.ServicerContext, call: CallContext, waits: MessageWaits, admitted: Admitted
+    ) -> None:
         self._context = context
         self._call = call
         self._waits = waits

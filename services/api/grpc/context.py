@@ -15,7 +15,7 @@ Metadata = tuple[tuple[str, str | bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallContext:
     """The data of a call known before its message. Safe to read at any time."""
 
     method: str
@@ -24,7 +24,7 @@ class Call:
     metadata: Metadata
 
     @classmethod
-    def of(cls, method: str, context: grpc.aio.ServicerContext) -> Call:
+    def of(cls, method: str, context: grpc.aio.ServicerContext) -> CallContext:
         """Read the context. Call this before the first `await` of the call's task."""
         return cls(method, peer_address(context.peer()), tuple(context.invocation_metadata() or ()))
 

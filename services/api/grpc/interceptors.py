@@ -16,7 +16,7 @@ import grpc
 import grpc.aio
 
 from graphtide.services.access.credentials import CALLER
-from graphtide.services.api.grpc.context import Call
+from graphtide.services.api.grpc.context import CallContext
 from graphtide.streams.tracing import TRACE_HEADERS, Headers, SpanRole, continue_trace, trace_id
 
 TRACE_ID = "x-trace-id"
@@ -24,7 +24,7 @@ _access = logging.getLogger("graphtide.access")
 
 
 @asynccontextmanager
-async def observed(call: Call, context: grpc.aio.ServicerContext) -> AsyncIterator[None]:
+async def observed(call: CallContext, context: grpc.aio.ServicerContext) -> AsyncIterator[None]:
     """Log and trace the block as the call. Outermost, so that refusals are logged too."""
     started, cancelled = time.perf_counter(), False
     with continue_trace(call.method.removeprefix("/"), [_headers(call)], SpanRole.SERVER) as span:
@@ -44,7 +44,7 @@ async def observed(call: Call, context: grpc.aio.ServicerContext) -> AsyncIterat
             span.note(**{"rpc.method": call.method, "rpc.response.status_code": status})
 
 
-def _headers(call: Call) -> Headers:
+def _headers(call: CallContext) -> Headers:
     return tuple((name, str(value).encode()) for name, value in call.metadata if name in TRACE_HEADERS)
 
 

@@ -13,7 +13,7 @@ from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
 from grpc_reflection.v1alpha import reflection
 
 from graphtide.services.access.gate import AccessGate
-from graphtide.services.api.grpc.access import Access
+from graphtide.services.api.grpc.access import AccessInterceptor
 from graphtide.services.api.grpc.calls import CallHandler
 from graphtide.services.api.grpc.health import ApplicationHealth
 from graphtide.services.api.grpc.servicer import Servicer
@@ -76,8 +76,10 @@ def create_server(
         ("grpc.so_reuseport", 0),  # a second server on the port must fail instead of sharing it
         *(connections or ConnectionLimits()).options(2 * limits.max_in_flight),
     ]
-    # `maximum_concurrent_rpcs` would count probes and calls whose message never arrives: `Access` counts instead.
-    server = grpc.aio.server(options=options, interceptors=[Calls(Access(gate, limits), limits.body_timeout_s)])
+    # `maximum_concurrent_rpcs` would count probes and calls whose message never arrives; `AccessInterceptor` counts.
+    server = grpc.aio.server(
+        options=options, interceptors=[Calls(AccessInterceptor(gate, limits), limits.body_timeout_s)]
+    )
     add_calls(Servicer(application, limits), server)
     health_pb2_grpc.add_HealthServicer_to_server(ApplicationHealth(application, (SERVICE, ""), gate), server)
     reflection.enable_server_reflection((SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
@@ -87,7 +89,7 @@ def create_server(
 class Calls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     """Interceptor that replaces the handler of every method by a `CallHandler`."""
 
-    def __init__(self, access: Access, send_timeout_s: float) -> None:
+    def __init__(self, access: AccessInterceptor, send_timeout_s: float) -> None:
         self._access = access
         self._send_timeout_s = send_timeout_s
         self._handlers: dict[str, grpc.RpcMethodHandler] = {}

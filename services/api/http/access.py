@@ -110,7 +110,7 @@ def receive_bytes(request: Request, size: int) -> None:
         seat.received.add(size)
 
 
-class Access:
+class AccessMiddleware:
     """ASGI middleware between observation and the routes: authentication, rate limit, place."""
 
     def __init__(self, app: ASGIApp, gate: AccessGate, limits: RequestLimits) -> None:

@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
 from graphtide.services.access.gate import AccessGate
-from graphtide.services.api.http.access import Access, permission
+from graphtide.services.api.http.access import AccessMiddleware, permission
 from graphtide.services.api.http.docs_page import HEADERS, page
 from graphtide.services.api.http.errors import handle_errors
 from graphtide.services.api.http.middleware import Observation
@@ -68,7 +68,7 @@ def create_app(
     app.include_router(graph_routes(application))
     app.include_router(letter_routes(application, limits))
     app.include_router(operation_routes(application, registry, gate))
-    app.add_middleware(Access, gate=gate, limits=limits)
+    app.add_middleware(AccessMiddleware, gate=gate, limits=limits)
     app.add_middleware(Observation, registry=registry)
     handle_errors(app)
     _add_page(app)

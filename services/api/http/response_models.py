@@ -24,7 +24,7 @@ class ErrorBody(_Response):
     error: ErrorDetail
 
 
-class RejectedDocument(_Response):
+class RejectionBody(_Response):
     index: int = Field(description="the document's position in the batch, from 0")
     id: str | None = None
     field: str
@@ -34,7 +34,7 @@ class RejectedDocument(_Response):
 class BatchErrorBody(_Response):
     error: ErrorDetail
     accepted: int | None = None
-    rejected: list[RejectedDocument] | None = None
+    rejected: list[RejectionBody] | None = None
 
 
 class TokenBody(_Response):
@@ -43,7 +43,7 @@ class TokenBody(_Response):
 
 class BatchReceipt(TokenBody):
     accepted: int
-    rejected: list[RejectedDocument]
+    rejected: list[RejectionBody]
 
 
 class StatedFactBody(_Response):
@@ -218,7 +218,7 @@ class MergeBody(_Response):
     )
 
 
-class EntityBody(_Response):
+class EntityDetailsBody(_Response):
     id: str
     name: str
     type: str

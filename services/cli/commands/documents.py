@@ -81,7 +81,7 @@ class Role(StrEnum):
     GATEWAY = "gateway"
 
 
-class Format(StrEnum):
+class ExportFileFormat(StrEnum):
     """The formats of an export."""
 
     CYPHER = "cypher"
@@ -324,7 +324,9 @@ def rebuild(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> No
 def export(
     output: Annotated[str, typer.Option("--output", "-o", help="The file, or - for standard output.")],
     graph: Graph = GRAPH,
-    file_format: Annotated[Format, typer.Option("--format", "-f", help="The file format.")] = Format.JSONL,
+    file_format: Annotated[
+        ExportFileFormat, typer.Option("--format", "-f", help="The file format.")
+    ] = ExportFileFormat.JSONL,
     data: Annotated[Path | None, typer.Option(help="The data folder.  [default: graphtide-data]")] = None,
     config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
     as_json: AsJson = False,

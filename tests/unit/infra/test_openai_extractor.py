@@ -21,7 +21,7 @@ from graphtide.infra.models.openai.extractor import OpenAIExtractor
 from graphtide.infra.models.replies.extraction_parser import MAX_ENTITIES, SCHEMA
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
-from graphtide.infra.sqlite import Database, SqliteVectorStore
+from graphtide.infra.sqlite import SqliteDatabase, SqliteVectorStore
 from graphtide.streams.errors import Rejected, Retryable
 from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult
 from tests.support import llm_faults as fake
@@ -465,14 +465,14 @@ async def test_memo_holds_over_a_restart_and_beside_many_vectors(
     server: LlmServer, extractor: OpenAIExtractor, tmp_path: Path
 ) -> None:
     """Paid results are on the disk, in a table of their own that other memos do not fill."""
-    database = await Database.open(tmp_path)
+    database = await SqliteDatabase.open(tmp_path)
     store = SqliteVectorStore(database, table="extraction_memo")
     await store.create()
     first = await MemoisedExtractor(extractor, store).extract(TEXT, title=TITLE)
     crowd = SqliteVectorStore(database, capacity=4)
     await crowd.put_many({bytes([number]) * 32: b"x" for number in range(40)})
     await database.close()
-    database = await Database.open(tmp_path)
+    database = await SqliteDatabase.open(tmp_path)
     again = SqliteVectorStore(database, table="extraction_memo")
     await again.create()
     assert await MemoisedExtractor(extractor, again).extract(TEXT, title=TITLE) == first

@@ -15,7 +15,7 @@ import pytest
 
 import graphtide.infra.sqlite.connection
 from graphtide.graph.place import NO_PLACE
-from graphtide.infra.sqlite import Database, SqliteBackend, SqliteVectorStore, memo
+from graphtide.infra.sqlite import SqliteBackend, SqliteDatabase, SqliteVectorStore, memo
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.errors import failure
 from graphtide.infra.sqlite.folder_lock import DATABASE
@@ -378,7 +378,7 @@ async def test_memo_keeps_what_was_used_last_when_it_is_full(tmp_path: Path) -> 
     """The memo never has more rows than the bound, always has the newest, and keeps used rows longer than
     unused ones.
     """
-    database = await Database.open(tmp_path)
+    database = await SqliteDatabase.open(tmp_path)
     store = SqliteVectorStore(database, capacity=100)
     used = {b"used": b"\0vector"}
     await store.put_many(used)

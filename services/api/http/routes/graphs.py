@@ -11,7 +11,7 @@ from graphtide.services.api.http.access import caller_of
 from graphtide.services.api.http.openapi import GraphPath, errors, graph_in, reply
 from graphtide.services.api.http.response_models import (
     DigestBody,
-    EntityBody,
+    EntityDetailsBody,
     GraphList,
     PurgedBody,
     RebuiltBody,
@@ -45,7 +45,7 @@ def _add_views(router: APIRouter, application: Application) -> None:
         """Return the counts of live content, the graph's version, and its lag."""
         return reply(fields_json(await application.stats(graph_in(request, graph))))
 
-    @router.get("/v1/graphs/{graph}/entities/{entity_id}", responses={200: {"model": EntityBody}, **_ERRORS})
+    @router.get("/v1/graphs/{graph}/entities/{entity_id}", responses={200: {"model": EntityDetailsBody}, **_ERRORS})
     async def entity(request: Request, graph: GraphPath, entity_id: str) -> Response:
         """Return an entity by its id in a subgraph: its labels, and the evidence of each merge."""
         return reply(fields_json(await application.entity(graph_in(request, graph), entity_id), old_names=True))

@@ -1,0 +1,28 @@
+"""Class names: each public name means one thing over the four folders of the package."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("graph", "streams", "infra", "services")
+SAME_MEANING = {
+    "Database": "the interface of a database in Python, and its blocking twin, which users import from graphtide.sync",
+    "Graph": "the interface of a graph in Python, and its blocking twin",
+}
+"""Names that occur more than once, and what each means everywhere."""
+
+
+def test_public_class_names_are_unique() -> None:
+    """A reader who looks up a class by its name finds one definition."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for folder in FOLDERS:
+        for file in (ROOT / folder).rglob("*.py"):
+            if "_pb2" not in file.name:
+                for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                    if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                        places[node.name].append(str(file.relative_to(ROOT)))
+    repeated = {name: files for name, files in places.items() if len(files) > 1}
+    assert repeated.keys() == SAME_MEANING.keys(), repeated
