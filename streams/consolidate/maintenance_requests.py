@@ -66,6 +66,11 @@ class MaintenanceReply:
         return Record(self.graph, _dump(body), ((REPLY, self.id.encode()),))
 
 
+def is_request(delivered: ConsumedRecord) -> bool:
+    """Return True if the record's headers mark it as a maintenance request."""
+    return any(name == REQUEST for name, _ in delivered.record.headers)
+
+
 def parse_request(delivered: ConsumedRecord) -> MaintenanceRequest | None:
     """Return the request in a record of `extractions`; None for other records. Raises Rejected for a malformed one."""
     if REQUEST not in dict(delivered.record.headers):

@@ -7,6 +7,10 @@ In this order:
 4. one transaction: watermark, rows, document states, outcomes, notices; an unbound graph is bound to the partition
 5. have the followers in this process, if any, apply the deltas
 
+While a heavy record is applied (3), small records of other graphs overtake it in commits of their own, which leave the
+watermark where it is. After a crash they are read again, and their revisions are found applied. A record that cannot
+be applied in this way waits for its turn.
+
 A failure between 3 and 4 evicts the write models, so memory is ahead of the store for at most one batch. When the
 storage did not fail, the batch is retried record by record, and a record that fails alone is dead-lettered with the
 cause. A commit with an unknown outcome is resolved by the next claim, which reads the watermark again and fences a late
@@ -22,10 +26,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from graphtide.graph.records import DocumentChange, GraphDelta
 from graphtide.graph.resolution import PairKey
@@ -38,6 +43,7 @@ from graphtide.streams.consolidate.maintenance_requests import (
     MaintenanceKind,
     MaintenanceReply,
     MaintenanceRequest,
+    is_request,
     parse_request,
 )
 from graphtide.streams.consolidate.write_models import WriteModel, WriteModels
@@ -55,6 +61,10 @@ log = logging.getLogger("graphtide.streams")
 
 LARGE_BYTES = 100_000
 """Size from which extractions are decoded in a thread: decoding takes more than about a millisecond."""
+
+OVERTAKING_BATCH_SIZE = 16
+MAX_OVERTAKEN = 1_000
+"""Maximum number of applied records after the watermark: a restart reads them again."""
 
 Announce = Callable[[GraphDelta], tuple[Record, ...]]
 
@@ -119,6 +129,18 @@ class WriterDependencies:
     forwarder: Forwarder
 
 
+class Beside(Protocol):
+    """The records that may overtake a heavy one."""
+
+    async def next_beside(self, graphs: Collection[str], limit: int) -> Sequence[ConsumedRecord]:
+        """Return records of other graphs than these; when cancelled, it has taken none."""
+        ...
+
+    def put_back(self, delivered: Sequence[ConsumedRecord]) -> None:
+        """Take back records that could not be applied now."""
+        ...
+
+
 class PartitionWriter:
     """The writer of one partition. `writing` is held while a batch is applied: other holders see whole batches only."""
 
@@ -129,7 +151,14 @@ class PartitionWriter:
         """The running verification or rebuild and its progress; "" without one."""
         self._tools = tools
         self._held = Watermark(0, 0)
+        self._overtaken: set[int] = set()
+        """Offsets after the watermark whose records are applied."""
         self._scanned = 0
+
+    @property
+    def next_offset(self) -> int:
+        """Return the watermark: the first offset whose record is not applied."""
+        return self._held.next_offset
 
     async def claim(self) -> int:
         """Become the partition's writer. Returns the offset to continue at.
@@ -138,6 +167,7 @@ class PartitionWriter:
         """
         self.forget()
         self._held = await self._tools.store.claim(self.partition)
+        self._overtaken.clear()
         await self._check_watermark()
         async with self.writing:
             await self._tools.following.catch_up()
@@ -170,6 +200,13 @@ class PartitionWriter:
             for part in _between_requests(delivered):
                 await self._part(part)
 
+    async def heavy(self, delivered: ConsumedRecord, beside: Beside) -> None:
+        """Apply the next record, which is no request, and those of `beside` that overtake it. Raises as `batch`."""
+        if delivered.position.offset != self._held.next_offset:
+            raise self._gap(delivered.position.offset)
+        async with self.writing:
+            await self._records((delivered,), beside)
+
     async def _part(self, delivered: Sequence[ConsumedRecord]) -> None:
         try:
             request = parse_request(delivered[0])
@@ -191,18 +228,14 @@ class PartitionWriter:
         else:
             await self._commit(ConsolidationBatch(), delivered.position.offset + 1)
 
-    async def _records(self, delivered: Sequence[ConsumedRecord]) -> None:
-        """Apply the records as one batch, or one by one if the batch fails."""
+    async def _records(self, delivered: Sequence[ConsumedRecord], beside: Beside | None = None) -> None:
+        """Apply the records as one batch, or one by one if the batch fails; those of `beside` may overtake them."""
         started, since_ns = time.monotonic(), time.time_ns()
         headers = [consumed.record.headers for consumed in delivered]
         with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)) as batch:
-            outcome = await outcome_of(self._apply_batch(delivered))
+            outcome = await outcome_of(self._apply_batch(delivered, beside))
             if isinstance(outcome, ConsolidationBatch):
-                self._committed(outcome)
-                for part in outcome.parts:
-                    await self._tools.following.take(part.delta)
-                self._report(outcome, time.monotonic() - started)
-                _trace_revisions(outcome, since_ns)
+                await self._conclude(outcome, started, since_ns)
                 return
             batch.note(failed=type(outcome).__name__)
         self.forget()
@@ -218,31 +251,95 @@ class PartitionWriter:
             await raise_if_stopped(self._tools.store, delivered[0], outcome)
         await self._dead_letter(delivered[0], outcome)
 
+    async def _conclude(self, batch: ConsolidationBatch, started: float, since_ns: int) -> None:
+        """Have the followers apply a committed batch, and report it."""
+        self._committed(batch)
+        for part in batch.parts:
+            await self._tools.following.take(part.delta)
+        self._report(batch, time.monotonic() - started)
+        _trace_revisions(batch, since_ns)
+
     async def _dead_letter(self, delivered: ConsumedRecord, error: Exception) -> None:
         started, batch = time.monotonic(), ConsolidationBatch()
         batch.fail(delivered, error)
         await self._commit(batch, delivered.position.offset + 1)
         self._report(batch, time.monotonic() - started)
 
-    async def _apply_batch(self, delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
-        large = sum(len(consumed.record.value or b"") for consumed in delivered) > LARGE_BYTES
-        batch = await asyncio.to_thread(plan_batch, delivered) if large else plan_batch(delivered)
+    async def _apply_batch(self, delivered: Sequence[ConsumedRecord], beside: Beside | None) -> ConsolidationBatch:
+        batch = await _plan(delivered)
         await self._tools.forwarder.forward(batch, self.partition)
+        if beside is None:
+            await self._apply_graphs(batch)
+        else:
+            applying = asyncio.create_task(self._apply_graphs(batch))
+            try:
+                await self._overtake(applying, set(batch.newest), beside)
+                await applying
+            finally:
+                applying.cancel()
+                await asyncio.gather(applying, return_exceptions=True)
+        await self._commit(batch, delivered[-1].position.offset + 1)
+        return batch
+
+    async def _apply_graphs(self, batch: ConsolidationBatch) -> None:
+        """Apply the batch to the write models of its graphs."""
         for graph, messages in sorted(batch.newest.items()):
             part = await self._graph(graph, messages, batch)
             if part is not None:
                 batch.parts.append(part)
-        await self._commit(batch, delivered[-1].position.offset + 1)
-        return batch
+
+    async def _overtake(self, applying: asyncio.Task[None], graphs: set[str], beside: Beside) -> None:
+        """Apply records of other graphs until `applying` is done or a record has to wait. Raises a storage failure."""
+        while not applying.done() and len(self._overtaken) < MAX_OVERTAKEN:
+            waiting = asyncio.create_task(beside.next_beside(graphs, OVERTAKING_BATCH_SIZE))
+            try:
+                await asyncio.wait({applying, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
+            delivered = (await asyncio.gather(waiting, return_exceptions=True))[0]
+            if isinstance(delivered, BaseException):
+                return
+            if not await self._applied_beside(delivered, graphs):
+                beside.put_back(delivered)
+                return
+
+    async def _applied_beside(self, delivered: Sequence[ConsumedRecord], graphs: set[str]) -> bool:
+        """Apply and commit the records, and leave the watermark. Returns False, without a trace, if one has to wait."""
+        started, since_ns = time.monotonic(), time.time_ns()
+        batch = await _plan(delivered)
+        if batch.letters or not graphs.isdisjoint(batch.newest):
+            return False
+        for graph in batch.newest:
+            if await self._tools.forwarder.belongs_to(graph, self.partition) != self.partition:
+                return False
+        headers = [consumed.record.headers for consumed in delivered]
+        with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)):
+            outcome = await outcome_of(self._commit_beside(batch))
+            if isinstance(outcome, Exception):
+                for graph in batch.newest:
+                    self._tools.models.forget(graph)
+                if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected | GraphStopped):
+                    raise outcome
+                return False
+            self._overtaken.update(consumed.position.offset for consumed in delivered)
+            await self._conclude(batch, started, since_ns)
+        return True
+
+    async def _commit_beside(self, batch: ConsolidationBatch) -> None:
+        await self._apply_graphs(batch)
+        await self._commit(batch, self._held.next_offset)
 
     async def _commit(self, batch: ConsolidationBatch, next_offset: int, replies: tuple[Record, ...] = ()) -> None:
         for letter in batch.letters:
             await write_dead_letter(self._tools.log, letter)
+        while next_offset in self._overtaken:
+            next_offset += 1
         times = batch.accepted_ms()
         notices = tuple(record for part in batch.parts for record in self._announced(part.delta, times)) + replies
         parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
         await self._tools.store.commit(Commit(self.partition, self._held, next_offset, parts, outcomes, notices))
         self._held = Watermark(self._held.epoch, next_offset)
+        self._overtaken = {offset for offset in self._overtaken if offset > next_offset}
 
     def _announced(self, delta: GraphDelta, times: Mapping[str, Sequence[int]]) -> tuple[Record, ...]:
         notice, *parts = self._tools.announce(delta)
@@ -395,6 +492,12 @@ class PartitionWriter:
                     observer.queryable(graph, seconds_since(accepted_ms))
 
 
+async def _plan(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
+    """Return the planned batch; large records are decoded in a thread."""
+    large = sum(len(consumed.record.value or b"") for consumed in delivered) > LARGE_BYTES
+    return await asyncio.to_thread(plan_batch, delivered) if large else plan_batch(delivered)
+
+
 def _trace_revisions(batch: ConsolidationBatch, since_ns: int) -> None:
     """Add a span to the trace of each revision's document: the span of the batch itself is in one trace only."""
     ours = inject()
@@ -427,8 +530,3 @@ def _asks_to_rebuild(delivered: ConsumedRecord, graph: str) -> bool:
 
 def _id(delivered: ConsumedRecord) -> str:
     return dict(delivered.record.headers)[REQUEST].decode(errors="replace")
-
-
-def is_request(delivered: ConsumedRecord) -> bool:
-    """Return True if the record's headers mark it as a maintenance request."""
-    return any(name == REQUEST for name, _ in delivered.record.headers)

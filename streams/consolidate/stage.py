@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from graphtide.graph.communities.drift import Partition, leiden
 from graphtide.graph.consolidation import Consolidator
@@ -26,6 +25,7 @@ from graphtide.graph.resolution import LabelKey
 from graphtide.streams.consolidate.batches import STAGE
 from graphtide.streams.consolidate.forwarding import Forwarder
 from graphtide.streams.consolidate.outbox_relay import OutboxRelay
+from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES, PartitionBuffer
 from graphtide.streams.consolidate.partition_writer import Announce, LocalFollowers, PartitionWriter, WriterDependencies
 from graphtide.streams.consolidate.write_models import MAX_WRITE_MODELS, WriteModel, WriteModels
 from graphtide.streams.errors import GraphStopped
@@ -45,8 +45,6 @@ Follow = Callable[[GraphDelta], Awaitable[None]]
 PairJudge = Callable[[LabelKey, LabelKey], Awaitable[bool | None]]
 """Decides if two labels, (name, type) each, denote one entity; None when the judge cannot decide now."""
 
-BATCH_BYTES = 1 << 20
-"""Maximum size of a batch of several records: a record that exceeds it waits for a commit of its own."""
 IDLE_S = 5.0
 FULL_S = 0.05
 """Poll timeout of the other partitions while the buffer of one is full."""
@@ -56,58 +54,25 @@ FULL_S = 0.05
 class ConsolidateSettings:
     """Settings of the stage. `max_write_models` is the maximum number of graphs in memory.
 
-    `announce` makes the records that a commit appends to `deltas`, through `outbox` where the store has one.
+    Small records may overtake one of another graph with `heavy_bytes` or more. `announce` makes the records that a
+    commit appends to `deltas`, through `outbox` where the store has one.
     """
 
     batch_size: int = 64
     max_write_models: int = MAX_WRITE_MODELS
     announce: Announce = notice_records
     outbox: Outbox | None = None
-
-
-@dataclass(slots=True)
-class PartitionBuffer:
-    """The records of a partition that were read and not applied. `expected`: the next offset; None: accept none."""
-
-    expected: int | None = None
-    records: deque[ConsumedRecord] = field(default_factory=deque)
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def restart(self, offset: int | None) -> None:
-        """Clear the buffer, and expect the record at `offset` next."""
-        self.records.clear()
-        self.expected = offset
-
-    def take(self, delivered: ConsumedRecord) -> None:
-        self.records.append(delivered)
-        self.expected = delivered.position.offset + 1
-        self.arrived.set()
-
-    async def next(self, limit: int) -> Sequence[ConsumedRecord]:
-        """Return up to `limit` records, as soon as there is one; fewer when they are large.
-
-        A large record ends a batch, so the records before it are committed without waiting for it.
-        """
-        while not self.records:
-            self.arrived.clear()
-            await self.arrived.wait()
-        taken, size = [self.records.popleft()], 0
-        while self.records and len(taken) < limit:
-            size += len(taken[-1].record.value or b"")
-            if size + len(self.records[0].record.value or b"") > BATCH_BYTES:
-                break
-            taken.append(self.records.popleft())
-        return taken
+    heavy_bytes: int = HEAVY_BYTES
 
 
 class PartitionWorker:
     """The worker of a partition while it is assigned: it claims, applies, and claims again after a failure."""
 
     def __init__(
-        self, writer: PartitionWriter, relay: OutboxRelay | None, batch_size: int, changed: asyncio.Event
+        self, writer: PartitionWriter, relay: OutboxRelay | None, settings: ConsolidateSettings, changed: asyncio.Event
     ) -> None:
         self.writer = writer
-        self.inbox = PartitionBuffer()
+        self.inbox = PartitionBuffer(heavy_bytes=settings.heavy_bytes)
         self.trouble = ""
         self.stopped = ""
         """The graph whose stored rows block the partition; "" for none."""
@@ -115,7 +80,7 @@ class PartitionWorker:
         self.done: int | None = None
         self._missed: int | None = None
         self._relay = relay
-        self._batch_size = batch_size
+        self._batch_size = settings.batch_size
         self._changed = changed
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -147,9 +112,12 @@ class PartitionWorker:
                 self._relay.wake()
             while True:
                 delivered = await self.inbox.next(self._batch_size)
-                await self.writer.batch(delivered)
+                if self.inbox.is_heavy(delivered[0]):
+                    await self.writer.heavy(delivered[0], self.inbox)
+                else:
+                    await self.writer.batch(delivered)
                 self.stopped = ""
-                self.done = delivered[-1].position.offset
+                self.done = self.writer.next_offset - 1
                 self._changed.set()
                 if self._relay is not None:
                     self._relay.wake()
@@ -280,7 +248,7 @@ class ConsolidateStage:
             relay = (
                 OutboxRelay(number, self._settings.outbox, self._log, self._observer) if self._settings.outbox else None
             )
-            self._workers[number] = PartitionWorker(writer, relay, self._settings.batch_size, self._changed)
+            self._workers[number] = PartitionWorker(writer, relay, self._settings, self._changed)
             self._workers[number].start()
 
     async def _seek(self, consumer: Consumer) -> None:

@@ -7,8 +7,7 @@ import pytest
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
-from graphtide.streams.consolidate import stage as consolidate
-from graphtide.streams.consolidate.stage import PartitionBuffer
+from graphtide.streams.consolidate.partition_buffer import PartitionBuffer
 from graphtide.streams.errors import Rejected
 from graphtide.streams.extract import pipeline as extraction
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
@@ -45,12 +44,9 @@ async def test_found_entities_and_relations_are_bounded_per_document() -> None:
         await extract(document, 1, models(), ExtractionLimits(found=20))
 
 
-async def test_a_batch_ends_before_a_large_record_and_keeps_the_order_of_the_log(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_batch_ends_before_a_large_record_and_keeps_the_order_of_the_log() -> None:
     """Small, small, large, small, large, large, small: no batch holds records on both sides of a large one."""
-    monkeypatch.setattr(consolidate, "BATCH_BYTES", 100)
-    inbox = PartitionBuffer(expected=0)
+    inbox = PartitionBuffer(expected=0, heavy_bytes=100)
     for offset, size in enumerate((10, 10, 200, 10, 200, 200, 10)):
         inbox.take(ConsumedRecord(Position(0, offset), 0, Record("g", b"x" * size)))
     batches = []

@@ -26,6 +26,8 @@ from tests.support.stages import Seen, eventually, running
 
 PARTITIONS = 4
 GRAPHS = tuple("abcdefgh")
+HEAVY_BYTES = 900
+"""A third of the records are heavy here: those of other graphs overtake them."""
 
 
 @dataclass
@@ -43,7 +45,7 @@ class Cluster:
 
     def stage(self, name: str, max_write_models: int = 100, batch_size: int = 5) -> ConsolidateStage:
         """Return a consolidator as a process of that name runs it."""
-        settings = ConsolidateSettings(batch_size, max_write_models, full_records, self.outbox)
+        settings = ConsolidateSettings(batch_size, max_write_models, full_records, self.outbox, HEAVY_BYTES)
         return ConsolidateStage(self.group.join(name), self.backend.store, None, Seen(), settings)
 
     async def publish(self, rng: random.Random, count: int) -> None:
