@@ -7,7 +7,6 @@ protocol. Views are read in threads, under their read locks, so each answer refl
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
@@ -47,6 +46,7 @@ from graphtide.services.inspection.usage import spending, usage
 from graphtide.services.maintenance import rows_of
 from graphtide.services.query.service import QueryService
 from graphtide.services.runtime import Runtime, RuntimeLimits
+from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import DeadlineExceeded, NotFound, Overloaded
 from graphtide.streams.fair_queue import Slots
 from graphtide.streams.follow.progress import token
@@ -160,7 +160,7 @@ class LocalApplication:
         runtime, view = self._runtime, self._runtime.views.get(graph)
         revisions = await runtime.ledger.counts(graph)
         found, indexes = await self._read(graph, lambda: (_counts(view), _indexes(view))) if view else ({}, {})
-        waiting = await runtime.ledger.unfinished(_now_ms() + 1, 10_000)
+        waiting = await runtime.ledger.unfinished(now_ms() + 1, 10_000)
         oldest = min((entry.accepted_ms for entry in waiting if entry.graph == graph), default=None)
         return GraphStats(
             graph,
@@ -168,7 +168,7 @@ class LocalApplication:
             found,
             {state.value: count for state, count in revisions.items()},
             await runtime.ledger.pending(graph),
-            0.0 if oldest is None else max(0.0, (_now_ms() - oldest) / 1000),
+            0.0 if oldest is None else max(0.0, (now_ms() - oldest) / 1000),
             runtime.metrics.event_to_queryable_ms(graph),
             _KERNELS,
             runtime.models,
@@ -310,7 +310,3 @@ def _indexes(view: LiveView) -> dict[str, Mapping[str, object]]:
             "rebuilds": held.rebuilds,
         }
     return found
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

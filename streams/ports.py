@@ -1,6 +1,6 @@
 """The ports of the stages: the log of records, the ledger of revisions, the store of graphs.
 
-Each port has an in-memory reference in `streams/memory` that defines its meaning, and every adapter passes the
+Each port has an in-memory reference in `tests/model/memory` that defines its meaning, and every adapter passes the
 contract suite in `tests/contract`. Adapters raise only the errors of `streams/errors.py`.
 
 A revision number orders the revisions of one document. Where `documents` always has one partition, it is the offset

@@ -1,7 +1,7 @@
 """Usage accounting of models: the account of a call, its expected and actual cost, and the daily budget of a graph.
 
 `infra/models/usage/accounting.py` combines prices and endpoints before every call. The port here stores the figures;
-`streams/memory/usage.py` is its reference.
+`infra/models/usage/memory_ledger.py` is its reference.
 
 Invariants: a call is reserved at its expected cost before it is made, and settled at its actual cost afterwards; so
 even if the process dies, no call is missing from the figures, and none is counted twice. A call whose actual cost

@@ -11,8 +11,8 @@ from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.memo import CAPACITY, BoltVectorStore
 from graphtide.infra.bolt.schema import prepare
 from graphtide.infra.bolt.store import BoltStore
+from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import GraphtideError
-from graphtide.streams.memory import now_ms
 from graphtide.streams.ports import Log
 
 

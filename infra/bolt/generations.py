@@ -21,8 +21,8 @@ from graphtide.graph.records import EvidenceRow, GraphDelta, MentionRow
 from graphtide.infra.bolt import cypher, rows
 from graphtide.infra.bolt.codec import scope
 from graphtide.infra.bolt.database import BoltDatabase, Transaction, batched
+from graphtide.streams.checks import check_binding, check_next
 from graphtide.streams.errors import Retryable
-from graphtide.streams.memory.store import check_binding, check_next
 from graphtide.streams.ports import Commit
 
 BUILD_ROWS = 5_000

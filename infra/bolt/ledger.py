@@ -16,8 +16,8 @@ from typing import Any
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import in_order, key
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
+from graphtide.streams.checks import check_ends, other_history
 from graphtide.streams.errors import Broken
-from graphtide.streams.memory.ledger import check_ends, other_history
 from graphtide.streams.messages import DOCUMENTS, split_document_key
 from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Log, Position, Record, RevisionOutcome, RevisionState
 from graphtide.streams.revisions import MAX_PARTITIONS, estimate, unnumbered

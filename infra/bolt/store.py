@@ -23,9 +23,8 @@ from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row
 from graphtide.infra.bolt.generations import Head, ShadowBuilds
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.outbox import BoltOutbox, put_notices
+from graphtide.streams.checks import check_ends, check_next, check_replacement, check_watermark
 from graphtide.streams.errors import GraphtideError, Retryable
-from graphtide.streams.memory.ledger import check_ends
-from graphtide.streams.memory.store import check_next, check_replacement, check_watermark
 from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, StoredDocument, Watermark
 
 NOBODY = Watermark(0, 0)

@@ -21,8 +21,8 @@ from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import in_order, key
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
 from graphtide.infra.bolt.peers import BoltPeers
+from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import BudgetExceeded, GraphtideError
-from graphtide.streams.memory import now_ms
 from graphtide.streams.usage import SOON_S, Budget, Charge, ModelUsage, Stage, check_budget
 
 log = logging.getLogger("graphtide.bolt")

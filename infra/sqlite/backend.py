@@ -9,8 +9,8 @@ from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import SqliteLog, ends
 from graphtide.infra.sqlite.store import SqliteGraphStore
+from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import GraphtideError
-from graphtide.streams.memory import now_ms
 
 
 class SqliteBackend:

@@ -14,8 +14,8 @@ from graphtide.infra.sqlite import graphs
 from graphtide.infra.sqlite.bulk import insert
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.log import PARTITION, SqliteLog, check_partition
+from graphtide.streams.checks import check_ends
 from graphtide.streams.errors import Broken
-from graphtide.streams.memory.ledger import check_ends
 from graphtide.streams.messages import DOCUMENTS, split_document_key
 from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Position, Record, RevisionOutcome, RevisionState
 

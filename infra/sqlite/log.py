@@ -14,10 +14,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from graphtide.infra.sqlite.arrivals import Arrivals
 from graphtide.infra.sqlite.bulk import insert
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.streams.errors import Broken, Rejected
-from graphtide.streams.memory.arrivals import Arrivals
 from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 PARTITION = 0

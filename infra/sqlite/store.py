@@ -16,8 +16,7 @@ from graphtide.infra.sqlite.bulk import delete, insert, portions
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import PARTITION, SqliteLog
-from graphtide.streams.memory.ledger import check_ends
-from graphtide.streams.memory.store import check_next, check_replacement, check_watermark
+from graphtide.streams.checks import check_ends, check_next, check_replacement, check_watermark
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, StoredDocument, Watermark
 

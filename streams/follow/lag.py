@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Protocol
 
+from graphtide.streams.clock import now_ms
 from graphtide.streams.ports import Ledger, Log
 
 
@@ -34,6 +34,6 @@ async def look(
         gauges.members(topic, group, await log.members(topic, group))
     for graph in graphs:
         gauges.waiting(graph, await ledger.pending(graph))
-    now_ms = time.time_ns() // 1_000_000
-    oldest = await ledger.unfinished(now_ms, 1)
-    gauges.oldest_pending(max(0.0, (now_ms - oldest[0].accepted_ms) / 1000) if oldest else 0.0)
+    now = now_ms()
+    oldest = await ledger.unfinished(now, 1)
+    gauges.oldest_pending(max(0.0, (now - oldest[0].accepted_ms) / 1000) if oldest else 0.0)

@@ -25,7 +25,7 @@ from neo4j import AsyncTransaction
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange, GraphDelta
 from graphtide.infra.bolt import BoltBackend, cypher, database
-from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.clock import now_ms
 from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenFact
 from graphtide.streams.ports import (
     Commit,
@@ -38,6 +38,7 @@ from graphtide.streams.ports import (
 )
 from tests.bench.cluster_documents import bodies
 from tests.bench.cluster_table import Row, cpu_s, write
+from tests.model.memory import MemoryLog
 from tests.support.commits import extracted
 from tests.support.neo4j_server import LocalNeo4j
 

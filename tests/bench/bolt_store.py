@@ -22,7 +22,7 @@ from graphtide.graph.digest import digest
 from graphtide.graph.records import DocumentChange
 from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.sqlite import SqliteBackend
-from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.clock import now_ms
 from graphtide.streams.messages import ExtractionMessage
 from graphtide.streams.ports import (
     Commit,
@@ -34,6 +34,7 @@ from graphtide.streams.ports import (
     StoredDocument,
     Watermark,
 )
+from tests.model.memory import MemoryLog
 from tests.support.bench_data import corpus
 from tests.support.commits import GRAPH, brought, extracted
 from tests.support.neo4j_server import LocalNeo4j

@@ -45,14 +45,14 @@ from graphtide.services.query.generate import written
 from graphtide.services.query.retrieve import found
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_records import notice
-from graphtide.streams.memory.ledger import MemoryLedger
-from graphtide.streams.memory.log import MemoryLog
-from graphtide.streams.memory.store import MemoryGraphStore
 from graphtide.streams.messages import unit_key
 from graphtide.streams.model_ports import Rater
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from graphtide.streams.work_pool import WorkPool
 from tests.bench.retrieval_graph import message_of
+from tests.model.memory.ledger import MemoryLedger
+from tests.model.memory.log import MemoryLog
+from tests.model.memory.store import MemoryGraphStore
 from tests.support.bench_data import Passage, bench_data, corpus
 from tests.support.llm_server import LlmServer, Seen
 

@@ -27,8 +27,9 @@ from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.services.cli.commands.export import Export, export
 from graphtide.services.cli.exit_codes import FAILED, NOT_FOUND, CommandError
-from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.clock import now_ms
 from graphtide.streams.ports import Commit, GraphCommit, GraphStore
+from tests.model.memory import MemoryLog
 from tests.support.commits import GRAPH, HOSTILE_NAMES, hostile, sample, write_to
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.records import plain

@@ -17,8 +17,6 @@ from graphtide.infra.bolt.cypher import NODE_TABLES
 from graphtide.infra.bolt.database import Transaction
 from graphtide.infra.bolt.generations import DEAD_AFTER_MS
 from graphtide.streams.errors import Broken, Fenced, Retryable
-from graphtide.streams.memory import MemoryLog
-from graphtide.streams.memory.rows import Rows
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import (
     Commit,
@@ -31,6 +29,8 @@ from graphtide.streams.ports import (
     StoredDocument,
     Watermark,
 )
+from tests.model.memory import MemoryLog
+from tests.model.memory.rows import Rows
 from tests.support.backends import Clock
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.ports import free_port

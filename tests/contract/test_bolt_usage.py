@@ -14,8 +14,8 @@ from graphtide.infra.bolt.cypher import PUT_SCHEMA, READ_SCHEMA
 from graphtide.infra.bolt.schema import SCHEMA_VERSION, prepare
 from graphtide.infra.bolt.usage import DEAD_AFTER_MS
 from graphtide.streams.errors import BudgetExceeded
-from graphtide.streams.memory import MemoryLog
 from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage
+from tests.model.memory import MemoryLog
 from tests.support.backends import Clock
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.usage_child import BUDGET, DAY, EXPECTED

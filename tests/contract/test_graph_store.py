@@ -16,8 +16,6 @@ from graphtide.graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDel
 from graphtide.graph.reports.entity_summaries import ENTITY, storage_id
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.errors import Broken, Fenced, Rejected
-from graphtide.streams.memory import MemoryBackend
-from graphtide.streams.memory.rows import Rows
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import (
     Commit,
@@ -30,6 +28,8 @@ from graphtide.streams.ports import (
     StoredDocument,
     Watermark,
 )
+from tests.model.memory import MemoryBackend
+from tests.model.memory.rows import Rows
 from tests.support.backends import WITH_SERVERS, Backend, Clock, accepted, opened_for
 from tests.support.records import Walk, plain
 

@@ -11,8 +11,8 @@ from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore, VectorStore
 from graphtide.infra.models.cache.keys import KEY_BYTES, scope_of, scoped
 from graphtide.infra.sqlite import SqliteDatabase, SqliteVectorStore
-from graphtide.streams.memory import MemoryLog
 from graphtide.streams.usage import BillingContext, paid_by
+from tests.model.memory import MemoryLog
 from tests.support.backends import WITH_SERVERS, Clock
 from tests.support.neo4j_server import GraphServer, clear
 

@@ -20,9 +20,9 @@ from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.folder_lock import DATABASE
 from graphtide.services.application import Application, QueryRequest
 from graphtide.services.wiring import open_application
+from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, parse_record
-from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.messages import (
     DEAD_LETTERS,
     DELTAS,
@@ -34,6 +34,7 @@ from graphtide.streams.messages import (
     decode_extraction,
 )
 from graphtide.streams.ports import ConsumedRecord, Position, Record
+from tests.model.memory import MemoryLog
 from tests.support.neo4j_server import GraphServer, clear, is_memgraph
 from tests.support.old_data import RECORDINGS, OldData
 from tests.support.records import plain

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from graphtide.infra.bolt import BoltBackend, BoltUsageLedger
+from graphtide.infra.models.usage.memory_ledger import MemoryUsageLedger
 from graphtide.infra.sqlite import SqliteDatabase, SqliteUsageLedger
+from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import BudgetExceeded
-from graphtide.streams.memory import MemoryLog, now_ms
-from graphtide.streams.memory.usage import MemoryUsageLedger
 from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage, UsageLedger
+from tests.model.memory import MemoryLog
 from tests.support.neo4j_server import GraphServer, clear
 
 DAY = "2026-11-21"

@@ -18,6 +18,7 @@ from graphtide.infra.hnsw import HnswIndex
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.models.usage.memory_ledger import MemoryUsageLedger
 from graphtide.infra.settings import Settings
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.app import create_app
@@ -31,10 +32,9 @@ from graphtide.services.process.startup_proxy import StartupProxy
 from graphtide.services.wiring import open_application
 from graphtide.streams.consolidate import verification as recounting
 from graphtide.streams.errors import Broken, DeadlineExceeded, Invalid, NotFound, Retryable
-from graphtide.streams.memory import MemoryBackend, MemoryOutbox
-from graphtide.streams.memory.usage import MemoryUsageLedger
 from graphtide.streams.messages import DocumentMessage, metadata_pairs
 from graphtide.streams.ports import RevisionState
+from tests.model.memory import MemoryBackend, MemoryOutbox
 from tests.support.serving import grpc_server, grpc_service, http_service
 
 TEXTS = {

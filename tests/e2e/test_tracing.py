@@ -27,9 +27,9 @@ from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.follow.freshness import accepted_in
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.memory import MemoryBackend, MemoryOutbox
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage
 from graphtide.streams.ports import Record
+from tests.model.memory import MemoryBackend, MemoryOutbox
 from tests.support.collector import Collector, Seen
 from tests.support.extraction_cluster import cluster as broker_of
 from tests.support.kafka_server import KafkaServer, make_topic

@@ -27,8 +27,8 @@ from graphtide.streams.errors import Invalid, NotFound, Rejected
 from graphtide.streams.follow import delta_codec
 from graphtide.streams.follow.delta_records import PART, DeltaPart, assemble_delta, parse_record
 from graphtide.streams.follow.freshness import ACCEPTED, accepted_in
-from graphtide.streams.memory import MemoryLog
 from graphtide.streams.ports import ConsumedRecord, Position, Record
+from tests.model.memory import MemoryLog
 
 _SCRATCH = tempfile.TemporaryDirectory(prefix="graphtide-fuzz-")
 _SECRET = "fuzz" * 8

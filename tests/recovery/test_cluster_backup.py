@@ -13,11 +13,12 @@ from neo4j import GraphDatabase
 from graphtide.graph.digest import digest
 from graphtide.infra.bolt import BoltAddress, BoltBackend
 from graphtide.infra.bolt.backup import NODES, backup, restore
+from graphtide.streams.clock import now_ms
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Broken
-from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import Record
+from tests.model.memory import MemoryLog
 from tests.support.backends import BoltParts
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.old_data import RECORDINGS

@@ -17,12 +17,13 @@ from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.services.cluster.purging import NEVER, purge_graphs, purge_reasons, topic_traces
+from graphtide.streams.clock import now_ms
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.extract.pipeline import ExtractionModels
 from graphtide.streams.extract.stage import ExtractStage
-from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage, document_key
 from graphtide.streams.ports import Record, ReportRow
+from tests.model.memory import MemoryLog
 from tests.support.backends import BoltParts
 from tests.support.canaries import Canary, canary
 from tests.support.neo4j_server import GraphServer, clear

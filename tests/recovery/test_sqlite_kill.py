@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from graphtide.infra.sqlite import SqliteBackend
-from graphtide.streams.memory.rows import Rows
 from graphtide.streams.messages import DELTAS, DOCUMENTS
 from graphtide.streams.ports import RevisionState, StoredDocument
+from tests.model.memory.rows import Rows
 from tests.support.records import Walk, plain
 from tests.support.storage_child import NOISE, commit_of
 

@@ -14,11 +14,12 @@ from graphtide.infra.bolt.database import BoltDatabase
 from graphtide.infra.kafka import topics
 from graphtide.infra.kafka.address import KafkaAddress
 from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
+from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import Broken, GraphtideError, Retryable
 from graphtide.streams.log_scan import read_up_to_end
-from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import Record
+from tests.model.memory import MemoryLog
 from tests.support.certificates import Authority, authority
 from tests.support.secured import USER, SecuredKafka
 

@@ -11,9 +11,9 @@ import pytest
 
 from graphtide.infra.bolt import BoltAddress, BoltBackend, BoltLedger, BoltStore
 from graphtide.infra.sqlite import SqliteBackend
-from graphtide.streams.memory import MemoryBackend, MemoryLog
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import Commit, ConsumedRecord, Record
+from tests.model.memory import MemoryBackend, MemoryLog
 from tests.support.neo4j_server import GraphServer, clear
 
 NAMES = ("memory", "sqlite")

@@ -13,14 +13,15 @@ from graphtide.infra.kafka.log import KafkaLog
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.clock import now_ms
 from graphtide.streams.extract.pipeline import ExtractionModels
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
 from graphtide.streams.extract.sweeper import SweepSettings
-from graphtide.streams.memory import MemoryBackend, now_ms
-from graphtide.streams.memory.ledger import MemoryLedger
 from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, ExtractionMessage, decode_extraction
 from graphtide.streams.model_ports import Embedder
 from graphtide.streams.ports import ConsumedRecord, Record
+from tests.model.memory import MemoryBackend
+from tests.model.memory.ledger import MemoryLedger
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.logs import TIMEOUT_S, TUNING, taken
 from tests.support.stages import Seen

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphtide.streams.memory import MemoryLog
 from graphtide.streams.ports import ConsumedRecord, Consumer, Position, Record
+from tests.model.memory import MemoryLog
 
 
 @dataclass

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
-from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.ports import ConsumedRecord, Consumer, Log
+from tests.model.memory import MemoryBackend
 from tests.support.backends import opened
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 

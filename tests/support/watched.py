@@ -12,13 +12,13 @@ from prometheus_client import CollectorRegistry, start_http_server
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.models.usage.memory_ledger import MemoryUsageLedger
 from graphtide.infra.settings import Settings
 from graphtide.services.application import Application
 from graphtide.services.cluster.backing import Backing
 from graphtide.services.cluster.roles import ROLES, RoleDependencies
 from graphtide.services.model_wiring import Memos, open_models, plan
-from graphtide.streams.memory import MemoryBackend, MemoryOutbox
-from graphtide.streams.memory.usage import MemoryUsageLedger
+from tests.model.memory import MemoryBackend, MemoryOutbox
 
 
 @dataclass(slots=True)

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.models.usage.memory_ledger import MemoryUsageLedger
 from graphtide.streams.errors import Broken, BudgetExceeded
-from graphtide.streams.memory.usage import MemoryUsageLedger
 from graphtide.streams.usage import BillingContext, Budget, Charge, ModelUsage, Stage, UsageLedger, payer
 
 DAY_S = 86_400

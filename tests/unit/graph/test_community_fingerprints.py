@@ -10,7 +10,7 @@ import pytest
 from graphtide.graph.records import Extraction
 from graphtide.graph.reports.fingerprint import BUCKETS, Fingerprint
 from graphtide.graph.view import LiveView
-from graphtide.streams.memory.rows import Rows
+from tests.model.memory.rows import Rows
 from tests.support.worlds import RandomWorld, empty_view
 
 

@@ -17,7 +17,7 @@ from graphtide.graph.reports.subject import MIN_SIZE, community_context, extract
 from graphtide.graph.retrieval import Filters, Question, RetrievalResult, Synthesis, retrieve
 from graphtide.graph.retrieval.global_search.dynamic import Selection, by_neighbourhood
 from graphtide.graph.view import LiveView
-from graphtide.streams.memory.rows import Rows
+from tests.model.memory.rows import Rows
 from tests.support.extractions import unit
 from tests.support.sample_view import sample_view
 from tests.support.worlds import RandomWorld, empty_view

@@ -20,7 +20,7 @@ from graphtide.infra.bolt.generations import _parts
 from graphtide.infra.bolt.schema import prepare
 from graphtide.infra.export.bolt_source import BoltSource
 from graphtide.streams.errors import Broken, Retryable
-from graphtide.streams.memory.rows import Rows
+from tests.model.memory.rows import Rows
 from tests.support.records import Walk, plain
 
 DRIVER_CLASSES = [

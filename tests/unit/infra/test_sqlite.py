@@ -20,7 +20,6 @@ from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.errors import failure
 from graphtide.infra.sqlite.folder_lock import DATABASE
 from graphtide.streams.errors import Broken, Rejected, Retryable
-from graphtide.streams.memory.rows import Rows
 from graphtide.streams.ports import (
     Commit,
     GraphCommit,
@@ -31,6 +30,7 @@ from graphtide.streams.ports import (
     RevisionState,
     Watermark,
 )
+from tests.model.memory.rows import Rows
 from tests.support.records import Walk, document_delta, plain
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,10 +12,10 @@ import pytest
 
 from graphtide.streams.extract.stage import RECORDS_PER_SLOT, STAGE, ExtractSettings
 from graphtide.streams.fair_queue import FairQueue, Slots
-from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.messages import DOCUMENTS, DocumentMessage
 from graphtide.streams.ports import ConsumedRecord, Consumer, Position, Record
 from graphtide.streams.usage import payer
+from tests.model.memory import MemoryBackend
 from tests.support.backends import Backend, Clock, opened
 from tests.support.stages import Minded, eventually, extract_stage, running
 

@@ -16,10 +16,10 @@ from graphtide.streams.consolidate import outbox_relay as relay
 from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Fenced
 from graphtide.streams.follow.delta_records import full_records
-from graphtide.streams.memory import MemoryBackend, MemoryOutbox
 from graphtide.streams.messages import DELTAS, EXTRACTIONS, ExtractionMessage
 from graphtide.streams.ports import Commit, Position, Record, RevisionState
 from tests.model.graph_oracle import GraphOracle
+from tests.model.memory import MemoryBackend, MemoryOutbox
 from tests.support.extractions import random_extraction
 from tests.support.groups import Group
 from tests.support.stages import Seen, eventually, running

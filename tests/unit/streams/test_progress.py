@@ -13,9 +13,9 @@ from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import BudgetExceeded, DeadlineExceeded, Invalid
 from graphtide.streams.follow.progress import TokenWaiter, positions, token
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import Position, Record, RevisionState
+from tests.model.memory import MemoryBackend
 from tests.support.stages import ExactKeeper, Seen, eventually, extract_stage, running
 
 

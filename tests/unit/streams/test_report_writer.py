@@ -18,11 +18,11 @@ from graphtide.graph.reports.subject import (
     members,
 )
 from graphtide.graph.view import LiveView
-from graphtide.streams.memory.ledger import MemoryLedger
-from graphtide.streams.memory.log import MemoryLog
-from graphtide.streams.memory.rows import Rows
-from graphtide.streams.memory.store import MemoryGraphStore
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
+from tests.model.memory.ledger import MemoryLedger
+from tests.model.memory.log import MemoryLog
+from tests.model.memory.rows import Rows
+from tests.model.memory.store import MemoryGraphStore
 from tests.support.extractions import unit
 from tests.support.worlds import RandomWorld, empty_view
 

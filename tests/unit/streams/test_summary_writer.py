@@ -23,11 +23,11 @@ from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.cache.summaries import MemoisedSummarizer
 from graphtide.streams.errors import BudgetExceeded
-from graphtide.streams.memory.ledger import MemoryLedger
-from graphtide.streams.memory.log import MemoryLog
-from graphtide.streams.memory.rows import Rows
-from graphtide.streams.memory.store import MemoryGraphStore
 from graphtide.streams.summarize.summary_writer import SummaryWriter
+from tests.model.memory.ledger import MemoryLedger
+from tests.model.memory.log import MemoryLog
+from tests.model.memory.rows import Rows
+from tests.model.memory.store import MemoryGraphStore
 from tests.support.extractions import unit
 from tests.support.worlds import empty_view
 

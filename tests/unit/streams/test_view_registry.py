@@ -14,8 +14,8 @@ from graphtide.graph.records import ChunkContribution, DocumentChange, Extractio
 from graphtide.graph.view import IndexVersions, VectorIndexes
 from graphtide.streams.errors import Broken
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.ports import Commit, GraphCommit
+from tests.model.memory import MemoryBackend
 from tests.support.extractions import random_extraction
 from tests.support.stages import ExactKeeper
 

@@ -7,20 +7,15 @@ ever observes a partial change.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
-from graphtide.streams.memory.ledger import MemoryLedger
-from graphtide.streams.memory.log import MemoryLog
-from graphtide.streams.memory.outbox import MemoryOutbox
-from graphtide.streams.memory.store import MemoryGraphStore
+from graphtide.streams.clock import now_ms
+from tests.model.memory.ledger import MemoryLedger
+from tests.model.memory.log import MemoryLog
+from tests.model.memory.outbox import MemoryOutbox
+from tests.model.memory.store import MemoryGraphStore
 
-__all__ = ["MemoryBackend", "MemoryGraphStore", "MemoryLedger", "MemoryLog", "MemoryOutbox", "now_ms"]
-
-
-def now_ms() -> int:
-    """Return the milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
+__all__ = ["MemoryBackend", "MemoryGraphStore", "MemoryLedger", "MemoryLog", "MemoryOutbox"]
 
 
 class MemoryBackend:

@@ -8,8 +8,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 
+from graphtide.infra.sqlite.arrivals import Arrivals
 from graphtide.streams.errors import Broken, Rejected
-from graphtide.streams.memory.arrivals import Arrivals
 from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from graphtide.streams.checks import check_ends, other_history
 from graphtide.streams.errors import Broken
-from graphtide.streams.memory.log import MemoryLog
 from graphtide.streams.messages import DOCUMENTS, document_key, split_document_key
 from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Position, Record, RevisionOutcome, RevisionState
 from graphtide.streams.revisions import PartitionClock, estimate, number, unnumbered
+from tests.model.memory.log import MemoryLog
 
 
 class MemoryLedger:
@@ -153,20 +154,3 @@ class MemoryLedger:
 
     def _of(self, graph: str) -> Iterator[LedgerEntry]:
         return (entry for entry in self._entries.values() if entry.graph == graph)
-
-
-def other_history(position: Position, key: str, known: str) -> Broken:
-    """Return the error for a position that the ledger has for another document."""
-    return Broken(
-        f"documents holds {key[:80]!r} at offset {position.offset} of partition {position.partition}, and the ledger"
-        f" has {known[:80]!r} there: the log and the ledger have different histories; restore both from one backup"
-    )
-
-
-def check_ends(outcomes: Sequence[RevisionOutcome]) -> None:
-    """Raise Broken when the state of an outcome is not final."""
-    for outcome in outcomes:
-        if outcome.state is RevisionState.ACCEPTED:
-            raise Broken(
-                f"{outcome.state.value!r} is not a final state (revision {outcome.revision} of {outcome.doc_id!r})"
-            )

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey
-from graphtide.streams.errors import Broken, Fenced, GraphStopped
-from graphtide.streams.memory.ledger import MemoryLedger, check_ends
-from graphtide.streams.memory.log import MemoryLog
-from graphtide.streams.memory.outbox import MemoryOutbox
-from graphtide.streams.memory.rows import Rows
+from graphtide.streams.checks import check_binding, check_ends, check_next, check_replacement, check_watermark
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import Commit, ReportRow, StoredDocument, Watermark
+from tests.model.memory.ledger import MemoryLedger
+from tests.model.memory.log import MemoryLog
+from tests.model.memory.outbox import MemoryOutbox
+from tests.model.memory.rows import Rows
 
 NOTHING = Watermark(0, 0)
 """The watermark of a partition that was never claimed."""
@@ -118,38 +118,3 @@ class MemoryGraphStore:
         for community in gone:
             held.pop(community, None)
         held.update((row.community, row) for row in rows)
-
-
-def check_watermark(commit: Commit, stored: Watermark) -> None:
-    """Raise Fenced when the commit does not hold the stored watermark, Broken when it would lower it."""
-    held = commit.held
-    if held != stored or not held.epoch:
-        raise Fenced(
-            f"partition {commit.partition} is at epoch {stored.epoch}, offset {stored.next_offset}; "
-            f"the writer held epoch {held.epoch}, offset {held.next_offset}"
-        )
-    if commit.next_offset < stored.next_offset:
-        raise Broken(
-            f"the commit would move partition {commit.partition} from offset {stored.next_offset} back to"
-            f" {commit.next_offset}"
-        )
-
-
-def check_binding(commit: Commit, graph: str, bound: int | None) -> None:
-    """Raise Fenced when the graph is bound to another partition, whose writer alone may write it."""
-    if bound is not None and bound != commit.partition:
-        raise Fenced(f"graph {graph!r} is bound to partition {bound}; partition {commit.partition} may not write it")
-
-
-def check_next(delta: GraphDelta, version: int) -> None:
-    """Raise GraphStopped when the delta, or the rebuilt graph, is not the next version."""
-    if delta.version != version + 1:
-        raise GraphStopped(
-            f"graph {delta.graph!r} is at version {version}; a delta to {delta.version} cannot follow", delta.graph
-        )
-
-
-def check_replacement(snapshot: GraphDelta, version: int) -> None:
-    """Raise Broken when it is not a snapshot, or its version is lower than the graph's."""
-    if not snapshot.snapshot or snapshot.version < version:
-        raise Broken(f"graph {snapshot.graph!r} is at version {version}; version {snapshot.version} cannot replace it")

@@ -23,7 +23,7 @@ from graphtide.graph.records import (
     SameAsRow,
     TripleRow,
 )
-from graphtide.streams.memory.tree import HierarchyRows
+from tests.model.memory.tree import HierarchyRows
 
 
 class _OfChunk(Protocol):
