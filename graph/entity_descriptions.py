@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from graphtide.graph.reports.cache import ReportFinding, ReportRow
-from graphtide.graph.reports.entity_summaries import ENTITY, storage_id, summary_key
+from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.entity_summaries import EntitySummary, summary_key
 from graphtide.graph.reports.fingerprint import fingerprint_of
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.view import LiveView
@@ -74,8 +74,8 @@ def describe(view: LiveView, node: int, most_tokens: int = MAX_TOKENS) -> str:
     `view.lock.read()`. Cost: its passages, and the mentions of MAX_READ of them.
     """
     held = view.summaries.summary(view, node)
-    if held is not None and count_tokens(held.summary) <= most_tokens:
-        return held.summary
+    if held is not None and count_tokens(held.text) <= most_tokens:
+        return held.text
     given = {text: one.count for text, one in _given(view, node).items()}
     return merge_descriptions(Counter(given), most_tokens)
 
@@ -110,16 +110,15 @@ def extractive_summary(source: EntityProfile) -> tuple[DescribedSentence, ...]:
     )
 
 
-def summary_row(source: EntityProfile, sentences: Iterable[DescribedSentence], version: int) -> ReportRow:
-    """Return a summary's row: each sentence with the chunks of the descriptions that it is based on."""
+def summary_of(source: EntityProfile, sentences: Iterable[DescribedSentence], version: int) -> EntitySummary:
+    """Return a summary: each sentence with the chunks of the descriptions that it is based on."""
     findings = []
     for one in sentences:
         chunks = dict.fromkeys(chunk for at in one.of for chunk in source.descriptions[at].chunks)
         findings.append(ReportFinding(one.text, tuple(chunks)))
     sources = tuple(dict.fromkeys(chunk for one in findings for chunk in one.chunks))
     text = " ".join(one.text for one in findings)
-    key = (storage_id(source.entity), ENTITY, source.fingerprint, version)
-    return ReportRow(*key, source.called, text, sources, tuple(findings))
+    return EntitySummary(source.called, source.fingerprint, version, text, sources, tuple(findings))
 
 
 def merge_descriptions(given: Counter[str], most_tokens: int = MAX_TOKENS) -> str:

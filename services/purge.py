@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from graphtide.graph.entity_descriptions import profile
 from graphtide.graph.place import path_title
 from graphtide.graph.reports.cache import ReportRow
-from graphtide.graph.reports.entity_summaries import ENTITY
+from graphtide.graph.reports.entity_summaries import EntitySummary, split_rows, storage_id
 from graphtide.graph.reports.fingerprint import Fingerprint
 from graphtide.graph.view import LiveView
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
@@ -105,23 +105,26 @@ async def purge_reports(store: GraphStore, view: LiveView) -> int:
 
 def _retire(view: LiveView, rows: Sequence[ReportRow]) -> list[int]:
     with view.lock.write():
-        stale = [row for row in rows if not _is_live(view, row)]
-        view.reports.retire({row.community for row in stale if row.level != ENTITY})
-        view.summaries.retire({row.title.partition(" ")[0] for row in stale if row.level == ENTITY})
-    return sorted(row.community for row in stale)
+        reports, summaries = split_rows(rows)
+        communities = {
+            each.community for each in reports if not _is_live(view, each, view.contents.fingerprint(each.community))
+        }
+        entities = {each.entity for each in summaries if not _is_live(view, each, _entity_fingerprint(view, each))}
+        view.reports.retire(communities)
+        view.summaries.retire(entities)
+    return sorted(communities | set(map(storage_id, entities)))
 
 
-def _is_live(view: LiveView, row: ReportRow) -> bool:
-    """Return True when the row was written from exactly the current content."""
-    if any(source not in view.chunk_numbers for source in row.sources):
+def _is_live(view: LiveView, written_from: ReportRow | EntitySummary, now: Fingerprint | None) -> bool:
+    """Return True when the text was written from exactly the current content."""
+    if any(source not in view.chunk_numbers for source in written_from.sources):
         return False
-    written = Fingerprint.decode(row.fingerprint)
-    now = view.contents.fingerprint(row.community) if row.level != ENTITY else _entity_fingerprint(view, row)
+    written = Fingerprint.decode(written_from.fingerprint)
     return written is not None and now is not None and written.changed(now) == 0.0
 
 
-def _entity_fingerprint(view: LiveView, row: ReportRow) -> Fingerprint | None:
-    node = view.entity_nodes.get(row.title.partition(" ")[0])
+def _entity_fingerprint(view: LiveView, summary: EntitySummary) -> Fingerprint | None:
+    node = view.entity_nodes.get(summary.entity)
     found = None if node is None else profile(view, node)
     return None if found is None else Fingerprint.decode(found.fingerprint)
 

@@ -162,8 +162,6 @@ class DeltaNotice:
 
     The delta follows the notice in `parts` records; with 0 it is not sent, and followers read the store. `replaced`
     means that the graph was rebuilt: the node numbers are new, and every entity changed.
-
-    A notice with version 0 announces no change: `wanted` are communities whose report a query requested.
     """
 
     graph: str
@@ -171,7 +169,6 @@ class DeltaNotice:
     nodes: tuple[int, ...] = ()
     parts: int = 0
     replaced: bool = False
-    wanted: tuple[int, ...] = ()
 
     def encode(self) -> bytes:
         body: dict[str, Any] = {"schema": SCHEMA, "graph": self.graph, "version": self.version}
@@ -180,9 +177,24 @@ class DeltaNotice:
             body["parts"] = self.parts
         if self.replaced:
             body["replaced"] = True
-        if self.wanted:
-            body["wanted"] = list(self.wanted)
         return dump(body)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """Request of a query process for the reports of communities. It announces no change.
+
+    It is encoded as a notice with version 0, which followers of every release pass over.
+    """
+
+    graph: str
+    communities: tuple[int, ...]
+
+    def encode(self) -> bytes:
+        """Return the record's value."""
+        return dump(
+            {"schema": SCHEMA, "graph": self.graph, "version": 0, "nodes": [], "wanted": list(self.communities)}
+        )
 
 
 def document_key(graph: str, doc_id: str) -> str:
@@ -270,13 +282,15 @@ def decode_dead_letter(value: bytes) -> DeadLetter:
         raise Rejected(f"the dead letter is malformed: {_describe(error)}") from error
 
 
-def decode_notice(value: bytes) -> DeltaNotice:
+def decode_notice(value: bytes) -> DeltaNotice | ReportRequest:
+    """Return the notice or the report request in a record of `deltas`. Raises Rejected for a malformed one."""
     body = _load(value)
     try:
         nodes = tuple(map(int, body["nodes"]))
-        wanted = tuple(map(int, body.get("wanted", ())))
-        rest = (int(body.get("parts", 0)), bool(body.get("replaced", False)), wanted)
-        return DeltaNotice(_string(body["graph"]), int(body["version"]), nodes, *rest)
+        graph, version = _string(body["graph"]), int(body["version"])
+        if "wanted" in body and not version:
+            return ReportRequest(graph, tuple(map(int, body["wanted"])))
+        return DeltaNotice(graph, version, nodes, int(body.get("parts", 0)), bool(body.get("replaced", False)))
     except _MALFORMED as error:
         raise Rejected(f"the delta notice is malformed: {_describe(error)}") from error
 

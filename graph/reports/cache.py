@@ -37,9 +37,6 @@ class ReportFinding:
 class ReportRow:
     """A community's report, with the chunks it cites. `fingerprint` identifies the content it was written from.
 
-    At level ENTITY it is an entity's summary (`graph/reports/entity_summaries.py`): `community` is a negative number
-    derived from the entity's id, and `title` is that id and a digest of its labels.
-
     `rating` is the community's importance, 0 to 10. `sources` are all the chunks of the findings.
     """
 

@@ -1,17 +1,18 @@
 """Cache of entity summaries: of the entities whose descriptions exceed the token limit of a description.
 
-It is filled from a store, where a summary is a row among the reports (level ENTITY), and lost with its view. Invariant:
-the cache never returns a summary that cites a removed chunk or whose entity now has other labels. The delta that
-removes the chunk also invalidates the summaries that cite it; the cost is their number. A summary derives from the
-graph and a model's output: it enters no digest.
+It is filled from a store and lost with its view. A store keeps a summary as a row among its reports (level ENTITY);
+`stored` and `split_rows` convert it. Invariant: the cache never returns a summary that cites a removed chunk or whose
+entity now has other labels. The delta that removes the chunk also invalidates the summaries that cite it; the cost is
+their number. A summary derives from the graph and a model's output: it enters no digest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 
 from graphtide.graph.identity import short_digest
-from graphtide.graph.reports.cache import ReportRow
+from graphtide.graph.reports.cache import ReportFinding, ReportRow
 from graphtide.graph.view_tables import ViewTables
 
 ENTITY = -1
@@ -32,6 +33,46 @@ def summary_key(view: ViewTables, node: int) -> str:
     return f"{entity.id} {short_digest(*(part for label in labels for part in label))}"
 
 
+@dataclass(frozen=True, slots=True)
+class EntitySummary:
+    """A summary of an entity's descriptions, with the chunks that it cites. `fingerprint` identifies the descriptions.
+
+    `key` is the result of `summary_key` at that time; `sources` are all the chunks of the findings.
+    """
+
+    key: str
+    fingerprint: str
+    version: int
+    text: str
+    sources: tuple[str, ...]
+    findings: tuple[ReportFinding, ...] = ()
+
+    @property
+    def entity(self) -> str:
+        """The entity's canonical id."""
+        return self.key.partition(" ")[0]
+
+
+def stored(summary: EntitySummary) -> ReportRow:
+    """Return the form in which a store keeps a summary."""
+    number = storage_id(summary.entity)
+    written = (summary.fingerprint, summary.version, summary.key, summary.text, summary.sources, summary.findings)
+    return ReportRow(number, ENTITY, *written)
+
+
+def split_rows(rows: Iterable[ReportRow]) -> tuple[list[ReportRow], list[EntitySummary]]:
+    """Return the reports of communities, and the summaries of entities, among a store's rows."""
+    reports: list[ReportRow] = []
+    summaries: list[EntitySummary] = []
+    for row in rows:
+        if row.level == ENTITY:
+            written = (row.title, row.fingerprint, row.version, row.summary, row.sources, row.findings)
+            summaries.append(EntitySummary(*written))
+        else:
+            reports.append(row)
+    return reports, summaries
+
+
 class EntitySummaryCache:
     """The summary cache; see the module. It changes under the view's write lock. `looked`: every entity was scanned
     since the start.
@@ -39,7 +80,7 @@ class EntitySummaryCache:
 
     def __init__(self) -> None:
         self.looked = False
-        self._rows: dict[str, ReportRow] = {}
+        self._rows: dict[str, EntitySummary] = {}
         self._citing: dict[str, set[str]] = {}
         self._withdrawn: set[str] = set()
         self._gone: set[int] = set()
@@ -47,22 +88,22 @@ class EntitySummaryCache:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def summary(self, view: ViewTables, node: int) -> ReportRow | None:
+    def summary(self, view: ViewTables, node: int) -> EntitySummary | None:
         """Return the summary of an entity, if there is a valid one. Cost: the entity's labels."""
         row = self._rows.get(view.entities[node].id)
-        return row if row is not None and row.title == summary_key(view, node) else None
+        return row if row is not None and row.key == summary_key(view, node) else None
 
     def held(self, entity: str) -> bool:
         """Return whether the cache has a summary of the entity, valid or not. O(1)."""
         return entity in self._rows
 
-    def put(self, view: ViewTables, rows: Iterable[ReportRow]) -> None:
+    def put(self, view: ViewTables, rows: Iterable[EntitySummary]) -> None:
         """Add summaries. A summary that cites a removed chunk or is of a removed entity is withdrawn at once."""
         for row in rows:
-            entity = row.title.partition(" ")[0]
+            entity = row.entity
             self._remove(entity)
             if entity not in view.entity_nodes:
-                self._gone.add(row.community)
+                self._gone.add(storage_id(entity))
             elif any(source not in view.chunk_numbers for source in row.sources):
                 self._withdrawn.add(entity)
             else:
@@ -90,9 +131,9 @@ class EntitySummaryCache:
             if self._remove(entity):
                 self._gone.add(storage_id(entity))
 
-    def keep(self, numbers: Set[int]) -> None:
-        """Keep only these summaries and clear the pending work, because another process writes them."""
-        for entity in [one for one, row in self._rows.items() if row.community not in numbers]:
+    def keep(self, entities: Set[str]) -> None:
+        """Keep only the summaries of these entities and clear the pending work, because another process writes them."""
+        for entity in self._rows.keys() - entities:
             self._remove(entity)
         self._withdrawn.clear()
         self._gone.clear()

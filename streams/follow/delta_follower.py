@@ -178,11 +178,11 @@ class DeltaFollower:
             await self._replied(reply)
         elif isinstance(message, DeltaNotice):
             await self._notice(message, delivered.record.headers)
-        elif message is not None:
+        elif isinstance(message, DeltaPart):
             await self._part(message)
 
     async def _notice(self, notice: DeltaNotice, headers: Headers) -> None:
-        if not notice.version:  # a report request, which may come between a notice and its parts
+        if not notice.version:  # it announces nothing
             return
         self._incoming.pop(notice.graph, None)
         shown = self._views.version(notice.graph)

@@ -18,7 +18,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.streams.consolidate.maintenance_requests import REPLY
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow import delta_codec as deltas
-from graphtide.streams.messages import DeltaNotice, decode_notice
+from graphtide.streams.messages import DeltaNotice, ReportRequest, decode_notice
 from graphtide.streams.ports import ConsumedRecord, Record
 
 PART = "part"
@@ -72,8 +72,8 @@ def full_records(delta: GraphDelta, part_bytes: int = PART_BYTES, most_bytes: in
     )
 
 
-def parse_record(delivered: ConsumedRecord) -> DeltaNotice | DeltaPart:
-    """Return the notice or part in a record of `deltas`. Raises Rejected for a malformed one."""
+def parse_record(delivered: ConsumedRecord) -> DeltaNotice | ReportRequest | DeltaPart:
+    """Return the notice, report request or part in a record of `deltas`. Raises Rejected for a malformed one."""
     record = delivered.record
     label = part_label(delivered)
     if label is None:

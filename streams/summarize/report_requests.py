@@ -1,6 +1,6 @@
 """Report requests: a query process publishes which reports its queries need to the summarize worker of a cluster.
 
-A request is a notice in `deltas` with version 0, so the worker that owns the graph's partition reads it in order with
+A request is a record of `deltas`, so the worker that owns the graph's partition reads it in order with
 the changes, and followers ignore it. In a single process nothing is published: the stage reads the report cache.
 
 Invariant: a request is published once per `again_s`, however many queries make it; one that could not be published is
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 from graphtide.graph.view import LiveView
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.messages import DELTAS, DeltaNotice
+from graphtide.streams.messages import DELTAS, ReportRequest
 from graphtide.streams.ports import Log, Record
 
 POLL_INTERVAL_S = 2.0
@@ -57,10 +57,10 @@ class ReportRequestPublisher:
         wanted = wanted[:MAX_REMEMBERED]
         if not wanted:
             return 0
-        notice = DeltaNotice(view.graph, 0, wanted=tuple(wanted))
+        request = ReportRequest(view.graph, tuple(wanted))
         appended = False
         try:
-            await self._log.append(DELTAS, [Record(view.graph, notice.encode())])
+            await self._log.append(DELTAS, [Record(view.graph, request.encode())])
             appended = True
         finally:
             if not appended:

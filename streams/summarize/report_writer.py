@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from graphtide.graph.reports.cache import TOLERANCE, ReportRow
-from graphtide.graph.reports.entity_summaries import ENTITY
+from graphtide.graph.reports.entity_summaries import split_rows
 from graphtide.graph.reports.subject import MIN_SIZE, CommunityContext, Report, community_context, row
 from graphtide.graph.view import LiveView
 from graphtide.streams.ports import GraphStore
@@ -131,13 +131,12 @@ class ReportWriter:
 
 def _load(view: LiveView, rows: Sequence[ReportRow], tolerance: float, follows: bool) -> None:
     """Put the store's rows into the caches. With `follows`, the caches keep only rows that the store has."""
-    of_entities = [row for row in rows if row.level == ENTITY]
-    rows = [row for row in rows if row.level != ENTITY]
+    rows, summaries = split_rows(rows)
     with view.lock.write():
         if follows:
             view.reports.keep({row.community for row in rows})
-            view.summaries.keep({row.community for row in of_entities})
-        view.summaries.put(view, of_entities)
+            view.summaries.keep({summary.entity for summary in summaries})
+        view.summaries.put(view, summaries)
         held = {report.community: report for report in view.reports.reports(view)}
         view.reports.tolerance = tolerance
         view.reports.put(view, [row for row in rows if _newer(row, held.get(row.community))])

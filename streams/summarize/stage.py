@@ -20,7 +20,7 @@ from graphtide.streams.errors import BudgetExceeded, Rejected
 from graphtide.streams.extract.budget_pauses import BudgetPauses
 from graphtide.streams.follow.delta_records import is_notice
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.messages import DELTAS, decode_notice
+from graphtide.streams.messages import DELTAS, ReportRequest, decode_notice
 from graphtide.streams.observer import Observer
 from graphtide.streams.ports import ConsumedRecord, Consumer, Log, Position
 from graphtide.streams.summarize.report_writer import ReportWriter
@@ -55,7 +55,7 @@ class _Touched:
     nodes: set[int] = field(default_factory=set)
     version: int = 0
     whole: bool = False
-    wanted: set[int] = field(default_factory=set)
+    requested: set[int] = field(default_factory=set)
 
 
 class SummarizeStage:
@@ -128,7 +128,7 @@ class SummarizeStage:
                     TIMEOUT_S,
                 )
                 continue
-            view.reports.request(changes.wanted)
+            view.reports.request(changes.requested)
             await self._write(view, await asyncio.to_thread(_nodes, view) if changes.whole else changes.nodes)
         self._observer.worked(STAGE, time.monotonic() - started)
 
@@ -167,10 +167,12 @@ def _note(delivered: Sequence[ConsumedRecord], touched: dict[str, _Touched]) -> 
             log.error("ignoring the malformed notice at %s: %s", consumed.position, error)
             continue
         graph = touched.setdefault(notice.graph, _Touched())
+        if isinstance(notice, ReportRequest):
+            graph.requested.update(notice.communities)
+            continue
         graph.nodes.update(notice.nodes)
         graph.version = max(graph.version, notice.version)
         graph.whole = graph.whole or notice.replaced
-        graph.wanted.update(notice.wanted)
 
 
 def _nodes(view: LiveView) -> set[int]:

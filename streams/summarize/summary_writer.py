@@ -14,9 +14,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from graphtide.graph.entity_descriptions import DescribedSentence, EntityProfile, profile, summary_row
-from graphtide.graph.reports.cache import ReportRow
-from graphtide.graph.reports.entity_summaries import storage_id
+from graphtide.graph.entity_descriptions import DescribedSentence, EntityProfile, profile, summary_of
+from graphtide.graph.reports.entity_summaries import EntitySummary, storage_id, stored
 from graphtide.graph.reports.fingerprint import Fingerprint
 from graphtide.graph.view import LiveView
 from graphtide.streams.ports import GraphStore
@@ -91,8 +90,8 @@ class SummaryWriter:
             await asyncio.wait(tasks)
             pairs = zip(profiles, tasks, strict=True)
             done = [(described, task) for described, task in pairs if task.exception() is None]
-            rows = [summary_row(described, task.result(), view.version) for described, task in done]
-            await self._store.save_reports(view.graph, rows, ())
+            rows = [summary_of(described, task.result(), view.version) for described, task in done]
+            await self._store.save_reports(view.graph, list(map(stored, rows)), ())
             await asyncio.to_thread(_put, view, rows)
         finally:
             for task in tasks:
@@ -127,7 +126,7 @@ def _drop(view: LiveView, entities: Sequence[str]) -> set[int]:
         return view.summaries.drain_removed()
 
 
-def _put(view: LiveView, rows: Sequence[ReportRow]) -> None:
+def _put(view: LiveView, rows: Sequence[EntitySummary]) -> None:
     with view.lock.write():
         view.summaries.put(view, rows)
 
@@ -147,6 +146,6 @@ def _find_due(view: LiveView, nodes: Sequence[int], least_change: float) -> tupl
     return due, small
 
 
-def _changed(held: ReportRow, described: EntityProfile) -> float:
+def _changed(held: EntitySummary, described: EntityProfile) -> float:
     written, now = Fingerprint.decode(held.fingerprint), Fingerprint.decode(described.fingerprint)
     return 1.0 if written is None or now is None else written.changed(now)

@@ -21,7 +21,7 @@ from graphtide.streams.follow import delta_records as announcing
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records, notice_records
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.messages import DELTAS, DeltaNotice
+from graphtide.streams.messages import DELTAS, ReportRequest
 from graphtide.streams.ports import Commit, ConsumedRecord, Consumer, GraphCommit, Position, Record
 from graphtide.streams.retry import supervise
 from tests.model.memory import MemoryBackend, MemoryOutbox
@@ -265,7 +265,7 @@ async def test_follower_passes_over_wishes_between_a_notice_and_its_parts() -> N
     async with rig(12) as one:
         for _ in range(5):
             said = await one.writer.step()
-            wish = Record("world", DeltaNotice("world", 0, wanted=(1, 2)).encode())
+            wish = Record("world", ReportRequest("world", (1, 2)).encode())
             await one.writer.announce(wish, said[0], wish, *said[1:], wish)
         await one.check()
         assert not one.follower.reloads

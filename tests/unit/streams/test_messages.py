@@ -16,6 +16,7 @@ from graphtide.streams.messages import (
     ExtractionMessage,
     GivenEntity,
     GivenFact,
+    ReportRequest,
     decode_dead_letter,
     decode_document,
     decode_extraction,
@@ -64,6 +65,9 @@ def test_dead_letter_and_notice_come_back_as_they_went_out() -> None:
     assert decode_dead_letter(odd.encode()) == odd
     notice = DeltaNotice("g", 4, (1, 5))
     assert decode_notice(notice.encode()) == notice
+    request = ReportRequest("g", (3, 7))
+    assert decode_notice(request.encode()) == request
+    assert request.encode() == b'{"schema":1,"graph":"g","version":0,"nodes":[],"wanted":[3,7]}'
 
 
 def test_extraction_is_rejected_when_it_is_cut_or_its_vectors_are_not_vectors() -> None:

@@ -12,7 +12,7 @@ from graphtide.graph.reports.subject import CommunityContext, Report, extractive
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import BudgetExceeded, Retryable
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.messages import DELTAS, DeltaNotice, DocumentMessage, GivenFact
+from graphtide.streams.messages import DELTAS, DocumentMessage, GivenFact, ReportRequest
 from graphtide.streams.ports import Record, ReportRow
 from graphtide.streams.summarize.report_requests import ReportRequestPublisher
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
@@ -226,7 +226,7 @@ async def test_wishes_of_a_query_process_reach_the_stage_by_the_log(tmp_path: Pa
             assert await wishes.tell() == len(asked.hierarchy.roots()) > 0
             asked.reports.request([*asked.hierarchy.roots(), 10**9])
             assert await wishes.tell() == 1  # for an unknown community; the others were published
-            unknown = DeltaNotice("nowhere", 0, wanted=(1,))
+            unknown = ReportRequest("nowhere", (1,))
             await backend.log.append(DELTAS, [Record("nowhere", unknown.encode())])
             await eventually(pipeline.written)
             written = [row.community for row in await backend.store.reports("g")]
