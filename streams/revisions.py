@@ -33,8 +33,9 @@ FIRST_NUMBER = 1 << 40
 class UnnumberedRevision:
     """A record of a batch before it is numbered.
 
-    `accepted` is its append time since EPOCH_MS; `latest` is the greatest one of the batch so far, in its partition;
-    `repeat` counts the earlier records of its document in the batch, in its partition.
+    `accepted` is its append time since EPOCH_MS; `latest` is the greatest one of the batch so far, in its partition.
+    Both are at least a millisecond later than those of the document's earlier records in the batch and partition,
+    which `repeat` counts.
     """
 
     delivered: ConsumedRecord
@@ -45,8 +46,8 @@ class UnnumberedRevision:
     def time(self, clock: PartitionClock) -> int:
         """Return the time of its number. A record before the clock's offset keeps its own time."""
         if self.delivered.position.offset < clock.next_offset:
-            return self.accepted + self.repeat
-        return max(self.latest, clock.time + 1) + self.repeat
+            return self.accepted
+        return max(self.latest, clock.time + 1 + self.repeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,15 @@ def compared_with(other: int, revision: int, accepted_ms: int) -> int:
 def unnumbered(delivered: Sequence[ConsumedRecord]) -> Iterator[UnnumberedRevision]:
     """Yield the batch by position, with the values that its numbers depend on beside the partitions' clocks."""
     latest: dict[int, int] = {}
-    seen: dict[tuple[int, str], int] = {}
+    seen: dict[tuple[int, str], UnnumberedRevision] = {}
     distinct: dict[Position, ConsumedRecord] = {consumed.position: consumed for consumed in delivered}
     for position, consumed in sorted(distinct.items()):
         accepted = max(1, consumed.timestamp_ms - EPOCH_MS)
         latest[position.partition] = max(accepted, latest.get(position.partition, 0))
         document = position.partition, consumed.record.key
-        repeat = seen.get(document, 0)
-        seen[document] = repeat + 1
-        yield UnnumberedRevision(consumed, accepted, latest[position.partition], repeat)
+        revision = UnnumberedRevision(consumed, accepted, latest[position.partition], 0)
+        if (before := seen.get(document)) is not None:
+            times = (max(accepted, before.accepted + 1), max(revision.latest, before.latest + 1))
+            revision = UnnumberedRevision(consumed, *times, before.repeat + 1)
+        seen[document] = revision
+        yield revision

@@ -167,7 +167,9 @@ class Walk:
     def rebuild(self) -> None:
         course = self._settled()
         found = course.request("POST", "/rebuild").json()
-        assert found["before"] == found["after"] == expected_digest(course.live)
+        expected = expected_digest(course.live)
+        if not found["before"] == found["after"] == expected:
+            raise AssertionError("I4", found, expected, course.differing())
 
     def check(self) -> None:
         """Check all invariants of both graphs against the model."""

@@ -46,6 +46,8 @@ class Course:
     watermarks: Stands = field(default_factory=dict)
     on_silence: Callable[[], None] = field(default=lambda: None)
     has_other_producers: bool = False
+    edits: dict[str, list[str]] = field(default_factory=dict)
+    """The time, the way and the outcome of each edit, by document; shown when a document differs."""
 
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
         """Send one request under the graph's URL until the current front answers it."""
@@ -61,13 +63,16 @@ class Course:
                         return answer
                     said = answer.text
             except httpx.TransportError as error:
-                said = str(error)
+                said = f"{type(error).__name__} {error}"
+            if method in ("PUT", "DELETE"):
+                self._note(path.rpartition("/")[2], f"{method} again after {said[:200]}")
             assert time.monotonic() < deadline, f"no process answered {method} {path}: {said}"
             self.on_silence()
             time.sleep(0.1)
 
     def put(self, doc_id: str, body: Body) -> str:
         answer = self.request("PUT", f"/documents/{doc_id}", body)
+        self._note(doc_id, f"PUT {answer.json().get('token')} {body['text'][:40]!r}")
         assert answer.status_code == 202, answer.text
         self.live[doc_id] = body
         self.accepted += 1
@@ -76,6 +81,7 @@ class Course:
     def delete(self, doc_id: str) -> None:
         """Delete a document of the model. (Sent again after a lost answer, it may be deleted already.)"""
         answer = self.request("DELETE", f"/documents/{doc_id}")
+        self._note(doc_id, f"DELETE {answer.status_code}")
         assert answer.status_code in (202, 404), answer.text
         self.live.pop(doc_id, None)
         self.accepted += answer.status_code == 202
@@ -91,9 +97,25 @@ class Course:
         while producer.put(self.graph, doc_id, body, partition) <= before_ms + RESOLUTION_MS:
             self.accepted += 1
         self.accepted += 1
+        text = body["text"][:40] if body else None
+        self._note(doc_id, f"other producer, partition {partition}, after {before_ms}: {text!r}")
         self.live.pop(doc_id, None)
         if body is not None:
             self.live[doc_id] = body
+
+    def _note(self, doc_id: str, what: str) -> None:
+        self.edits.setdefault(doc_id, []).append(f"{time.time():.3f} {what}")
+
+    def differing(self) -> list[str]:
+        """Return the documents whose text is not the model's, each with its state and latest edits."""
+        found = []
+        for doc_id in sorted({*self.live, *self.edits}):
+            said = self.request("GET", f"/documents/{doc_id}").json()
+            held = said.get("text", "") if said.get("state") != "deleted" else ""
+            if held != self.live.get(doc_id, {"text": ""})["text"]:
+                state = {name: said.get(name) for name in ("state", "revision", "live_revision", "reason", "token")}
+                found.append(f"{doc_id} holds {held[:40]!r}, {state}, edits {self.edits.get(doc_id, [])[-6:]}")
+        return found
 
     def settle(self) -> None:
         """Return when everything that was accepted has reached its end and is queryable.
@@ -127,7 +149,8 @@ class Course:
         verified = self.request("POST", "/verify").json()
         assert verified["differences"] == [], ("I2, I3, I6", verified)
         found = self.request("GET", "/digest").json()
-        assert found["digest"] == verified["digest"] == expected_digest(self.live), ("I4", found, verified)
+        if not found["digest"] == verified["digest"] == expected_digest(self.live):
+            raise AssertionError("I4", found, verified, self.differing())
         stats: Body = self.request("GET", "/stats").json()
         revisions = stats["revisions"]
         assert stats["lag"] == 0 and revisions["accepted"] == 0, ("I1, I8", stats)

@@ -74,6 +74,18 @@ async def test_numbers_follow_acceptance_when_documents_move_between_partitions(
         assert found == sorted(set(found)) and found[-1].bit_length() <= DOUBLE_BITS
 
 
+async def test_edits_that_a_backlog_collected_in_one_partition_are_older_than_a_later_edit_in_another() -> None:
+    """Sixty edits of a document, five milliseconds apart, are read in one batch with the next one, from elsewhere."""
+    topic = Topic(random.Random(0))
+    for _ in range(60):
+        topic.clock.now_ms += 5
+        topic.append(0, "g|a")
+    topic.clock.now_ms += 5
+    topic.append(1, "g|a")
+    numbers = await topic.backend.ledger.enter([*topic.records[0], *topic.records[1]])
+    assert list(numbers) == sorted(set(numbers))
+
+
 @pytest.mark.parametrize("seed", range(60))
 async def test_numbers_follow_the_log_within_a_partition_when_clocks_go_back(seed: int) -> None:
     """Brokers' clocks that jump, and records of one millisecond: within a partition the offsets decide."""
