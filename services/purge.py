@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from graphtide.graph.entity_descriptions import profile
-from graphtide.graph.place import path_title
+from graphtide.graph.records import Extraction
 from graphtide.graph.reports.cache import ReportRow
 from graphtide.graph.reports.entity_summaries import EntitySummary, split_rows, storage_id
 from graphtide.graph.reports.fingerprint import Fingerprint
 from graphtide.graph.view import LiveView
-from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
-from graphtide.infra.models.cache.extractions import MemoisedExtractor
-from graphtide.infra.models.cache.keys import scope_of
+from graphtide.infra.models.cache.purge import live_keys, purge_memos
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.purge import compact, purge_rows
 from graphtide.services.application import Purged
 from graphtide.services.model_wiring import Memos
-from graphtide.streams.extract.pipeline import ExtractionModels, passage_text, statement_texts
+from graphtide.streams.extract.pipeline import ExtractionModels
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import decode_extraction
 from graphtide.streams.ports import GraphStore
-from graphtide.streams.usage import BillingContext, paid_by
 
 log = logging.getLogger("graphtide")
 
@@ -67,29 +64,14 @@ class EmbeddedPurge:
     async def _purge_memos(self, graph: str) -> int:
         if self.memos is None:
             return 0
-        with paid_by(BillingContext(graph)):
-            kept_vectors, kept_extractions = await self._live_keys(graph)
-        scope, memos = scope_of(graph), self.memos
-        deleted = await memos.vectors.purge(scope, kept_vectors)
-        deleted += await memos.extractions.purge(scope, kept_extractions)
-        return deleted + (await memos.reports.purge(scope) if memos.reports is not None else 0)
+        keys = await live_keys(graph, self._live(graph), self.reading)
+        return await purge_memos(keys, self.memos.vectors, self.memos.extractions, self.memos.reports)
 
-    async def _live_keys(self, graph: str) -> tuple[Collection[bytes], Collection[bytes]]:
-        """Return the keys of memo entries that live documents need, so that later edits do not pay for them again."""
-        embedder = self.reading.embedder
-        extractor = self.reading.extractors.get(graph, self.reading.extractor)
-        vectors: set[bytes] = set()
-        extractions: set[bytes] = set()
+    async def _live(self, graph: str) -> AsyncIterator[Extraction]:
         async for _, value in self.store.extractions(graph):
             extraction = decode_extraction(value).extraction
-            for unit in extraction.units if extraction else ():
-                title = path_title(extraction.info.title, unit.place) if extraction else ""
-                if isinstance(embedder, MemoisedEmbedder):
-                    texts = (passage_text(title, unit.text), *statement_texts(unit))
-                    vectors.update(embedder.key(text) for text in texts)
-                if isinstance(extractor, MemoisedExtractor):
-                    extractions.add(extractor.key(title, unit.text))
-        return vectors, extractions
+            if extraction is not None:
+                yield extraction
 
 
 async def purge_reports(store: GraphStore, view: LiveView) -> int:
