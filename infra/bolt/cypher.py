@@ -570,7 +570,6 @@ BEGIN_RESTORE = "MERGE (s:Schema {name: 'graphtide'}) SET s.restoring = true"
 END_RESTORE = "MATCH (s:Schema {name: 'graphtide'}) SET s.version = $version REMOVE s.restoring"
 PUT_SCHEMA = "MERGE (s:Schema {name: 'graphtide'}) SET s.version = $version"
 STORAGE_INFO = "SHOW STORAGE INFO"
-PING = "RETURN 1 AS one"
 
 UNIQUE = (
     *((table.label, "key") for table in NODE_TABLES),

@@ -27,7 +27,7 @@ class ExportNode:
 
 @dataclass(frozen=True, slots=True)
 class ExportEdge:
-    """A relationship of one of TYPES; `start` and `end` are ids of nodes with these labels."""
+    """A relationship; `start` and `end` are ids of nodes with these labels."""
 
     type: str
     start: tuple[str, str]
@@ -49,8 +49,6 @@ LABELS = ("Document", "Chunk", "Entity", "Label", "Statement", "Community")
 NODE_KINDS = ("documents", "chunks", "entities", "labels", "statements", "communities")
 EDGE_KINDS = ("documents", "mentions", "labels", "evidence", "statements", "same_as", "edges", "communities")
 """The row types of nodes and relationships, by their names in a GraphDelta."""
-
-TYPES = ("HAS", "MENTIONS", "NAMES", "SUPPORTS", "SUBJECT", "OBJECT", "SAME_AS", "RELATES", "MEMBER_OF", "PART_OF")
 
 
 def nodes(rows: GraphDelta) -> Iterator[ExportNode]:

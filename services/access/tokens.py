@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -175,11 +174,3 @@ def _json_keys(text: str, place: str, algorithm: str) -> Keys:
 def _fits(each: Mapping[str, Any], algorithm: str) -> bool:
     kind = _FAMILIES[algorithm[:2]]
     return (each["kty"], each.get("use", "sig"), each.get("alg", algorithm)) == (kind, "sig", algorithm)
-
-
-def clock_skew_s(token: str, now: datetime | None = None) -> float:
-    """Return the seconds by which a token's unverified `iat` is in the future: for diagnosis only, never for a
-    decision.
-    """
-    issued = jwt.decode(token, options={"verify_signature": False}).get("iat", 0)
-    return float(issued) - (now or datetime.now(UTC)).timestamp()
