@@ -16,6 +16,7 @@ from graphtide.graph.retrieval.types import AnswerEdge as SubgraphEdge
 from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.retrieval.types import RetrievedPart as ContextPart
+from graphtide.services.browsing import Browser
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import ReportFinding, RevisionState
 
@@ -381,7 +382,7 @@ class Piece:
     text: str
 
 
-class Application(Protocol):
+class Application(Browser, Protocol):
     """The operations of a Graphtide service. Safe to call from any number of tasks of one event loop."""
 
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:

@@ -41,6 +41,7 @@ from graphtide.services.application import (
 from graphtide.services.health import with_dependencies
 from graphtide.services.inspection.document_status import document_status
 from graphtide.services.inspection.entity_details import explain_entity, explain_related
+from graphtide.services.inspection.local_browser import LocalBrowser
 from graphtide.services.inspection.shared_reads import SharedReads
 from graphtide.services.inspection.usage import spending, usage
 from graphtide.services.maintenance import rows_of
@@ -66,7 +67,7 @@ LARGE_READS = 2
 time: such an extraction occupies megabytes while it is decoded."""
 
 
-class LocalApplication:
+class LocalApplication(LocalBrowser):
     """Implementation of `graphtide.services.application.Application` on the views of this process."""
 
     def __init__(self, runtime: Runtime, limits: RuntimeLimits | None = None) -> None:

@@ -10,6 +10,7 @@
     └── QueryError         the caller of a query receives the error; services map each to an HTTP and a gRPC status
         ├── NotFound           no such graph or document
         ├── Invalid            a field of the request is wrong (``field`` names it)
+        ├── Expired            a listing or a feed is too old to continue: begin again
         ├── Overloaded         too many requests; the caller retries after ``retry_after_s``
         └── DeadlineExceeded   the answer was not ready in time
 
@@ -72,6 +73,10 @@ class Invalid(QueryError):
         super().__init__(f"{field}: {message}")
         self.field = field
         self.message = message
+
+
+class Expired(QueryError):
+    """A listing or a feed that is older than what is retained; the caller begins again."""
 
 
 class Overloaded(QueryError):

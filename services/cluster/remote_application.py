@@ -7,9 +7,8 @@ replica has accepted it, and a batch in one step.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -21,10 +20,8 @@ from graphtide.infra.settings import Settings
 from graphtide.services.access.credentials import forwarded_metadata
 from graphtide.services.api.grpc.conversion import question_message
 from graphtide.services.api.grpc.decoding import answer_of, value_of
-from graphtide.services.api.grpc.errors import ERROR_KEY, RETRY_KEY
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
-from graphtide.services.api.schema.errors import error_of
 from graphtide.services.application import (
     Answer,
     CommunityReport,
@@ -44,11 +41,11 @@ from graphtide.services.application import (
     RelatedDocuments,
     Verification,
 )
+from graphtide.services.cluster.calls import call, call_metadata, error_raised, within
 from graphtide.services.cluster.channel import SERVICE, query_channel
+from graphtide.services.cluster.remote_browser import RemoteBrowser
 from graphtide.services.health import Dependency, with_dependencies
-from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Overloaded, Retryable
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.tracing import inject
 
 T = TypeVar("T")
 TIMEOUT_S = 60.0
@@ -61,7 +58,7 @@ MARGIN_S = 2.0
 """Allowance for the network: the replica enforces the deadline of a stream at every piece."""
 
 
-class RemoteApplication:
+class RemoteApplication(RemoteBrowser):
     """Implementation of `graphtide.services.application.Application` that forwards to query replicas."""
 
     def __init__(self, channel: Callable[[], grpc.aio.Channel]) -> None:
@@ -90,84 +87,83 @@ class RemoteApplication:
 
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
         records = (pb.DocumentRecord(graph=each.graph, id=each.doc_id, document=each.encode()) for each in documents)
-        receipt = await _call(self._stub.PublishAll, records)
+        receipt = await call(self._stub.PublishAll, records)
         return Receipt(receipt.token, len(documents))
 
     async def delete(self, graph: str, doc_id: str) -> Receipt:
-        receipt = await _call(self._stub.Delete, pb.DocumentRef(graph=graph, id=doc_id))
+        receipt = await call(self._stub.Delete, pb.DocumentRef(graph=graph, id=doc_id))
         return Receipt(receipt.token, 1)
 
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
-        return value_of(DocumentStatus, await _call(self._stub.GetDocument, pb.DocumentRef(graph=graph, id=doc_id)))
+        return value_of(DocumentStatus, await call(self._stub.GetDocument, pb.DocumentRef(graph=graph, id=doc_id)))
 
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         request = pb.RelatedRequest(graph=graph, id=doc_id, count=count)
-        return value_of(RelatedDocuments, await _call(self._stub.RelatedDocuments, request))
+        return value_of(RelatedDocuments, await call(self._stub.RelatedDocuments, request))
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
     async def query(self, graph: str, ask: QueryRequest) -> Answer:
-        answer = await _call(self._stub.Query, question_message(graph, ask), ask.timeout_s)
+        answer = await call(self._stub.Query, question_message(graph, ask), ask.timeout_s)
         return answer_of(answer, ask.explain)
 
     async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
-        call = self._stub.QueryStream(question_message(graph, ask), metadata=_metadata())
+        call = self._stub.QueryStream(question_message(graph, ask), metadata=call_metadata())
         try:
-            while (event := await _within(call.read(), ask.timeout_s + MARGIN_S)) is not grpc.aio.EOF:
+            while (event := await within(call.read(), ask.timeout_s + MARGIN_S)) is not grpc.aio.EOF:
                 kind = event.WhichOneof("event")
                 yield Piece(event.token) if kind == "token" else answer_of(getattr(event, kind), ask.explain)
         except grpc.aio.AioRpcError as error:
-            raise _ours(error) from error
+            raise error_raised(error) from error
         finally:
             call.cancel()
 
     # -- the graph as a whole ------------------------------------------------------------------------------------------
 
     async def graphs(self) -> Mapping[str, int]:
-        listed = await _call(self._stub.ListGraphs, pb.ListGraphsRequest())
-        return {each.graph: each.version for each in listed.graphs}
+        return {graph: summary.version for graph, summary in (await self.graph_summaries()).items()}
 
     async def stats(self, graph: str) -> GraphStats:
-        return value_of(GraphStats, await _call(self._stub.Stats, pb.GraphRef(graph=graph)))
+        return value_of(GraphStats, await call(self._stub.Stats, pb.GraphRef(graph=graph)))
 
     async def entity(self, graph: str, entity_id: str) -> EntityStatus:
-        return value_of(EntityStatus, await _call(self._stub.GetEntity, pb.EntityRef(graph=graph, id=entity_id)))
+        return value_of(EntityStatus, await call(self._stub.GetEntity, pb.EntityRef(graph=graph, id=entity_id)))
 
     async def reports(self, graph: str) -> Sequence[CommunityReport]:
-        listed = await _call(self._stub.Reports, pb.GraphRef(graph=graph))
+        listed = await call(self._stub.Reports, pb.GraphRef(graph=graph))
         return [value_of(CommunityReport, report) for report in listed.reports]
 
     async def digest(self, graph: str) -> Digest:
-        return value_of(Digest, await _call(self._stub.Digest, pb.GraphRef(graph=graph)))
+        return value_of(Digest, await call(self._stub.Digest, pb.GraphRef(graph=graph)))
 
     async def verify(self, graph: str) -> Verification:
-        return value_of(Verification, await _call(self._stub.Verify, pb.GraphRef(graph=graph), LONG_S))
+        return value_of(Verification, await call(self._stub.Verify, pb.GraphRef(graph=graph), LONG_S))
 
     async def rebuild(self, graph: str) -> Rebuilt:
-        return value_of(Rebuilt, await _call(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
+        return value_of(Rebuilt, await call(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
 
     async def purge(self) -> Purged:
-        return value_of(Purged, await _call(self._stub.Purge, pb.PurgeRequest(), LONG_S))
+        return value_of(Purged, await call(self._stub.Purge, pb.PurgeRequest(), LONG_S))
 
     # -- dead letters --------------------------------------------------------------------------------------------------
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
         asked = pb.DeadLetterQuery(graph=graph, after=query.after, limit=query.limit, resolved=query.resolved)
-        return value_of(LetterList, await _call(self._stub.ListDeadLetters, asked))
+        return value_of(LetterList, await call(self._stub.ListDeadLetters, asked))
 
     async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
         ref = pb.DeadLetterRef(graph=graph, id=letter_id)
-        return value_of(LetterStatus, await _call(self._stub.GetDeadLetter, ref))
+        return value_of(LetterStatus, await call(self._stub.GetDeadLetter, ref))
 
     async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
         document = _body(correction) if correction else None
         asked = pb.RetryRequest(graph=graph, id=letter_id, document=document)
-        return Receipt((await _call(self._stub.RetryDeadLetter, asked)).token, 1)
+        return Receipt((await call(self._stub.RetryDeadLetter, asked)).token, 1)
 
     async def discard_letter(self, graph: str, letter_id: str) -> LetterStatus:
         ref = pb.DeadLetterRef(graph=graph, id=letter_id)
         # DropDeadLetter: the name that replicas of the previous release know, too
-        return value_of(LetterStatus, await _call(self._stub.DropDeadLetter, ref))
+        return value_of(LetterStatus, await call(self._stub.DropDeadLetter, ref))
 
     async def health(self) -> Health:
         """Return the health: ready when a query replica is."""
@@ -190,41 +186,3 @@ def _body(document: DocumentMessage) -> bytes:
     record = json.loads(document.encode())
     del record["schema"]
     return json.dumps(record).encode()
-
-
-async def _within(waiting: Awaitable[T], timeout_s: float) -> T:
-    try:
-        async with asyncio.timeout(timeout_s):
-            return await waiting
-    except TimeoutError as error:
-        raise DeadlineExceeded("the query replica did not answer in time; try again, or raise the timeout") from error
-
-
-def _metadata() -> tuple[tuple[str, str], ...]:
-    """Return the call metadata: the caller's credential and the trace."""
-    return (*forwarded_metadata(), *((name, value.decode()) for name, value in inject()))
-
-
-async def _call(method: Callable[..., Awaitable[T]], request: object, timeout_s: float = TIMEOUT_S) -> T:
-    """Return the reply of a call on behalf of the current caller. Raises the error that the replica raised."""
-    try:
-        return await method(request, timeout=timeout_s, metadata=_metadata())
-    except grpc.aio.AioRpcError as error:
-        raise _ours(error) from error
-
-
-def _ours(error: grpc.aio.AioRpcError) -> GraphtideError:
-    """Return the error that the replica raised, or one for the gRPC status without it."""
-    trailing = dict(error.trailing_metadata() or ())
-    body = trailing.get(ERROR_KEY)
-    if isinstance(body, bytes):
-        wait = trailing.get(RETRY_KEY)
-        return error_of(body, float(wait) if wait else None)
-    code = error.code()
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return DeadlineExceeded("the query replica did not answer in time; try again, or raise the timeout")
-    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return Overloaded("the query replica is busy; try again later")
-    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        return Retryable("no query replica answers; try again later", 2.0)
-    return GraphtideError(f"a query replica failed: {code.name}; see its log")

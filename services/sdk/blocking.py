@@ -13,6 +13,7 @@ from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.application import (
     Answer,
     CommunityReport,
@@ -26,6 +27,7 @@ from graphtide.services.application import (
     RelatedDocuments,
     Verification,
 )
+from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
 from graphtide.services.sdk import interface
 from graphtide.services.sdk.callables import Answering, Embedding, Extracting
 from graphtide.services.sdk.embedded import open_database
@@ -83,6 +85,26 @@ class Graph:
     def entity(self, entity_id: str) -> EntityStatus:
         """See `graphtide.Graph.entity`."""
         return self._portal.call(self._graph.entity, entity_id)
+
+    def documents(self, **options: Any) -> DocumentPage:
+        """See `graphtide.Graph.documents`."""
+        return self._portal.call(partial(self._graph.documents, **options))
+
+    def entities(self, **options: Any) -> EntityPage:
+        """See `graphtide.Graph.entities`."""
+        return self._portal.call(partial(self._graph.entities, **options))
+
+    def neighbourhood(self, entity_id: str, **options: Any) -> Neighbourhood:
+        """See `graphtide.Graph.neighbourhood`."""
+        return self._portal.call(partial(self._graph.neighbourhood, entity_id, **options))
+
+    def communities(self, **options: Any) -> CommunityPage:
+        """See `graphtide.Graph.communities`."""
+        return self._portal.call(partial(self._graph.communities, **options))
+
+    def community(self, community: int) -> CommunityDetails:
+        """See `graphtide.Graph.community`."""
+        return self._portal.call(self._graph.community, community)
 
     def reports(self) -> Sequence[CommunityReport]:
         """See `graphtide.Graph.reports`."""

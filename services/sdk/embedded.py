@@ -12,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.infra.settings import SettingsError, load_settings
+from graphtide.services.api.schema import browsing as requests
 from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import document_id, graph_name, related_count
 from graphtide.services.api.schema.errors import MalformedRequest, TooLarge
@@ -34,6 +36,7 @@ from graphtide.services.application import (
     RelatedDocuments,
     Verification,
 )
+from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
 from graphtide.services.sdk.callables import Answering, Embedding, Extracting, own_models
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress, RejectedDocument
 from graphtide.streams.errors import Broken, Invalid, Overloaded
@@ -216,6 +219,40 @@ class EmbeddedGraph:
         """See Graph.entity."""
         return await self._application.entity(self._name, entity_id)
 
+    async def documents(
+        self, *, prefix: str = "", state: str = "", source: str = "", limit: int = 100, cursor: str = ""
+    ) -> DocumentPage:
+        """See Graph.documents."""
+        query = requests.document_query(_given(prefix=prefix, state=state, source=source, limit=limit, cursor=cursor))
+        return await self._application.list_documents(self._name, query)
+
+    async def entities(
+        self,
+        *,
+        q: str = "",
+        type: str = "",  # noqa: A002 - the name of the field
+        sort: str = "mentions",
+        limit: int = 100,
+        cursor: str = "",
+    ) -> EntityPage:
+        """See Graph.entities."""
+        query = requests.entity_query(_given(q=q, type=type, sort=sort, limit=limit, cursor=cursor))
+        return await self._application.list_entities(self._name, query)
+
+    async def neighbourhood(self, entity_id: str, *, hops: int = 1, limit: int = 200) -> Neighbourhood:
+        """See Graph.neighbourhood."""
+        size = requests.neighbourhood_size(_given(hops=hops, limit=limit))
+        return await self._application.neighbourhood(self._name, entity_id, *size)
+
+    async def communities(self, *, level: int = 0, limit: int = 100, cursor: str = "") -> CommunityPage:
+        """See Graph.communities."""
+        page = requests.community_page(_given(level=level, limit=limit, cursor=cursor))
+        return await self._application.list_communities(self._name, *page)
+
+    async def community(self, community: int) -> CommunityDetails:
+        """See Graph.community."""
+        return await self._application.community(self._name, community)
+
     async def reports(self) -> Sequence[CommunityReport]:
         """See Graph.reports."""
         return await self._application.reports(self._name)
@@ -296,3 +333,8 @@ def _plain(rows: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | N
 def _tell(on_progress: Progress | None, receipt: BulkReceipt) -> None:
     if on_progress is not None:
         on_progress(receipt)
+
+
+def _given(**parameters: str | int) -> dict[str, str]:
+    """Return the parameters as HTTP sends them."""
+    return {name: str(value) for name, value in parameters.items()}

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Ma
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.application import (
     Answer,
     CommunityReport,
@@ -24,6 +25,7 @@ from graphtide.services.application import (
     RelatedDocuments,
     Verification,
 )
+from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
 
 Document: TypeAlias = Mapping[str, Any]
 """A document as a mapping: `id` and `text`, optionally title, source, occurred_at, metadata, entities and facts."""
@@ -149,6 +151,46 @@ class Graph(Protocol):
 
     async def entity(self, entity_id: str) -> EntityStatus:
         """Return an entity with its labels, merges, relations and communities. Raises NotFound."""
+        ...
+
+    async def documents(
+        self, *, prefix: str = "", state: str = "", source: str = "", limit: int = 100, cursor: str = ""
+    ) -> DocumentPage:
+        """Return a page of documents by id; `cursor` is the `next` of the page before.
+
+        `state` is that of the newest revision; without it, deleted documents are left out. A document that exists
+        during the whole listing is listed exactly once.
+        """
+        ...
+
+    async def entities(
+        self,
+        *,
+        q: str = "",
+        type: str = "",  # noqa: A002 - the name of the field
+        sort: str = "mentions",
+        limit: int = 100,
+        cursor: str = "",
+    ) -> EntityPage:
+        """Return a page of entities by `mentions`, `degree` or `name`, in the order of the first page.
+
+        `q` is a part of the name or a label. Raises Expired for a listing that is too old to continue.
+        """
+        ...
+
+    async def neighbourhood(self, entity_id: str, *, hops: int = 1, limit: int = 200) -> Neighbourhood:
+        """Return at most `limit` entities within `hops` (1 to 3) of one, with the edges between them.
+
+        Raises NotFound.
+        """
+        ...
+
+    async def communities(self, *, level: int = 0, limit: int = 100, cursor: str = "") -> CommunityPage:
+        """Return a page of the communities of a level, 0 the finest."""
+        ...
+
+    async def community(self, community: int) -> CommunityDetails:
+        """Return a community with its sub-communities, members and report. Raises NotFound."""
         ...
 
     async def reports(self) -> Sequence[CommunityReport]:

@@ -17,6 +17,7 @@ costs nothing. The errors are one tree:
     └── QueryError             the request cannot be answered; nothing was changed
         ├── NotFound           no such graph, document or entity
         ├── Invalid            a field of the request is wrong (`field` names it)
+        ├── Expired            a listing or a feed is too old to continue
         ├── Overloaded         too much at once (`retry_after_s`)
         └── DeadlineExceeded   not ready in time
 """
@@ -55,12 +56,27 @@ if TYPE_CHECKING:
         Usage,
         Verification,
     )
+    from graphtide.services.browsing import (
+        CommunityDetails,
+        CommunityMember,
+        CommunityPage,
+        CommunitySummary,
+        DocumentPage,
+        EntityPage,
+        ListedDocument,
+        ListedEntity,
+        NeighbourEdge,
+        Neighbourhood,
+        NeighbourNode,
+        ReportText,
+    )
     from graphtide.services.sdk.embedded import open_database as open  # noqa: A004 - read as graphtide.open
     from graphtide.services.sdk.interface import BulkReceipt, Database, Graph, RejectedDocument
     from graphtide.streams.errors import (
         Broken,
         BudgetExceeded,
         DeadlineExceeded,
+        Expired,
         Fenced,
         GraphtideError,
         Invalid,
@@ -79,6 +95,23 @@ _HOMES = {
     "open": "graphtide.services.sdk.embedded:open_database",
     "sync": "graphtide.sync",
     "ContextPassage": "graphtide.streams.model_ports:ContextPassage",
+    **{
+        name: f"graphtide.services.browsing:{name}"
+        for name in (
+            "CommunityDetails",
+            "CommunityMember",
+            "CommunityPage",
+            "CommunitySummary",
+            "DocumentPage",
+            "EntityPage",
+            "ListedDocument",
+            "ListedEntity",
+            "NeighbourEdge",
+            "NeighbourNode",
+            "Neighbourhood",
+            "ReportText",
+        )
+    },
     **{name: f"{_INTERFACE}:{name}" for name in ("BulkReceipt", "Database", "Graph", "RejectedDocument")},
     **{
         name: f"{_RESULTS}:{name}"
@@ -114,6 +147,7 @@ _HOMES = {
             "Broken",
             "BudgetExceeded",
             "DeadlineExceeded",
+            "Expired",
             "Fenced",
             "GraphtideError",
             "Invalid",
@@ -132,14 +166,21 @@ __all__ = [
     "BudgetExceeded",
     "BulkReceipt",
     "Citation",
+    "CommunityDetails",
+    "CommunityMember",
+    "CommunityPage",
     "CommunityReport",
+    "CommunitySummary",
     "ContextPart",
     "ContextPassage",
     "Database",
     "DeadlineExceeded",
     "Digest",
+    "DocumentPage",
     "DocumentStatus",
+    "EntityPage",
     "EntityStatus",
+    "Expired",
     "Fenced",
     "Filters",
     "Graph",
@@ -147,7 +188,12 @@ __all__ = [
     "GraphtideError",
     "Invalid",
     "LabelStatus",
+    "ListedDocument",
+    "ListedEntity",
     "Merge",
+    "NeighbourEdge",
+    "NeighbourNode",
+    "Neighbourhood",
     "NotFound",
     "Overloaded",
     "Piece",
@@ -160,6 +206,7 @@ __all__ = [
     "RelatedDocument",
     "RelatedDocuments",
     "ReportFinding",
+    "ReportText",
     "Retryable",
     "StatedFact",
     "SubgraphEdge",

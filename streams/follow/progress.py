@@ -66,12 +66,7 @@ class TokenWaiter:
         BudgetExceeded at once when a revision up to the token waits for a budget that is not renewed before that.
         """
         until = asyncio.get_running_loop().time() + timeout_s
-        wanted = positions(after)
-        # The ledger alone is asked, never the log's end: an error must not depend on what other graphs accepted.
-        # It has every position of a token before the publisher gets the token (see Ledger.accept).
-        if not await self._ledger.has_revisions(graph, wanted):
-            known = f"{after[:80]!r} is not a token of graph {graph!r}"
-            raise Invalid("after", f"{known}; pass the token that publishing to this graph returned")
+        wanted = await self._issued(graph, after)
         try:
             async with asyncio.timeout(timeout_s):
                 while await self._pending(graph, wanted, lambda: _check(refusal(graph, wanted), until)):
@@ -81,6 +76,23 @@ class TokenWaiter:
                     await self._wait(self._moved)
         except TimeoutError as error:
             raise DeadlineExceeded(f"the graph did not include token {after[:80]} within {timeout_s:g} s") from error
+
+    async def includes(self, graph: str, token: str) -> bool:
+        """Return whether the graph includes the token now. Raises Invalid for one never issued for this graph."""
+        wanted = await self._issued(graph, token)
+        for position in wanted:
+            if await self._ledger.pending(graph, position):
+                return False
+        return self._views.version(graph) >= (await self._store.graphs()).get(graph, 0)
+
+    async def _issued(self, graph: str, after: str) -> tuple[Position, ...]:
+        # The ledger alone is asked, never the log's end: an error must not depend on what other graphs accepted.
+        # It has every position of a token before the publisher gets the token (see Ledger.accept).
+        wanted = positions(after)
+        if not await self._ledger.has_revisions(graph, wanted):
+            known = f"{after[:80]!r} is not a token of graph {graph!r}"
+            raise Invalid("after", f"{known}; pass the token that publishing to this graph returned")
+        return wanted
 
     async def _pending(self, graph: str, wanted: Sequence[Position], check: Callable[[], None]) -> bool:
         """Return False if no revision up to there is pending; otherwise True, when it is time to check again.

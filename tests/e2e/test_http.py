@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 from pydantic import BaseModel
 
+from graphtide.services.api.http import browse_models
 from graphtide.services.api.http import response_models as models
 from graphtide.services.api.http.app import create_app
 from graphtide.services.application import Application
@@ -163,9 +164,9 @@ async def test_batch_is_refused_when_all_of_it_is_bad(http: httpx.AsyncClient) -
 async def test_graph_views_have_the_shapes_of_the_description(http: httpx.AsyncClient) -> None:
     """Graphs, stats, digest, verify and rebuild answer as OpenAPI describes, and agree with each other."""
     await query(http, after=await put(http))
-    listed = said(models.GraphList, await http.get("/v1/graphs"))
+    listed = said(browse_models.GraphPage, await http.get("/v1/graphs"))
     digest = said(models.DigestBody, await http.get("/v1/graphs/notes/digest"))
-    assert listed == {"graphs": [{"graph": "notes", "version": digest["version"]}]}
+    assert listed == {"graphs": [{"graph": "notes", "version": digest["version"], "documents": 1}]}
     stats = said(models.StatsBody, await http.get("/v1/graphs/notes/stats"))
     assert (stats["version"], stats["lag"]) == (digest["version"], 0)
     verified = said(models.VerificationBody, await http.post("/v1/graphs/notes/verify"))
@@ -223,7 +224,7 @@ async def test_operations_answer_when_the_service_runs(http: httpx.AsyncClient) 
 async def test_description_names_every_route_and_schema(http: httpx.AsyncClient) -> None:
     """OpenAPI has the routes of the contract, error schemas, and no reference to a schema that is missing."""
     described = (await http.get("/openapi.json")).json()
-    assert len(described["paths"]) == 18
+    assert len(described["paths"]) == 23
     schemas = described["components"]["schemas"]
     named = {part.split('"')[0] for part in json.dumps(described).split("#/components/schemas/")[1:]}
     assert named <= set(schemas)

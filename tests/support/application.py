@@ -37,9 +37,10 @@ from graphtide.services.application import (
 from graphtide.streams.errors import GraphtideError, Invalid, NotFound
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import RevisionState
+from tests.support.browser import InMemoryBrowser
 
 
-class InMemoryApplication:
+class InMemoryApplication(InMemoryBrowser):
     """An Application whose passages are whole documents, ranked by shared words.
 
     While `fail_with` is set, every call raises it; each error of `failures` is raised by one call.

@@ -93,3 +93,12 @@ def _plain(value: Value) -> object:
     if kind == "number_value":
         return int(value.number_value) if value.number_value.is_integer() else value.number_value
     return None if kind in (None, "null_value") else getattr(value, kind)
+
+
+def parameters(request: Message) -> dict[str, str]:
+    """Return the fields of a request that are set, as the query parameters that HTTP reads."""
+    return {field.name: _parameter(value) for field, value in request.ListFields()}
+
+
+def _parameter(value: object) -> str:
+    return f"{value:.9f}" if isinstance(value, float) else str(value)

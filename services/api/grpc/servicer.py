@@ -17,15 +17,20 @@ from grpc.aio import ServicerContext
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.policy import visible
 from graphtide.services.api.grpc.batching import PublishBatches, Whole
-from graphtide.services.api.grpc.conversion import message_of, request_value
+from graphtide.services.api.grpc.conversion import message_of, parameters, request_value
+from graphtide.services.api.schema import browsing as requests
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.corrections import correction_of
 from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import RELATED, document_id, graph_name, letters_graph, related_count
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.questions import question_of
-from graphtide.services.api.schema.shapes import answer_json, fields_json, graphs_json, reports_json
+from graphtide.services.api.schema.shapes import answer_json, fields_json, reports_json
 from graphtide.services.application import Answer, Application, LetterQuery, Piece, QueryRequest
+from graphtide.services.inspection.graph_pages import graphs_page
+
+TOKEN_MARGIN_S = 0.5
+"""A wait for a token ends so long before the caller's deadline, so that the caller receives the state."""
 
 
 class Servicer:
@@ -115,10 +120,48 @@ class Servicer:
         purged = await self._application.purge()
         return message_of(pb.Purged, fields_json(purged))
 
-    async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
-        graphs = await self._application.graphs()
-        shown = visible(CALLER.get().who, sorted(graphs))
-        return message_of(pb.GraphList, graphs_json({name: graphs[name] for name in shown}))
+    async def ListGraphs(self, request: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
+        limit, cursor = requests.graph_page(parameters(request))
+        found = await self._application.graph_summaries()
+        names = visible(CALLER.get().who, sorted(found))
+        return message_of(pb.GraphList, fields_json(graphs_page([found[name] for name in names], limit, cursor)))
+
+    async def ListDocuments(self, request: pb.DocumentQuery, context: ServicerContext) -> pb.DocumentPage:  # noqa: N802
+        query = requests.document_query(parameters(request))
+        found = await self._application.list_documents(graph_name(request.graph), query)
+        return message_of(pb.DocumentPage, fields_json(found))
+
+    async def ListEntities(self, request: pb.EntityQuery, context: ServicerContext) -> pb.EntityPage:  # noqa: N802
+        query = requests.entity_query(parameters(request))
+        found = await self._application.list_entities(graph_name(request.graph), query)
+        return message_of(pb.EntityPage, fields_json(found))
+
+    async def GetNeighbourhood(  # noqa: N802
+        self, request: pb.NeighbourhoodRequest, context: ServicerContext
+    ) -> pb.Neighbourhood:
+        hops, limit = requests.neighbourhood_size(parameters(request))
+        found = await self._application.neighbourhood(graph_name(request.graph), request.id, hops, limit)
+        return message_of(pb.Neighbourhood, fields_json(found))
+
+    async def ListCommunities(  # noqa: N802
+        self, request: pb.CommunityQuery, context: ServicerContext
+    ) -> pb.CommunityPage:
+        level, limit, cursor = requests.community_page(parameters(request))
+        found = await self._application.list_communities(graph_name(request.graph), level, limit, cursor)
+        return message_of(pb.CommunityPage, fields_json(found))
+
+    async def GetCommunity(  # noqa: N802
+        self, request: pb.CommunityRef, context: ServicerContext
+    ) -> pb.CommunityDetails:
+        found = await self._application.community(graph_name(request.graph), request.community)
+        return message_of(pb.CommunityDetails, fields_json(found))
+
+    async def GetToken(self, request: pb.TokenRef, context: ServicerContext) -> pb.TokenState:  # noqa: N802
+        wait_s = requests.wait_seconds(parameters(request))
+        left_s = context.time_remaining()
+        wait_s = wait_s if left_s is None else min(wait_s, max(0.0, left_s - TOKEN_MARGIN_S))
+        found = await self._application.token_state(graph_name(request.graph), request.token, wait_s)
+        return message_of(pb.TokenState, fields_json(found))
 
     async def ListDeadLetters(  # noqa: N802
         self, request: pb.DeadLetterQuery, context: ServicerContext

@@ -18,6 +18,7 @@ from graphtide.services.api.http.access import AccessMiddleware, permission
 from graphtide.services.api.http.docs_page import HEADERS, page
 from graphtide.services.api.http.errors import handle_errors
 from graphtide.services.api.http.middleware import Observation
+from graphtide.services.api.http.routes.browse import browse_routes
 from graphtide.services.api.http.routes.dead_letters import letter_routes
 from graphtide.services.api.http.routes.documents import document_routes
 from graphtide.services.api.http.routes.graphs import graph_routes
@@ -66,6 +67,7 @@ def create_app(
     app.include_router(document_routes(application, limits))
     app.include_router(query_routes(application, limits))
     app.include_router(graph_routes(application))
+    app.include_router(browse_routes(application))
     app.include_router(letter_routes(application, limits))
     app.include_router(operation_routes(application, registry, gate))
     app.add_middleware(AccessMiddleware, gate=gate, limits=limits)

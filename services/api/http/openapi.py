@@ -56,6 +56,7 @@ _CAUSES = {
     401: "no valid credential",
     403: "the credential does not grant this action or this graph",
     404: "the graph, document, entity or dead letter does not exist",
+    410: "the listing is too old to continue; begin again without a cursor",
     408: "the body did not arrive in time",
     413: "the body is larger than the service accepts",
     415: "the Content-Type or Content-Encoding is not supported",

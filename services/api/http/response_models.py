@@ -10,34 +10,34 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class _Response(BaseModel):
+class Response(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ErrorDetail(_Response):
+class ErrorDetail(Response):
     code: str = Field(examples=["invalid"])
     message: str = Field(examples=["must be a string, not a number"])
     field: str | None = Field(default=None, examples=["facts[3].subject"])
 
 
-class ErrorBody(_Response):
+class ErrorBody(Response):
     error: ErrorDetail
 
 
-class RejectionBody(_Response):
+class RejectionBody(Response):
     index: int = Field(description="the document's position in the batch, from 0")
     id: str | None = None
     field: str
     message: str
 
 
-class BatchErrorBody(_Response):
+class BatchErrorBody(Response):
     error: ErrorDetail
     accepted: int | None = None
     rejected: list[RejectionBody] | None = None
 
 
-class TokenBody(_Response):
+class TokenBody(Response):
     token: str = Field(description="pass it as `after` of a query, whose answer then includes this revision")
 
 
@@ -46,7 +46,7 @@ class BatchReceipt(TokenBody):
     rejected: list[RejectionBody]
 
 
-class StatedFactBody(_Response):
+class StatedFactBody(Response):
     subject: str
     predicate: str
     object: str
@@ -61,7 +61,7 @@ class StatedFactBody(_Response):
     instead: str = Field(default="", description="old name of `superseding_value`", deprecated=True)
 
 
-class UsageBody(_Response):
+class UsageBody(Response):
     llm_calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -70,7 +70,7 @@ class UsageBody(_Response):
     )
 
 
-class DocumentStatusBody(_Response):
+class DocumentStatusBody(Response):
     """The newest revision of a document. `facts` are those of the live revision, which is older while the newest one is
     only accepted, or failed.
     """
@@ -92,7 +92,7 @@ class DocumentStatusBody(_Response):
     media_type: str = Field(description="the format of the text, empty when the publisher gave none")
 
 
-class RelatedBody(_Response):
+class RelatedBody(Response):
     doc_id: str
     title: str
     score: float = Field(description="the sum of `weight` and `shared`")
@@ -101,13 +101,13 @@ class RelatedBody(_Response):
     entities: list[str] = Field(description="the rarest entities that both documents mention")
 
 
-class RelatedList(_Response):
+class RelatedList(Response):
     doc_id: str
     version: int
     documents: list[RelatedBody] = Field(description="the most related first")
 
 
-class PlaceBody(_Response):
+class PlaceBody(Response):
     headings: list[str] = Field(default=[], description="the headings above the passage, outermost first")
     page: int = Field(default=0, description="from 1, absent without pages")
     row: int = Field(default=0, description="the first table row of the passage, from 1; absent outside of tables")
@@ -115,7 +115,7 @@ class PlaceBody(_Response):
     lead_in: str = Field(default="", description="the sentence that introduces a list which the passage continues")
 
 
-class CitationBody(_Response):
+class CitationBody(Response):
     doc_id: str
     chunk_id: str
     text: str
@@ -127,14 +127,14 @@ class PassageBody(CitationBody):
     score: float
 
 
-class NodeBody(_Response):
+class NodeBody(Response):
     id: str
     name: str
     type: str
     score: float
 
 
-class EdgeBody(_Response):
+class EdgeBody(Response):
     id: str
     source: str
     predicate: str
@@ -147,19 +147,19 @@ class EdgeBody(_Response):
     instead: str = Field(default="", description="old name of `superseding_value`", deprecated=True)
 
 
-class SubgraphBody(_Response):
+class SubgraphBody(Response):
     nodes: list[NodeBody]
     edges: list[EdgeBody]
 
 
-class PartBody(_Response):
+class PartBody(Response):
     title: str
     text: str = Field(description="`[n]` in it is the n-th of `sources`")
     sources: list[str] = Field(description="the chunks that support it")
     score: float
 
 
-class AnswerBody(_Response):
+class AnswerBody(Response):
     answer: str = Field(description="`[n]` in it is the n-th of `passages`")
     citations: list[CitationBody] = Field(description="the passages that the answer cites")
     passages: list[PassageBody]
@@ -176,16 +176,7 @@ class AnswerBody(_Response):
     trace: list[dict[str, Any]] | None = None
 
 
-class GraphVersion(_Response):
-    graph: str
-    version: int
-
-
-class GraphList(_Response):
-    graphs: list[GraphVersion]
-
-
-class StatsBody(_Response):
+class StatsBody(Response):
     graph: str
     version: int
     counts: dict[str, int]
@@ -201,14 +192,14 @@ class StatsBody(_Response):
     )
 
 
-class LabelBody(_Response):
+class LabelBody(Response):
     name: str
     type: str
     mentions: int
     chunks: list[str] = Field(description="some of the chunks that use it")
 
 
-class MergeBody(_Response):
+class MergeBody(Response):
     a: str
     b: str
     rule: str
@@ -218,7 +209,7 @@ class MergeBody(_Response):
     )
 
 
-class EntityDetailsBody(_Response):
+class EntityDetailsBody(Response):
     id: str
     name: str
     type: str
@@ -231,13 +222,13 @@ class EntityDetailsBody(_Response):
     version: int
 
 
-class FindingBody(_Response):
+class FindingBody(Response):
     text: str
     chunks: list[str] = Field(description="the chunks that support it")
     relations: list[str] = Field(description="the relations that the finding states")
 
 
-class ReportBody(_Response):
+class ReportBody(Response):
     community: int
     level: int
     title: str
@@ -248,16 +239,16 @@ class ReportBody(_Response):
     rating: float = Field(description="importance of the community, 0 to 10")
 
 
-class ReportList(_Response):
+class ReportList(Response):
     reports: list[ReportBody]
 
 
-class DigestBody(_Response):
+class DigestBody(Response):
     version: int
     digest: str
 
 
-class VerificationBody(_Response):
+class VerificationBody(Response):
     graph: str
     version: int
     digest: str
@@ -268,7 +259,7 @@ class VerificationBody(_Response):
     checked: dict[str, int]
 
 
-class RebuiltBody(_Response):
+class RebuiltBody(Response):
     graph: str
     version: int
     before: str
@@ -276,14 +267,14 @@ class RebuiltBody(_Response):
     switched: bool
 
 
-class PurgedBody(_Response):
+class PurgedBody(Response):
     removed: dict[str, int] = Field(description="number of deleted rows, by kind")
     size_before_bytes: int = Field(description="size of the database file with its log")
     size_after_bytes: int
     remaining: list[str] = Field(description="data that this process cannot purge, with the remedy")
 
 
-class LetterBody(_Response):
+class LetterBody(Response):
     id: str
     graph: str = Field(description="empty when the record's key names no graph")
     doc_id: str
@@ -299,16 +290,16 @@ class LetterBody(_Response):
     original: str = Field(description="the whole original in base64; empty in a list")
 
 
-class LetterListBody(_Response):
+class LetterListBody(Response):
     letters: list[LetterBody]
     next: str = Field(description="the `after` of the next page, empty on the last")
 
 
-class Alive(_Response):
+class Alive(Response):
     status: Literal["alive"]
 
 
-class HealthBody(_Response):
+class HealthBody(Response):
     ready: bool
     components: dict[str, str] = Field(description="the state of each component in plain words")
     parts: dict[str, str] = Field(description="old name of `components`", deprecated=True)

@@ -23,21 +23,29 @@ class DocumentRef(_message.Message):
     def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
 
 class ListGraphsRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("limit", "cursor")
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    cursor: str
+    def __init__(self, limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
 
 class GraphList(_message.Message):
-    __slots__ = ("graphs",)
+    __slots__ = ("graphs", "next")
     class Graph(_message.Message):
-        __slots__ = ("graph", "version")
+        __slots__ = ("graph", "version", "documents")
         GRAPH_FIELD_NUMBER: _ClassVar[int]
         VERSION_FIELD_NUMBER: _ClassVar[int]
+        DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
         graph: str
         version: int
-        def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
+        documents: int
+        def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., documents: _Optional[int] = ...) -> None: ...
     GRAPHS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     graphs: _containers.RepeatedCompositeFieldContainer[GraphList.Graph]
-    def __init__(self, graphs: _Optional[_Iterable[_Union[GraphList.Graph, _Mapping]]] = ...) -> None: ...
+    next: str
+    def __init__(self, graphs: _Optional[_Iterable[_Union[GraphList.Graph, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
 class Entity(_message.Message):
     __slots__ = ("name", "type", "description")
@@ -719,3 +727,253 @@ class DeadLetterList(_message.Message):
     letters: _containers.RepeatedCompositeFieldContainer[DeadLetter]
     next: str
     def __init__(self, letters: _Optional[_Iterable[_Union[DeadLetter, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
+
+class DocumentQuery(_message.Message):
+    __slots__ = ("graph", "prefix", "state", "source", "limit", "cursor")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    prefix: str
+    state: str
+    source: str
+    limit: int
+    cursor: str
+    def __init__(self, graph: _Optional[str] = ..., prefix: _Optional[str] = ..., state: _Optional[str] = ..., source: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class DocumentPage(_message.Message):
+    __slots__ = ("documents", "next")
+    class Document(_message.Message):
+        __slots__ = ("id", "title", "source", "state", "revision", "occurred_at")
+        ID_FIELD_NUMBER: _ClassVar[int]
+        TITLE_FIELD_NUMBER: _ClassVar[int]
+        SOURCE_FIELD_NUMBER: _ClassVar[int]
+        STATE_FIELD_NUMBER: _ClassVar[int]
+        REVISION_FIELD_NUMBER: _ClassVar[int]
+        OCCURRED_AT_FIELD_NUMBER: _ClassVar[int]
+        id: str
+        title: str
+        source: str
+        state: str
+        revision: int
+        occurred_at: str
+        def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., occurred_at: _Optional[str] = ...) -> None: ...
+    DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    documents: _containers.RepeatedCompositeFieldContainer[DocumentPage.Document]
+    next: str
+    def __init__(self, documents: _Optional[_Iterable[_Union[DocumentPage.Document, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
+
+class EntityQuery(_message.Message):
+    __slots__ = ("graph", "q", "type", "sort", "limit", "cursor")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    Q_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    SORT_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    q: str
+    type: str
+    sort: str
+    limit: int
+    cursor: str
+    def __init__(self, graph: _Optional[str] = ..., q: _Optional[str] = ..., type: _Optional[str] = ..., sort: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class EntityPage(_message.Message):
+    __slots__ = ("entities", "version", "next")
+    class Entity(_message.Message):
+        __slots__ = ("id", "name", "type", "mentions", "degree", "community")
+        ID_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        TYPE_FIELD_NUMBER: _ClassVar[int]
+        MENTIONS_FIELD_NUMBER: _ClassVar[int]
+        DEGREE_FIELD_NUMBER: _ClassVar[int]
+        COMMUNITY_FIELD_NUMBER: _ClassVar[int]
+        id: str
+        name: str
+        type: str
+        mentions: int
+        degree: int
+        community: int
+        def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., degree: _Optional[int] = ..., community: _Optional[int] = ...) -> None: ...
+    ENTITIES_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    entities: _containers.RepeatedCompositeFieldContainer[EntityPage.Entity]
+    version: int
+    next: str
+    def __init__(self, entities: _Optional[_Iterable[_Union[EntityPage.Entity, _Mapping]]] = ..., version: _Optional[int] = ..., next: _Optional[str] = ...) -> None: ...
+
+class NeighbourhoodRequest(_message.Message):
+    __slots__ = ("graph", "id", "hops", "limit")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    HOPS_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    hops: int
+    limit: int
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., hops: _Optional[int] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class Neighbourhood(_message.Message):
+    __slots__ = ("center", "nodes", "edges", "truncated", "version")
+    class Node(_message.Message):
+        __slots__ = ("id", "name", "type", "mentions", "degree", "community", "hop")
+        ID_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        TYPE_FIELD_NUMBER: _ClassVar[int]
+        MENTIONS_FIELD_NUMBER: _ClassVar[int]
+        DEGREE_FIELD_NUMBER: _ClassVar[int]
+        COMMUNITY_FIELD_NUMBER: _ClassVar[int]
+        HOP_FIELD_NUMBER: _ClassVar[int]
+        id: str
+        name: str
+        type: str
+        mentions: int
+        degree: int
+        community: int
+        hop: int
+        def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., degree: _Optional[int] = ..., community: _Optional[int] = ..., hop: _Optional[int] = ...) -> None: ...
+    class Edge(_message.Message):
+        __slots__ = ("source", "target", "source_name", "target_name", "weight", "trussness", "community", "predicates")
+        SOURCE_FIELD_NUMBER: _ClassVar[int]
+        TARGET_FIELD_NUMBER: _ClassVar[int]
+        SOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
+        TARGET_NAME_FIELD_NUMBER: _ClassVar[int]
+        WEIGHT_FIELD_NUMBER: _ClassVar[int]
+        TRUSSNESS_FIELD_NUMBER: _ClassVar[int]
+        COMMUNITY_FIELD_NUMBER: _ClassVar[int]
+        PREDICATES_FIELD_NUMBER: _ClassVar[int]
+        source: str
+        target: str
+        source_name: str
+        target_name: str
+        weight: float
+        trussness: int
+        community: int
+        predicates: _containers.RepeatedScalarFieldContainer[str]
+        def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., source_name: _Optional[str] = ..., target_name: _Optional[str] = ..., weight: _Optional[float] = ..., trussness: _Optional[int] = ..., community: _Optional[int] = ..., predicates: _Optional[_Iterable[str]] = ...) -> None: ...
+    CENTER_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    EDGES_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    center: str
+    nodes: _containers.RepeatedCompositeFieldContainer[Neighbourhood.Node]
+    edges: _containers.RepeatedCompositeFieldContainer[Neighbourhood.Edge]
+    truncated: bool
+    version: int
+    def __init__(self, center: _Optional[str] = ..., nodes: _Optional[_Iterable[_Union[Neighbourhood.Node, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[Neighbourhood.Edge, _Mapping]]] = ..., truncated: _Optional[bool] = ..., version: _Optional[int] = ...) -> None: ...
+
+class CommunityQuery(_message.Message):
+    __slots__ = ("graph", "level", "limit", "cursor")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    level: int
+    limit: int
+    cursor: str
+    def __init__(self, graph: _Optional[str] = ..., level: _Optional[int] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class CommunitySummary(_message.Message):
+    __slots__ = ("community", "level", "parent", "size", "title", "rating")
+    COMMUNITY_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    RATING_FIELD_NUMBER: _ClassVar[int]
+    community: int
+    level: int
+    parent: int
+    size: int
+    title: str
+    rating: float
+    def __init__(self, community: _Optional[int] = ..., level: _Optional[int] = ..., parent: _Optional[int] = ..., size: _Optional[int] = ..., title: _Optional[str] = ..., rating: _Optional[float] = ...) -> None: ...
+
+class CommunityPage(_message.Message):
+    __slots__ = ("communities", "version", "next")
+    COMMUNITIES_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    communities: _containers.RepeatedCompositeFieldContainer[CommunitySummary]
+    version: int
+    next: str
+    def __init__(self, communities: _Optional[_Iterable[_Union[CommunitySummary, _Mapping]]] = ..., version: _Optional[int] = ..., next: _Optional[str] = ...) -> None: ...
+
+class CommunityRef(_message.Message):
+    __slots__ = ("graph", "community")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    COMMUNITY_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    community: int
+    def __init__(self, graph: _Optional[str] = ..., community: _Optional[int] = ...) -> None: ...
+
+class CommunityDetails(_message.Message):
+    __slots__ = ("community", "level", "parent", "size", "children", "members", "report", "version")
+    class Member(_message.Message):
+        __slots__ = ("id", "name", "type", "mentions")
+        ID_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        TYPE_FIELD_NUMBER: _ClassVar[int]
+        MENTIONS_FIELD_NUMBER: _ClassVar[int]
+        id: str
+        name: str
+        type: str
+        mentions: int
+        def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ...) -> None: ...
+    class Report(_message.Message):
+        __slots__ = ("title", "summary", "rating", "findings", "sources")
+        TITLE_FIELD_NUMBER: _ClassVar[int]
+        SUMMARY_FIELD_NUMBER: _ClassVar[int]
+        RATING_FIELD_NUMBER: _ClassVar[int]
+        FINDINGS_FIELD_NUMBER: _ClassVar[int]
+        SOURCES_FIELD_NUMBER: _ClassVar[int]
+        title: str
+        summary: str
+        rating: float
+        findings: _containers.RepeatedCompositeFieldContainer[CommunityReport.Finding]
+        sources: _containers.RepeatedScalarFieldContainer[str]
+        def __init__(self, title: _Optional[str] = ..., summary: _Optional[str] = ..., rating: _Optional[float] = ..., findings: _Optional[_Iterable[_Union[CommunityReport.Finding, _Mapping]]] = ..., sources: _Optional[_Iterable[str]] = ...) -> None: ...
+    COMMUNITY_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    CHILDREN_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    community: int
+    level: int
+    parent: int
+    size: int
+    children: _containers.RepeatedCompositeFieldContainer[CommunitySummary]
+    members: _containers.RepeatedCompositeFieldContainer[CommunityDetails.Member]
+    report: CommunityDetails.Report
+    version: int
+    def __init__(self, community: _Optional[int] = ..., level: _Optional[int] = ..., parent: _Optional[int] = ..., size: _Optional[int] = ..., children: _Optional[_Iterable[_Union[CommunitySummary, _Mapping]]] = ..., members: _Optional[_Iterable[_Union[CommunityDetails.Member, _Mapping]]] = ..., report: _Optional[_Union[CommunityDetails.Report, _Mapping]] = ..., version: _Optional[int] = ...) -> None: ...
+
+class TokenRef(_message.Message):
+    __slots__ = ("graph", "token", "wait_s")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    WAIT_S_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    token: str
+    wait_s: float
+    def __init__(self, graph: _Optional[str] = ..., token: _Optional[str] = ..., wait_s: _Optional[float] = ...) -> None: ...
+
+class TokenState(_message.Message):
+    __slots__ = ("reached", "version")
+    REACHED_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    reached: bool
+    version: int
+    def __init__(self, reached: _Optional[bool] = ..., version: _Optional[int] = ...) -> None: ...

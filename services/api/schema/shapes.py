@@ -7,25 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from graphtide.graph.place import Place
 from graphtide.services.api.schema.renamed_fields import RENAMED_FIELDS
 from graphtide.services.application import (
     Answer,
     CommunityReport,
-    Digest,
-    DocumentStatus,
-    EntityStatus,
-    GraphStats,
-    Health,
-    LetterList,
-    LetterStatus,
-    Purged,
-    Rebuilt,
-    RelatedDocuments,
     Usage,
-    Verification,
 )
 from graphtide.streams.json_parts import dump, dump_in_parts
 
@@ -35,9 +24,12 @@ __all__ = [
     "dump",
     "dump_in_parts",
     "fields_json",
-    "graphs_json",
+    "page_json",
     "reports_json",
 ]
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Json = dict[str, object]
 
@@ -71,28 +63,17 @@ def context_json(answer: Answer, old_names: bool = False) -> Json:
     return body
 
 
-Response = (
-    DocumentStatus
-    | RelatedDocuments
-    | EntityStatus
-    | GraphStats
-    | Digest
-    | Verification
-    | Purged
-    | Rebuilt
-    | Health
-    | LetterStatus
-    | LetterList
-)
-
-
-def fields_json(response: Response, old_names: bool = False) -> Json:
+def fields_json(response: DataclassInstance, old_names: bool = False) -> Json:
     """Return the fields by their names; with `old_names` renamed ones under both names, as HTTP sends them."""
     return cast(Json, _plain(response, old_names))
 
 
-def graphs_json(graphs: Mapping[str, int]) -> Json:
-    return {"graphs": [{"graph": name, "version": version} for name, version in sorted(graphs.items())]}
+def page_json(page: DataclassInstance) -> Json:
+    """Return the fields of a page, without `next` on the last."""
+    body = fields_json(page)
+    if not body["next"]:
+        del body["next"]
+    return body
 
 
 def reports_json(reports: Sequence[CommunityReport]) -> Json:

@@ -43,7 +43,17 @@ from graphtide.services.application import (
     RelatedDocuments,
     Verification,
 )
+from graphtide.services.browsing import (
+    CommunityDetails,
+    CommunityPage,
+    DocumentPage,
+    EntityPage,
+    Neighbourhood,
+    TokenState,
+)
 from graphtide.services.cluster.remote_application import RemoteApplication
+from graphtide.services.cluster.remote_browser import RemoteBrowser
+from graphtide.services.inspection.graph_pages import GraphPage
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
 
 FREE = "google.protobuf.Struct"
@@ -118,6 +128,13 @@ ANSWERS: dict[type, tuple[Callable[[Any], Message], Callable[[Any], Any]]] = {
     LetterStatus: by_fields(LetterStatus, pb.DeadLetter),
     LetterList: by_fields(LetterList, pb.DeadLetterList),
     RelatedDocuments: by_fields(RelatedDocuments, pb.RelatedList),
+    GraphPage: by_fields(GraphPage, pb.GraphList),
+    DocumentPage: by_fields(DocumentPage, pb.DocumentPage),
+    EntityPage: by_fields(EntityPage, pb.EntityPage),
+    Neighbourhood: by_fields(Neighbourhood, pb.Neighbourhood),
+    CommunityPage: by_fields(CommunityPage, pb.CommunityPage),
+    CommunityDetails: by_fields(CommunityDetails, pb.CommunityDetails),
+    TokenState: by_fields(TokenState, pb.TokenState),
 }
 
 
@@ -191,7 +208,7 @@ def test_document_over_grpc_keeps_every_field() -> None:
 
 def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:
     """Each call of the protocol is one that the forwarding process makes, and each answer is one of the above."""
-    source = inspect.getsource(RemoteApplication)
+    source = inspect.getsource(RemoteApplication) + inspect.getsource(RemoteBrowser)
     calls = pb.DESCRIPTOR.services_by_name["Graphtide"].methods
     # Documents are forwarded in one step, as `PublishAll`; a discard by its old name, which older replicas know, too.
     assert [one.name for one in calls if not re.search(rf"_stub\.{one.name}\b", source)] == [
@@ -200,5 +217,5 @@ def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:
         "DiscardDeadLetter",
     ]
     tried = {write(filled(kind, count(1))).DESCRIPTOR.name for kind, (write, _) in ANSWERS.items()}
-    others = {"Receipt", "PublishSummary", "GraphList", "AnswerEvent"}
+    others = {"Receipt", "PublishSummary", "AnswerEvent"}
     assert {one.output_type.name for one in calls} == tried | others

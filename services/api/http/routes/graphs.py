@@ -1,4 +1,4 @@
-"""The routes of whole graphs: list, statistics, entities, reports, digest, verification, rebuild and purge."""
+"""The routes of whole graphs: statistics, entities, reports, digest, verification, rebuild and purge."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graphtide.services.access.policy import visible
-from graphtide.services.api.http.access import caller_of
 from graphtide.services.api.http.openapi import GraphPath, errors, graph_in, reply
 from graphtide.services.api.http.response_models import (
     DigestBody,
     EntityDetailsBody,
-    GraphList,
     PurgedBody,
     RebuiltBody,
     ReportList,
     StatsBody,
     VerificationBody,
 )
-from graphtide.services.api.schema.shapes import fields_json, graphs_json, reports_json
+from graphtide.services.api.schema.shapes import fields_json, reports_json
 from graphtide.services.application import Application
 
 _ERRORS = errors(404, 422, 429, 503)
@@ -34,12 +31,6 @@ def graph_routes(application: Application) -> APIRouter:
 
 
 def _add_views(router: APIRouter, application: Application) -> None:
-    @router.get("/v1/graphs", responses={200: {"model": GraphList}, **errors(429, 503)})
-    async def list_graphs(request: Request) -> Response:
-        """List the graphs that the caller may read, with their versions."""
-        versions = await application.graphs()
-        return reply(graphs_json({graph: versions[graph] for graph in visible(caller_of(request).who, versions)}))
-
     @router.get("/v1/graphs/{graph}/stats", responses={200: {"model": StatsBody}, **_ERRORS})
     async def stats(request: Request, graph: GraphPath) -> Response:
         """Return the counts of live content, the graph's version, and its lag."""

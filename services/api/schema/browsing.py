@@ -1,0 +1,101 @@
+"""Requests of the browse operations: their parameters, with defaults and bounds. HTTP and gRPC share these checks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from graphtide.graph.browsing.neighbourhood import MAX_NODES
+from graphtide.services.browsing import (
+    DEFAULT_LIMIT,
+    DEFAULT_NODES,
+    MAX_HOPS,
+    MAX_LIMIT,
+    DocumentQuery,
+    EntityQuery,
+    EntitySort,
+)
+from graphtide.streams.errors import Invalid
+from graphtide.streams.ports import RevisionState
+
+MAX_TEXT = 1000
+MAX_WAIT_S = 300.0
+DEFAULT_WAIT_S = 30.0
+_WHOLE = re.compile("[0-9]{1,18}")
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+
+Parameters = Mapping[str, str]
+
+
+def document_query(given: Parameters) -> DocumentQuery:
+    """Return the page of documents that the parameters name. Raises Invalid."""
+    state = _choice(given, "state", [each.value for each in RevisionState])
+    return DocumentQuery(
+        _text(given, "prefix"),
+        RevisionState(state) if state else None,
+        _text(given, "source"),
+        whole(given, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT),
+        given.get("cursor", ""),
+    )
+
+
+def entity_query(given: Parameters) -> EntityQuery:
+    """Return the page of entities that the parameters name. Raises Invalid."""
+    return EntityQuery(
+        _text(given, "q"),
+        _text(given, "type"),
+        EntitySort(_choice(given, "sort", [each.value for each in EntitySort]) or EntitySort.MENTIONS),
+        whole(given, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT),
+        given.get("cursor", ""),
+    )
+
+
+def neighbourhood_size(given: Parameters) -> tuple[int, int]:
+    """Return (hops, nodes). Raises Invalid."""
+    return whole(given, "hops", 1, 1, MAX_HOPS), whole(given, "limit", DEFAULT_NODES, 1, MAX_NODES)
+
+
+def community_page(given: Parameters) -> tuple[int, int, str]:
+    """Return (level, limit, cursor). Raises Invalid."""
+    return whole(given, "level", 0, 0, 99), whole(given, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT), given.get("cursor", "")
+
+
+def graph_page(given: Parameters) -> tuple[int, str]:
+    """Return (limit, cursor) of a list of graphs. Raises Invalid."""
+    return whole(given, "limit", MAX_LIMIT, 1, MAX_LIMIT), given.get("cursor", "")
+
+
+def wait_seconds(given: Parameters) -> float:
+    """Return how long to wait for a token, in seconds. Raises Invalid."""
+    text = given.get("wait_s", "")
+    if not text:
+        return DEFAULT_WAIT_S
+    seconds = float(text) if _SECONDS.fullmatch(text) else math.inf
+    if seconds > MAX_WAIT_S:
+        raise Invalid("wait_s", f"{text[:40]!r} is not a number of seconds from 0 to {MAX_WAIT_S:g}")
+    return seconds
+
+
+def whole(given: Parameters, name: str, default: int, least: int, most: int) -> int:
+    """Return a whole number among the parameters. Raises Invalid."""
+    text = given.get(name, "")
+    if not text:
+        return default
+    if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
+        raise Invalid(name, f"{text[:40]!r} is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def _choice(given: Parameters, name: str, choices: list[str]) -> str:
+    text = given.get(name, "")
+    if text and text not in choices:
+        raise Invalid(name, f"{text[:40]!r} is unknown; use one of {', '.join(choices)}")
+    return text
+
+
+def _text(given: Parameters, name: str) -> str:
+    text = given.get(name, "")
+    if len(text) > MAX_TEXT:
+        raise Invalid(name, f"has {len(text)} characters; the limit is {MAX_TEXT}")
+    return text

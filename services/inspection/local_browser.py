@@ -1,0 +1,85 @@
+"""The browse operations of an application on the views of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from graphtide.graph.browsing.neighbourhood import Neighbourhood
+from graphtide.graph.view import LiveView
+from graphtide.services.browsing import (
+    CommunityDetails,
+    CommunityPage,
+    DocumentPage,
+    DocumentQuery,
+    EntityPage,
+    EntityQuery,
+    GraphSummary,
+    TokenState,
+)
+from graphtide.services.inspection import browsing
+from graphtide.services.runtime import Runtime
+from graphtide.streams.errors import DeadlineExceeded, Invalid, NotFound
+
+T = TypeVar("T")
+
+
+class LocalBrowser:
+    """See Browser. The application that inherits it supplies the runtime and reads outside the event loop."""
+
+    _runtime: Runtime
+
+    async def _view(self, graph: str) -> LiveView:
+        raise NotImplementedError
+
+    async def _read(self, graph: str, read: Callable[[], T]) -> T:
+        raise NotImplementedError
+
+    async def graph_summaries(self) -> Mapping[str, GraphSummary]:
+        """See Browser.graph_summaries."""
+        return {view.graph: browsing.summary_of(view) for view in self._runtime.views.all()}
+
+    async def list_documents(self, graph: str, query: DocumentQuery) -> DocumentPage:
+        """See Browser.list_documents."""
+        await self._runtime.known(graph)
+        return await browsing.documents_page(self._runtime.ledger, self._runtime.views.get(graph), graph, query)
+
+    async def list_entities(self, graph: str, query: EntityQuery) -> EntityPage:
+        """See Browser.list_entities."""
+        return await self._read(graph, partial(browsing.entities_page, await self._view(graph), query))
+
+    async def neighbourhood(self, graph: str, entity_id: str, hops: int, limit: int) -> Neighbourhood:
+        """See Browser.neighbourhood."""
+        view = await self._view(graph)
+        found = await self._read(graph, partial(browsing.around, view, entity_id, hops, limit))
+        if found is None:
+            raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
+        return found
+
+    async def list_communities(self, graph: str, level: int, limit: int, cursor: str) -> CommunityPage:
+        """See Browser.list_communities."""
+        view = await self._view(graph)
+        await self._runtime.shelves.fill(view)
+        return await self._read(graph, partial(browsing.communities_page, view, level, limit, cursor))
+
+    async def community(self, graph: str, community: int) -> CommunityDetails:
+        """See Browser.community."""
+        view = await self._view(graph)
+        await self._runtime.shelves.fill(view)
+        found = await self._read(graph, partial(browsing.community_details, view, community))
+        if found is None:
+            raise NotFound(f"graph {graph!r} has no community {community}")
+        return found
+
+    async def token_state(self, graph: str, token: str, wait_s: float) -> TokenState:
+        """See Browser.token_state."""
+        await self._runtime.known(graph)
+        try:
+            if not await self._runtime.progress.includes(graph, token):
+                await self._runtime.progress.reach(graph, token, wait_s, self._runtime.upkeep.refusal)
+        except DeadlineExceeded:
+            return TokenState(False, self._runtime.views.version(graph))
+        except Invalid as error:
+            raise Invalid("token", error.message) from error
+        return TokenState(True, self._runtime.views.version(graph))
