@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from graphtide.graph.digest import digest as digest_of
 from graphtide.graph.rwlock import LockBusyError
-from graphtide.graph.view import LiveView
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.observability.metrics.views import counts
 from graphtide.services import dead_letters as letters
 from graphtide.services.access.quotas import Entering, Quotas
@@ -197,10 +198,10 @@ class LocalApplication(LocalBrowser):
             return await self._digests.read(key, lambda: self._runtime.pool.run(read, graph))
 
     async def verify(self, graph: str) -> Verification:
-        return await self._runtime.upkeep.verify(await self._view(graph))
+        return await self._runtime.upkeep.verify(await self._maintained(graph))
 
     async def rebuild(self, graph: str) -> Rebuilt:
-        return await self._runtime.upkeep.rebuild(await self._view(graph))
+        return await self._runtime.upkeep.rebuild(await self._maintained(graph))
 
     async def purge(self) -> Purged:
         return await self._runtime.upkeep.purge()
@@ -244,6 +245,13 @@ class LocalApplication(LocalBrowser):
             raise DeadlineExceeded(
                 f"the look-up in graph {graph!r} was not finished within {timeout_s:g} s; try again later"
             ) from error
+
+    async def _maintained(self, graph: str) -> LiveView:
+        """Return the graph's view; an empty one if its rows cannot be shown, so that they can be rebuilt."""
+        views = self._runtime.views
+        if views.get(graph) is None and graph in views.damaged:
+            return LiveView(graph, VectorIndexes(ExactIndex(1), ExactIndex(1), ExactIndex(1)))
+        return await self._view(graph)
 
     async def _view(self, graph: str) -> LiveView:
         await self._runtime.known(graph)

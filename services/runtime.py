@@ -12,7 +12,7 @@ from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.services.health import Dependency
 from graphtide.services.maintenance import Maintenance
-from graphtide.streams.errors import NotFound
+from graphtide.streams.errors import Broken, NotFound
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.model_ports import Embedder, Generator, Rater
@@ -44,7 +44,9 @@ class Runtime:
     """The dependencies that the health report includes."""
 
     async def known(self, graph: str) -> None:
-        """Raise NotFound for a graph that nothing was ever published to."""
+        """Raise NotFound for a graph that nothing was ever published to, Broken for one that cannot be shown."""
+        if self.views.get(graph) is None and graph in self.views.damaged:
+            raise Broken(self.views.damaged[graph])
         if self.views.get(graph) is None and not any((await self.ledger.counts(graph)).values()):
             raise NotFound(f"there is no graph {graph!r}; publish a document to create it")
 

@@ -1,7 +1,7 @@
 """Topics on a cluster, compared with the table in `streams/topics.py`, and corrected where that is safe.
 
 A topic is created, or gets more partitions or other settings. Changes that only the operator can decide are reported:
-partitions are never removed, records are never deleted, nothing else in the cluster changes.
+partitions are never removed, nothing else in the cluster changes. Only a purge deletes records.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
 
@@ -34,6 +35,15 @@ class TopicState:
     settings: Mapping[str, str]
     changes: tuple[str, ...] = ()
     by_hand: tuple[str, ...] = ()
+
+
+async def delete_before(address: KafkaAddress, topic: str, offsets: Mapping[int, int]) -> None:
+    """Delete the records of the topic before these offsets, by partition. They cannot be read again."""
+    places = {TopicPartition(address.topic(topic), number): offset for number, offset in offsets.items()}
+    if not places:
+        return
+    async with admin_client(address) as admin:
+        await admin.delete_records({place: RecordsToDelete(before_offset=offset) for place, offset in places.items()})
 
 
 @asynccontextmanager

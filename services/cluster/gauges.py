@@ -25,11 +25,18 @@ class FollowerGauges(Collector):
         seconds = GaugeMetricFamily(
             "graphtide_view_seconds_behind", "Seconds since the view began to lack versions", labels=["graph"]
         )
+        broken = self._follower.damaged
+        damaged = GaugeMetricFamily(
+            "graphtide_view_damaged", "1 for a graph whose stored rows this process cannot show", labels=["graph"]
+        )
         for graph, (lacking, since_s) in self._follower.behind().items():
             versions.add_metric([graph], lacking)
             seconds.add_metric([graph], since_s)
+        for graph in sorted({*broken, *self._follower.shown()}):
+            damaged.add_metric([graph], int(graph in broken))
         yield versions
         yield seconds
+        yield damaged
         reloads = self._follower.reloads
         yield CounterMetricFamily("graphtide_snapshot_reloads", "Snapshots loaded instead of deltas", value=reloads)
 

@@ -1,14 +1,14 @@
 """Erasure in a cluster: the remains of deleted documents in the graph database, and their records in the topics.
 
 The commit that applies a deletion deletes the rows of the document. Memos, verdicts, reports, and reasons in the ledger
-remain; they are deleted here. Kafka deletes by retention only, so its records are counted, with the time of their
-expiry.
+remain; they are deleted here. Kafka deletes by retention, and from the start of a partition: dead letters are deleted
+as far as that goes, all other records are counted, with the time of their expiry.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.models.cache.keys import scope_of
 from graphtide.services.purge import purge_reports
+from graphtide.streams.dead_letters.queue import letter_places
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow.view_registry import dimensions
 from graphtide.streams.log_scan import read_up_to_end
@@ -36,6 +37,9 @@ from graphtide.streams.topics import BY_NAME, FOR_EVER
 MEMO_TABLES = ("embeddings", "extractions", "reports")
 PAGE = 500
 NEVER = "never"
+
+DeleteBefore = Callable[[str, Mapping[int, int]], Awaitable[None]]
+"""Deletes the records of a topic before offsets, by partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,29 @@ async def purge_reasons(backend: BoltBackend, log: Log) -> int:
     ]
     await backend.ledger.forget_reasons(deleted)
     return len(deleted)
+
+
+async def purge_letters(store: GraphStore, log: Log, delete_before: DeleteBefore) -> int:
+    """Delete the dead letters of deleted documents from the log; return the number of letters deleted.
+
+    Kafka deletes only from the start of a partition: the oldest unresolved letter of a document that is not deleted
+    stays, and so do the letters after it. Resolved letters before it are deleted, too. Cost: the whole topic.
+    """
+    letters = await letter_places(log)
+    named: dict[str, set[str]] = defaultdict(set)
+    for letter in letters:
+        named[letter.graph].add(letter.doc_id)
+    dead = {(graph, doc_id) for graph, ids in named.items() for doc_id in await _deleted(store, graph, ids)}
+    before: dict[int, int] = {}
+    stopped: set[int] = set()
+    for letter in letters:
+        number, offset = letter.position.partition, letter.position.offset
+        if (letter.graph, letter.doc_id) in dead and number not in stopped:
+            before[number] = offset + 1
+        elif not letter.settled:
+            stopped.add(number)
+    await delete_before(DEAD_LETTERS, before)
+    return sum(letter.position.offset < before.get(letter.position.partition, 0) for letter in letters)
 
 
 async def topic_traces(store: GraphStore, log: Log) -> Mapping[str, TopicTraces]:

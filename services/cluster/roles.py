@@ -274,9 +274,15 @@ def _dependencies(tools: RoleDependencies, needed: bool = True) -> tuple[Depende
 
 
 def _freshness(follower: DeltaFollower) -> Dependency:
-    """Return the dependency that reports views behind the store. Older views still answer, so it is not needed."""
+    """Return the dependency that reports views behind the store, and graphs that cannot be shown.
+
+    Older views and other graphs still answer, so it is not needed.
+    """
 
     async def trouble() -> str:
+        if damaged := follower.damaged:
+            more = f"; {len(damaged) - 1} more graphs cannot be shown" if len(damaged) > 1 else ""
+            return next(iter(damaged.values())) + more
         late = {graph: lack for graph, lack in follower.behind().items() if lack[1] >= STALE_S}
         if not late:
             return ""

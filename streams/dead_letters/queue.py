@@ -93,6 +93,30 @@ async def count_dead_letters(log: Log) -> Mapping[str, int]:
     return Counter(held.values())
 
 
+@dataclass(frozen=True, slots=True)
+class LetterPlace:
+    """Position of a letter, the document that it is about, and if it was resolved."""
+
+    position: Position
+    graph: str
+    doc_id: str
+    settled: bool = False
+
+
+async def letter_places(log: Log) -> Sequence[LetterPlace]:
+    """Return the places of all letters, in the order of each partition. Cost: time, the whole topic."""
+    found: dict[str, LetterPlace] = {}
+    settled: set[str] = set()
+    async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
+        async for delivered in records:
+            value, place = delivered.record.value or b"", delivered.position
+            if (settlement := _settlement(value)) is not None:
+                settled.add(settlement[0])
+            elif (letter := _letter(value)) is not None:
+                found[f"{place.partition}-{place.offset}"] = LetterPlace(place, letter.graph, letter.doc_id)
+    return [replace(letter, settled=name in settled) for name, letter in found.items()]
+
+
 async def page(log: Log, graph: str, after: str = "", limit: int = 50, *, settled: bool = False) -> LetterPage:
     """Return at most `limit` letters after `after`, the `next` of another page. Raises Invalid."""
     if not 1 <= limit <= MAX_PAGE:

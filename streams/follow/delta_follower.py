@@ -105,9 +105,12 @@ class DeltaFollower:
         self.reloads = 0
 
     async def start(self) -> None:
-        """Load the stored graphs. The caller may serve them, then call `run`. Raises what `ViewRegistry.open` does."""
+        """Load the stored graphs. The caller may serve them, then call `run`.
+
+        A graph whose rows cannot be shown is noted as damaged (`ViewRegistry.damaged`), and all others are served.
+        """
         ends = dict(await self._log.end(DELTAS))
-        await self._views.open(self._store)
+        await self._views.open(self._store, without_damaged=True)
         self._fresh.begin(self._views.versions())
         self._next = ends
         self._moved()
@@ -143,6 +146,15 @@ class DeltaFollower:
             for graph, count in lacking.items()
         }
 
+    @property
+    def damaged(self) -> Mapping[str, str]:
+        """Return the graphs whose stored rows cannot be shown, with the reason and the remedy."""
+        return self._views.damaged
+
+    def shown(self) -> Mapping[str, int]:
+        """Return the version of each graph that queries see."""
+        return self._views.versions()
+
     async def _compare(self, positions: Mapping[int, int]) -> None:
         """Compare the views with the store."""
         self._compared = now = time.monotonic()
@@ -162,7 +174,7 @@ class DeltaFollower:
                 self._behind[graph] = ReplicaLag(shown, now, now)
             elif lag.shown != shown:
                 self._behind[graph] = ReplicaLag(shown, lag.since, now)
-            elif read_all and now - lag.moved >= TIMEOUT_S:
+            elif read_all and now - lag.moved >= TIMEOUT_S and not self._views.is_damaged_at(graph, version):
                 await self._reload(graph, f"version {version} was not announced")
 
     # -- records -------------------------------------------------------------------------------------------------------
@@ -237,7 +249,7 @@ class DeltaFollower:
         self._incoming.pop(graph, None)
         snapshot = await self._store.snapshot(graph)
         if snapshot.version:
-            await self._views.follow(snapshot)
+            await self._views.load(snapshot)
         self._behind.pop(graph, None)
         self._fresh.shown(graph, self._views.version(graph))
         self._moved()

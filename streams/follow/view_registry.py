@@ -10,7 +10,7 @@ from typing import Protocol
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
-from graphtide.streams.errors import Broken
+from graphtide.streams.errors import Broken, GraphtideError
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
 
@@ -58,6 +58,16 @@ class ViewRegistry:
         self._moved = asyncio.Event()
         self._opening = ("", 0)
         self._saving = asyncio.Lock()
+        self._damaged: dict[str, tuple[int, str]] = {}
+
+    @property
+    def damaged(self) -> Mapping[str, str]:
+        """Return the graphs whose stored rows cannot be shown, with the reason and the remedy."""
+        return {graph: reason for graph, (_, reason) in sorted(self._damaged.items())}
+
+    def is_damaged_at(self, graph: str, version: int) -> bool:
+        """Return True if the rows of that version could not be shown."""
+        return self._damaged.get(graph, (-1, ""))[0] == version
 
     def get(self, graph: str) -> LiveView | None:
         return self._views.get(graph)
@@ -74,18 +84,44 @@ class ViewRegistry:
     def versions(self) -> Mapping[str, int]:
         return {graph: view.version for graph, view in self._views.items()}
 
-    async def open(self, store: GraphStore) -> None:
-        """Open a view of every stored graph. Raises Broken for inconsistent rows. Cost: linear in the rows."""
+    async def open(self, store: GraphStore, *, without_damaged: bool = False) -> None:
+        """Open a view of every stored graph. Cost: linear in the rows.
+
+        Raises Broken for inconsistent rows; `without_damaged` notes their graphs as `damaged` instead.
+        """
         graphs = await store.graphs()
         for graph in graphs:
             self._opening = (graph, len(graphs))
             opened = await outcome_of(asyncio.to_thread(self._open, await store.snapshot(graph)))
+            if isinstance(opened, Exception) and without_damaged:
+                self._note_damage(graph, graphs[graph], opened)
+                continue
             if isinstance(opened, Exception):
                 raise Broken(
                     f"the rows of graph {graph!r} are inconsistent ({type(opened).__name__}: {opened}):"
                     " restore the data folder from a backup"
                 ) from opened
             self._views[graph] = opened
+
+    async def load(self, snapshot: GraphDelta) -> None:
+        """Replace the view of a graph by a stored snapshot; one that cannot be shown makes the graph `damaged`.
+
+        An older view stays. Raises storage failures.
+        """
+        loaded = await outcome_of(self.follow(snapshot))
+        if isinstance(loaded, GraphtideError):
+            raise loaded
+        if isinstance(loaded, Exception):
+            self._note_damage(snapshot.graph, snapshot.version, loaded)
+
+    def _note_damage(self, graph: str, version: int, error: Exception) -> None:
+        reason = (
+            f"the stored rows of graph {graph!r} at version {version} cannot be shown"
+            f" ({type(error).__name__}: {error!s:.200}); rebuild it with: graphtide rebuild --graph {graph}"
+        )
+        if self._damaged.get(graph) != (version, reason):
+            log.error("%s", reason, exc_info=error)
+        self._damaged[graph] = version, reason
 
     def opening(self) -> str:
         """Return the progress of `open` as text."""
@@ -128,6 +164,7 @@ class ViewRegistry:
 
     async def _put(self, view: LiveView) -> None:
         old, self._views[view.graph] = self._views.get(view.graph), view
+        self._damaged.pop(view.graph, None)
         self._announce()
         if old is not None:
             await asyncio.to_thread(self._keeper.close, old.indexes)

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
+from graphtide.graph.records import GraphDelta
+from graphtide.infra.kafka.topics import delete_before
 from graphtide.services.application import LetterQuery, LetterStatus
+from graphtide.services.cluster.purging import NEVER, purge_letters, topic_traces
 from graphtide.services.dead_letters import dropped, listed, retried, shown
+from graphtide.streams.dead_letters.queue import list_dead_letters
 from graphtide.streams.errors import Invalid, NotFound
-from graphtide.streams.messages import DOCUMENTS, DocumentMessage, document_key
-from graphtide.streams.ports import Position, Record, RevisionState
+from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, DocumentMessage, document_key
+from graphtide.streams.ports import Commit, GraphCommit, Position, Record, RevisionState, StoredDocument
+from tests.model.memory import MemoryBackend
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import TIMEOUT_S
@@ -85,3 +91,33 @@ async def test_poison_is_listed_shown_corrected_and_dropped_on_a_broker(one: Clu
         with pytest.raises(NotFound):
             await shown(one.log, "g", "99-0")
         assert await letters(one, "g", 0) == await letters(one, "*", 0) == {}
+
+
+async def test_purge_deletes_letters_of_deleted_documents_as_far_as_a_broker_can(one: Cluster) -> None:
+    """Letters up to the last one of a deleted document go, unless an open letter of another document is before it."""
+    canary = b"a sentence of the deleted document"
+    written: dict[str, Position] = {}
+    for name in ("gone-1", "settled", "gone-2", "open", "gone-3"):
+        letter = DeadLetter("g", name, 1, "extract", "why", 1, canary)
+        [written[name]] = await one.log.append(DEAD_LETTERS, [Record("same", letter.encode())])
+    await dropped(one.log, "g", _name(written["settled"]))
+    store = MemoryBackend().store
+    documents = {f"gone-{number}": StoredDocument(2, None) for number in (1, 2, 3)}
+    graphs = (GraphCommit(GraphDelta("g", 1), {**documents, "settled": StoredDocument(2, b"{}")}),)
+    await store.commit(Commit(0, await store.claim(0), 1, graphs, ()))
+    purge = partial(purge_letters, store, one.log, partial(delete_before, one.address))
+    assert await purge() == 3
+    assert [stored.letter.doc_id for stored in await list_dead_letters(one.log, "g", settled=True)] == [
+        "open",
+        "gone-3",
+    ]
+    left = (await topic_traces(store, one.log))[DEAD_LETTERS]
+    assert (left.records, left.gone_by) == (1, NEVER)
+    await dropped(one.log, "g", _name(written["open"]))
+    assert await purge() == 2
+    assert await list_dead_letters(one.log, "g", settled=True) == []
+    assert await purge() == 0
+
+
+def _name(position: Position) -> str:
+    return f"{position.partition}-{position.offset}"

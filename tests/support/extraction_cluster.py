@@ -17,7 +17,14 @@ from graphtide.streams.clock import now_ms
 from graphtide.streams.extract.pipeline import ExtractionModels
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
 from graphtide.streams.extract.sweeper import SweepSettings
-from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, ExtractionMessage, decode_extraction
+from graphtide.streams.messages import (
+    DEAD_LETTERS,
+    DELTAS,
+    DOCUMENTS,
+    EXTRACTIONS,
+    ExtractionMessage,
+    decode_extraction,
+)
 from graphtide.streams.model_ports import Embedder
 from graphtide.streams.ports import ConsumedRecord, Record
 from tests.model.memory import MemoryBackend
@@ -79,7 +86,7 @@ class Cluster:
 @asynccontextmanager
 async def cluster(server: KafkaServer) -> AsyncIterator[Cluster]:
     address = fresh(server)
-    for topic in (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS):
+    for topic in (DOCUMENTS, EXTRACTIONS, DELTAS, DEAD_LETTERS):
         await asyncio.to_thread(make_topic, server, address.topic(topic), 3)
     log = KafkaLog(address, TUNING)
     try:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -133,7 +134,8 @@ async def _purge_cluster(settings: Settings, check: bool) -> Json:
     from graphtide.infra.bolt import BoltBackend
     from graphtide.infra.kafka.address import kafka_address
     from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
-    from graphtide.services.cluster.purging import purge_graphs, purge_reasons, topic_traces
+    from graphtide.infra.kafka.topics import delete_before
+    from graphtide.services.cluster.purging import purge_graphs, purge_letters, purge_reasons, topic_traces
 
     if not settings.kafka:
         raise CommandError(
@@ -147,6 +149,8 @@ async def _purge_cluster(settings: Settings, check: bool) -> Json:
             if not check:
                 removed = dict(await purge_graphs(backend))
                 removed["reasons"] = await purge_reasons(backend, broker)
+                address = kafka_address(settings)
+                removed["dead_letters"] = await purge_letters(backend.store, broker, partial(delete_before, address))
             traces = await topic_traces(backend.store, broker)
         finally:
             await backend.close()

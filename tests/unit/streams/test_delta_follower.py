@@ -10,10 +10,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
-from graphtide.graph.records import DocumentChange, GraphDelta
+from graphtide.graph.records import DocumentChange, GraphDelta, MentionRow
+from graphtide.services.cluster.gauges import FollowerGauges
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceReply
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow import delta_follower
@@ -25,6 +27,7 @@ from graphtide.streams.messages import DELTAS, ReportRequest
 from graphtide.streams.ports import Commit, ConsumedRecord, Consumer, GraphCommit, Position, Record
 from graphtide.streams.retry import supervise
 from tests.model.memory import MemoryBackend, MemoryOutbox
+from tests.support.extractions import random_extraction
 from tests.support.stages import ExactKeeper, eventually, running
 from tests.support.worlds import RandomWorld
 
@@ -299,3 +302,44 @@ def test_parts_put_together_are_the_delta() -> None:
 
 async def _is(value: bool) -> bool:
     return value
+
+
+async def test_follower_serves_other_graphs_when_one_is_damaged_until_it_is_rebuilt() -> None:
+    """At the start and later: the graph is named, its last view stays, and a rebuild repairs it."""
+    backend = MemoryBackend(3, outbox=MemoryOutbox())
+    writer, views = Writer(backend, RandomWorld(random.Random(3))), ViewRegistry(ExactKeeper())
+    first = await writer.step()
+    damage = GraphDelta("damaged", 1, mentions=(MentionRow(1, 2, "Ada", "", 1),))
+    await writer.commit(damage)
+    follower = DeltaFollower(backend.log, backend.store, views, lambda: None)
+    await follower.start()
+    assert list(follower.damaged) == ["damaged"] and "graphtide rebuild --graph damaged" in follower.damaged["damaged"]
+    assert views.version("world") == 1 and views.get("damaged") is None
+    shown = generate_latest(_registry(follower)).decode()
+    assert 'graphtide_view_damaged{graph="damaged"} 1.0' in shown
+    assert 'graphtide_view_damaged{graph="world"} 0.0' in shown
+    async with running(follower.run):
+        await writer.commit(replace(damage, version=2))
+        await writer.announce(*first, Record("damaged", DeltaNotice("damaged", 2, replaced=True).encode()))
+        await writer.announce(*await writer.step())
+        await eventually(lambda: _reached(views, "world", 2))
+        await eventually(lambda: _names(follower, "version 2"))
+        good = Consolidator("damaged").apply([DocumentChange("d", None, random_extraction(random.Random(1), "d", 1))])
+        await backend.store.replace(replace(good, version=3, snapshot=True))
+        await writer.announce(Record("damaged", DeltaNotice("damaged", 3, replaced=True).encode()))
+        await eventually(lambda: _reached(views, "damaged", 3))
+    assert not follower.damaged
+
+
+def _registry(follower: DeltaFollower) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(FollowerGauges(follower))
+    return registry
+
+
+async def _reached(views: ViewRegistry, graph: str, version: int) -> bool:
+    return views.version(graph) == version
+
+
+async def _names(follower: DeltaFollower, text: str) -> bool:
+    return any(text in reason for reason in follower.damaged.values())
