@@ -23,7 +23,7 @@ from graphtide.streams.follow import delta_records as announcing
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records, notice_records
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.messages import DELTAS, ReportRequest, DeltaNotice
+from graphtide.streams.messages import DELTAS, DeltaNotice, ReportRequest
 from graphtide.streams.ports import Commit, ConsumedRecord, Consumer, GraphCommit, Position, Record
 from graphtide.streams.retry import supervise
 from tests.model.memory import MemoryBackend, MemoryOutbox
