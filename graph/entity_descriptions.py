@@ -113,11 +113,11 @@ def extractive_summary(source: EntityProfile) -> tuple[DescribedSentence, ...]:
 def summary_of(source: EntityProfile, sentences: Iterable[DescribedSentence], version: int) -> EntitySummary:
     """Return a summary: each sentence with the chunks of the descriptions that it is based on."""
     findings = []
-    for one in sentences:
-        chunks = dict.fromkeys(chunk for at in one.of for chunk in source.descriptions[at].chunks)
-        findings.append(ReportFinding(one.text, tuple(chunks)))
-    sources = tuple(dict.fromkeys(chunk for one in findings for chunk in one.chunks))
-    text = " ".join(one.text for one in findings)
+    for sentence in sentences:
+        chunks = dict.fromkeys(chunk for at in sentence.of for chunk in source.descriptions[at].chunks)
+        findings.append(ReportFinding(sentence.text, tuple(chunks)))
+    sources = tuple(dict.fromkeys(chunk for finding in findings for chunk in finding.chunks))
+    text = " ".join(finding.text for finding in findings)
     return EntitySummary(source.called, source.fingerprint, version, text, sources, tuple(findings))
 
 
@@ -134,7 +134,7 @@ def _joined(given: Counter[str], most_tokens: int) -> tuple[str, bool]:
     texts: list[str] = []
     left, cut = most_tokens, False
     for text, _ in sorted(given.items(), key=lambda pair: (-pair[1], pair[0])):
-        if any(text.casefold() in one.casefold() for one in texts):
+        if any(text.casefold() in each.casefold() for each in texts):
             continue
         taken = list(_fitting(text, left))
         if taken:
@@ -153,7 +153,7 @@ def _telling(counts: Counter[str]) -> list[str]:
     shown: list[str] = []
     left = SHOWN_TOKENS
     for text, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
-        if any(text.casefold() in one.casefold() for one in shown):
+        if any(text.casefold() in each.casefold() for each in shown):
             continue
         left -= count_tokens(text)
         if left < 0 and shown:
@@ -164,7 +164,7 @@ def _telling(counts: Counter[str]) -> list[str]:
 
 def sentences(text: str) -> list[str]:
     """Split the text into sentences by punctuation and white space; white space is folded."""
-    return [one for one in _SENTENCE_END.split(" ".join(text.split())) if one]
+    return [each for each in _SENTENCE_END.split(" ".join(text.split())) if each]
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ class SpanRole(StrEnum):
 class Span(AbstractContextManager["Span"], Protocol):
     """A piece of work from its start to `end`. As a context manager, it is current in the block and ends with it."""
 
-    def note(self, **said: Attributes) -> None:
+    def note(self, **attributes: Attributes) -> None:
         """Add attributes to the span."""
         ...
 
@@ -59,7 +59,7 @@ class Tracer(Protocol):
         name: str,
         kind: SpanRole,
         behind: Sequence[Headers] | None,
-        said: Mapping[str, Attributes],
+        attributes: Mapping[str, Attributes],
         since_ns: int | None,
     ) -> Span:
         """Return a span that starts now, or at `since_ns` (nanoseconds since the epoch).
@@ -86,7 +86,7 @@ class NoopTracer:
         name: str,
         kind: SpanRole,
         behind: Sequence[Headers] | None,
-        said: Mapping[str, Attributes],
+        attributes: Mapping[str, Attributes],
         since_ns: int | None,
     ) -> Span:
         """See Tracer.begin."""
@@ -100,7 +100,7 @@ class NoopTracer:
         """See Tracer.trace_id."""
         return ""
 
-    def note(self, **said: Attributes) -> None:
+    def note(self, **attributes: Attributes) -> None:
         """See Span.note."""
 
     def rename(self, name: str) -> None:
@@ -135,22 +135,22 @@ def installed(tracer: Tracer) -> Iterator[None]:
         _installed = before
 
 
-def span(name: str, kind: SpanRole = SpanRole.INTERNAL, **said: Attributes) -> Span:
+def span(name: str, kind: SpanRole = SpanRole.INTERNAL, **attributes: Attributes) -> Span:
     """Return a child of the current span, or the root of a new trace."""
-    return _installed.begin(name, kind, None, said, None)
+    return _installed.begin(name, kind, None, attributes, None)
 
 
 def continue_trace(
-    name: str, behind: Iterable[Headers], kind: SpanRole = SpanRole.CONSUMER, **said: Attributes
+    name: str, behind: Iterable[Headers], kind: SpanRole = SpanRole.CONSUMER, **attributes: Attributes
 ) -> Span:
     """Return a span that continues the traces in these headers. See Tracer.begin."""
-    return SILENCE if _installed is SILENCE else _installed.begin(name, kind, list(behind), said, None)
+    return SILENCE if _installed is SILENCE else _installed.begin(name, kind, list(behind), attributes, None)
 
 
-def record_span(name: str, behind: Iterable[Headers], since_ns: int, **said: Attributes) -> None:
+def record_span(name: str, behind: Iterable[Headers], since_ns: int, **attributes: Attributes) -> None:
     """Record a finished span that continues these traces, from `since_ns` (nanoseconds since the epoch) until now."""
     if _installed is not SILENCE:
-        _installed.begin(name, SpanRole.CONSUMER, list(behind), said, since_ns).end()
+        _installed.begin(name, SpanRole.CONSUMER, list(behind), attributes, since_ns).end()
 
 
 @contextmanager

@@ -57,10 +57,10 @@ class ChunkLayer:
             for node in entities_in(self._view, number):
                 holders[node].append(number)
         totals: dict[tuple[int, int], int] = defaultdict(int)
-        for node, here in holders.items():
+        for node, chunks in holders.items():
             for other, share in self._shares(node, intersection(self._view.neighbours.get(node, {}), holders)):
                 if node < other:
-                    for pair in product(here, holders[other]):
+                    for pair in product(chunks, holders[other]):
                         totals[pair] += share
         found: dict[tuple[int, int], int] = defaultdict(int)
         for (a, b), total in totals.items():
@@ -71,11 +71,11 @@ class ChunkLayer:
     def _shares(self, node: int, others: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield the weight that the relation to each other entity adds to every pair of passages, in fixed point."""
         entities = self._view.entities
-        edges, here = self._view.neighbours.get(node, {}), len(entities[node].chunks)
-        if here > self._spread:
+        edges, count = self._view.neighbours.get(node, {}), len(entities[node].chunks)
+        if count > self._spread:
             return
         for other in others:
-            pairs = here * len(entities[other].chunks)
+            pairs = count * len(entities[other].chunks)
             if pairs <= self._spread:
                 yield other, edges[other].weight * _ONE // pairs
 

@@ -102,7 +102,7 @@ class SimilarityLayer:
         if len(tied) == self._nearest:
             return tied
         exact = zip(tied, similarities(query, self._vectors(tied)).tolist(), strict=True)
-        return [one.number for one in ranked(exact, self._view.entity_id)][: self._nearest]
+        return [each.number for each in ranked(exact, self._view.entity_id)][: self._nearest]
 
     def _doubtful(self, number: int, around: Sequence[int]) -> list[int]:
         """Return the entities around an entity that may have it among their nearest.

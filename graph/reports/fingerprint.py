@@ -93,7 +93,7 @@ class CommunityFingerprints:
     """The fingerprints; see the module. Only the view writes: `count` for an added or removed chunk, then `follow`."""
 
     def __init__(self) -> None:
-        self._said: Counter[int] = Counter()  # label -> sum of the digests of the statements about it
+        self._statement_digests: Counter[int] = Counter()  # label -> sum of the digests of the statements about it
         self._labels: set[int] = set()
         self._homes: dict[int, tuple[int, int]] = {}  # node -> (community of the finest level, digest)
         self._parents: dict[int, int] = {}
@@ -128,10 +128,10 @@ class CommunityFingerprints:
         """
         place = f"{chunk.doc_id}\0{chunk.text}"
         for shown in chunk.evidence:
-            said = view.statements[shown.statement]
-            digest = _digest(place, *_triple(view, said), shown.description, shown.sentence, str(shown.count))
-            for label in {said.subject, said.object}:
-                self._said[label] = (self._said[label] + times * digest) & _MASK
+            statement = view.statements[shown.statement]
+            digest = _digest(place, *_triple(view, statement), shown.description, shown.sentence, str(shown.count))
+            for label in {statement.subject, statement.object}:
+                self._statement_digests[label] = (self._statement_digests[label] + times * digest) & _MASK
                 self._labels.add(label)
 
     def follow(self, view: ViewTables, delta: GraphDelta) -> None:
@@ -140,7 +140,7 @@ class CommunityFingerprints:
         nodes.update(view.labels[label].node for label in self._labels if label in view.labels)
         for label in delta.gone.labels:
             if label not in view.labels:
-                self._said.pop(label, None)
+                self._statement_digests.pop(label, None)
         self._labels.clear()
         change = delta.communities
         if change is not None:
@@ -164,8 +164,8 @@ class CommunityFingerprints:
         community, entity = view.hierarchy.community(node), view.entities.get(node)
         if not community or entity is None:
             return
-        said = sum(self._said[label] for label in entity.labels) & _MASK
-        item = _digest(entity.id, entity.name, str(said))
+        statements = sum(self._statement_digests[label] for label in entity.labels) & _MASK
+        item = _digest(entity.id, entity.name, str(statements))
         self._homes[node] = community, item
         self._add(community, item, 1)
 
@@ -212,9 +212,9 @@ def _counts(sketch: bytes) -> array[int]:
     return counts
 
 
-def _triple(view: ViewTables, said: ViewStatement) -> tuple[str, ...]:
-    subject, object_ = view.labels[said.subject], view.labels[said.object]
-    return subject.name, subject.type, said.predicate, object_.name, object_.type
+def _triple(view: ViewTables, statement: ViewStatement) -> tuple[str, ...]:
+    subject, object_ = view.labels[statement.subject], view.labels[statement.object]
+    return subject.name, subject.type, statement.predicate, object_.name, object_.type
 
 
 def _digest(*parts: str) -> int:

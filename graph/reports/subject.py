@@ -112,7 +112,7 @@ def community_context(view: LiveView, community: int, most: int = 10) -> Communi
     nodes = nsmallest(WHOLE, members(view, community) if whole else _leading(view, community), key=_by_mentions(view))
     findings = sorted(
         (_finding(view, number) for number in _inside(view, nodes)),
-        key=lambda one: (-one.count, one.text, one.chunk_id),
+        key=lambda each: (-each.count, each.text, each.chunk_id),
     )
     names = tuple(view.entities[node].name for node in nodes[:most])
     return CommunityContext(community, level, fingerprint, names, tuple(findings[:most]), size, children)
@@ -125,10 +125,10 @@ def extractive_report(subject: CommunityContext, most: int = 8) -> Report:
     All its text comes from the sources. The rating is log2 of the size, at most 10.
     """
     groups = [child.findings for child in subject.children] + [tuple(_quoted(subject.findings))]
-    turns = [one for place in range(most) for findings in groups for one in findings[place : place + 1]]
+    turns = [each for place in range(most) for findings in groups for each in findings[place : place + 1]]
     by_text: dict[str, ReportFinding] = {}
-    for one in turns:
-        by_text.setdefault(one.text, one)
+    for turn in turns:
+        by_text.setdefault(turn.text, turn)
     findings = tuple(by_text.values())[:most]
     named = dict.fromkeys(child.title.split(", ")[0] for child in subject.children)
     title = ", ".join(list(dict.fromkeys([*named, *subject.entities]))[:3])
@@ -243,11 +243,11 @@ def _finding(view: LiveView, number: int) -> ReportedFinding:
 def _quoted(findings: Sequence[ReportedFinding]) -> list[ReportFinding]:
     """Return one finding per sentence: statements of the same sentence are merged."""
     by_sentence: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    for one in findings:
-        chunks, relations = by_sentence.setdefault(one.sentence or f"{one.text}.", ({}, {}))
+    for finding in findings:
+        chunks, relations = by_sentence.setdefault(finding.sentence or f"{finding.text}.", ({}, {}))
         # The sentence is in the first chunk; a statement without one cites all of its chunks.
-        chunks.update(dict.fromkeys(one.chunks[:1] if one.sentence else one.chunks))
-        relations[one.relation] = None
+        chunks.update(dict.fromkeys(finding.chunks[:1] if finding.sentence else finding.chunks))
+        relations[finding.relation] = None
     return [ReportFinding(text, tuple(chunks), tuple(relations)) for text, (chunks, relations) in by_sentence.items()]
 
 

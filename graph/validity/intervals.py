@@ -95,7 +95,7 @@ class ValidityReader:
         supports = sorted(rows, key=lambda row: (self._view.chunks[row.chunk].chunk_id, row.valid_from, row.valid_to))
         held = [self.of_support(row) for row in supports]
         return max(
-            held, key=lambda one: (one.ended_by is None, not one.valid_to, one.valid_to), default=ValidityInterval()
+            held, key=lambda each: (each.ended_by is None, not each.valid_to, each.valid_to), default=ValidityInterval()
         )
 
     def _supports(self, number: int) -> list[EvidenceRow]:

@@ -58,7 +58,7 @@ def resolve_claims(claims: Sequence[Claim], by_arrival: bool = False) -> list[Cl
 
 
 def _ended(claim: Claim, rivals: Sequence[Claim], by_arrival: bool) -> Supersession | None:
-    enders = [one for one in rivals if one.value != claim.value and _later(one, claim, by_arrival)]
+    enders = [rival for rival in rivals if rival.value != claim.value and _later(rival, claim, by_arrival)]
     if not enders:
         return None
     by = min(enders, key=_rank)
@@ -86,4 +86,6 @@ def _later(one: Claim, other: Claim, by_arrival: bool) -> bool:
 
 
 def _succeeds(claim: Claim, rivals: Sequence[Claim]) -> bool:
-    return any(one.value != claim.value and one.begins is not None and _later(claim, one, False) for one in rivals)
+    return any(
+        rival.value != claim.value and rival.begins is not None and _later(claim, rival, False) for rival in rivals
+    )

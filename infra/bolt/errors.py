@@ -96,7 +96,7 @@ def failure(error: Exception) -> GraphtideError:
     else:
         error_class = next((class_ for class_ in type(error).__mro__ if class_ in TABLE), driver.ServiceUnavailable)
     kind, meaning = TABLE[error_class]
-    return kind(f"{meaning} ({_said(error)})")
+    return kind(f"{meaning} ({_message(error)})")
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def translate_errors() -> Iterator[None]:
         raise failure(error) from error
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Return the driver's message, shortened: it may contain values of a document."""
     if isinstance(error, driver.Neo4jError):
         return f"{error.code or type(error).__name__}: {str(error.message or error)[:_SAID_CHARS]}"

@@ -318,7 +318,7 @@ def _report(graph: str, scope: str, row: ReportRow) -> Row:
 
 def _findings(text: str) -> tuple[ReportFinding, ...]:
     found = json.loads(text)
-    return tuple(ReportFinding(said, tuple(chunks), tuple(relations)) for said, chunks, relations in found)
+    return tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in found)
 
 
 def _bytes(text: Any) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What a document's text states about itself: title, date and metadata of front matter and of mail headers."""
+"""Self-descriptions in the text of documents: title, date and metadata of front matter and of mail headers."""
 
 from __future__ import annotations
 

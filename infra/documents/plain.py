@@ -78,7 +78,7 @@ def _groups(text: str) -> Iterator[list[_Line]]:
 def _headers(group: Sequence[_Line]) -> dict[str, str]:
     """Return the headers of a mail by lower-case name; none unless every line is one and a sender is among them."""
     found = [_HEADER.fullmatch(line.text) for line in group]
-    headers = {one[1].lower(): one[2].strip() for one in found if one is not None}
+    headers = {each[1].lower(): each[2].strip() for each in found if each is not None}
     return headers if all(found) and "from" in headers and len(headers) > 1 else {}
 
 

@@ -128,7 +128,9 @@ class KafkaLog:
             return await admin.list_consumer_group_offsets(self._address.group(group))
 
         kept = await self._ask_coordinator(ask, f"asking how far {group} has read {topic}")
-        return {one.partition: max(0, kept[one].offset) if one in kept else 0 for one in partitions}
+        return {
+            partition.partition: max(0, kept[partition].offset) if partition in kept else 0 for partition in partitions
+        }
 
     async def members(self, topic: str, group: str) -> int:
         """See Log.members. One request to the group's coordinator."""
@@ -213,9 +215,9 @@ class KafkaLog:
             described = await (await self._asking()).describe_topics(None)
         except DRIVER_ERRORS as error:
             raise failure(error, "asking for the topics") from error
-        for one in described:
-            if one["topic"] == name:
-                return frozenset(each["partition"] for each in one["partitions"])
+        for item in described:
+            if item["topic"] == name:
+                return frozenset(each["partition"] for each in item["partitions"])
         raise Broken(MISSING.format(name))
 
     async def _asking(self) -> AIOKafkaAdminClient:

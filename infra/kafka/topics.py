@@ -98,7 +98,7 @@ async def _compared(
     admin: AIOKafkaAdminClient, address: KafkaAddress, topic: Topic, partitions: int | None
 ) -> tuple[TopicState, int]:
     name, wanted = address.topic(topic.name), _wanted(topic, partitions)
-    described = {one["topic"]: one for one in await admin.describe_topics(None)}
+    described = {each["topic"]: each for each in await admin.describe_topics(None)}
     if name not in described:
         brokers = len((await admin.describe_cluster())["brokers"])
         replicas = min(REPLICAS, brokers)
@@ -117,7 +117,7 @@ async def _compared(
         by_hand.append(
             f"it has {len(has)} partitions, not {wanted}: Kafka removes none; keep it, or delete and create it again"
         )
-    replicas = min(len(one["replicas"]) for one in has)
+    replicas = min(len(each["replicas"]) for each in has)
     return TopicState(name, len(has), replicas, settings, tuple(changes), tuple(by_hand)), wanted
 
 

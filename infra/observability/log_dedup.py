@@ -18,7 +18,7 @@ class Repetitions(logging.Filter):
     def __init__(self, ours: str) -> None:
         super().__init__()
         self._ours = ours
-        self._said: dict[tuple[str, str], tuple[float, int]] = {}
+        self._recent: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether to write the record. A record after suppressed ones gets their number."""
@@ -26,14 +26,14 @@ class Repetitions(logging.Filter):
             return True
         text = record.getMessage()
         key = (record.name, text)
-        since, left_out = self._said.get(key, (float("-inf"), 0))
+        since, left_out = self._recent.get(key, (float("-inf"), 0))
         if record.created - since < EVERY_S:
-            self._said[key] = since, left_out + 1
+            self._recent[key] = since, left_out + 1
             return False
-        self._said.pop(key, None)
-        while len(self._said) >= MAX_TEXTS:
-            del self._said[next(iter(self._said))]
-        self._said[key] = record.created, 0
+        self._recent.pop(key, None)
+        while len(self._recent) >= MAX_TEXTS:
+            del self._recent[next(iter(self._recent))]
+        self._recent[key] = record.created, 0
         if left_out:
             record.msg, record.args = f"{text} ({left_out} repetitions suppressed)", None
         return True

@@ -70,7 +70,7 @@ class _Lines(logging.Formatter):
     def trouble(self, record: logging.LogRecord) -> str:
         """Return the error with the lines of code that led to it; "" without one."""
         error = record.exc_info[1] if record.exc_info else None
-        return "" if error is None else self.clean("".join(_told(error, self._verbose)))
+        return "" if error is None else self.clean("".join(_traceback_lines(error, self._verbose)))
 
 
 class TextLines(_Lines):
@@ -97,7 +97,7 @@ class JsonLogFormatter(_Lines):
         return json.dumps(line | ({"error": trouble} if trouble else {}), ensure_ascii=False, default=str)
 
 
-def _told(error: BaseException, verbose: bool) -> Iterable[str]:
+def _traceback_lines(error: BaseException, verbose: bool) -> Iterable[str]:
     """Yield the traceback; without the messages of errors that quote values, unless `verbose`."""
     if verbose or not any(isinstance(each, _QUOTING) for each in _chain(error)):
         return traceback.format_exception(error)

@@ -41,10 +41,10 @@ class BoundedSpanExporter(SpanProcessor):
     """
 
     def __init__(self, exporter: SpanExporter, outcomes: SpanOutcomes) -> None:
-        self._fates = outcomes
+        self._outcomes = outcomes
         self._turn = Lock()
         self._waiting = 0
-        self._away = False
+        self._failing = False
         self._batches = BatchSpanProcessor(
             _Watched(exporter, self._taken),
             max_queue_size=QUEUED,
@@ -63,8 +63,8 @@ class BoundedSpanExporter(SpanProcessor):
             full = self._waiting >= QUEUED
             self._waiting += not full
         if full:
-            self._fates.overflowed.inc()
-            self._tell(away=True)
+            self._outcomes.overflowed.inc()
+            self._note(failed=True)
         else:
             self._batches.on_end(span)
 
@@ -76,24 +76,24 @@ class BoundedSpanExporter(SpanProcessor):
         """See SpanProcessor."""
         return self._batches.force_flush(timeout_millis)
 
-    def _taken(self, count: int, *, away: bool) -> None:
-        (self._fates.refused if away else self._fates.sent).inc(count)
+    def _taken(self, count: int, *, failed: bool) -> None:
+        (self._outcomes.refused if failed else self._outcomes.sent).inc(count)
         with self._turn:
             self._waiting -= count
-        self._tell(away=away)
+        self._note(failed=failed)
 
-    def _tell(self, *, away: bool) -> None:
+    def _note(self, *, failed: bool) -> None:
         """Log once that spans are not accepted, and once that they are again."""
         with self._turn:
-            before, self._away = self._away, away
-        if away and not before:
+            before, self._failing = self._failing, failed
+        if failed and not before:
             log.warning("the trace collector does not accept spans, or too slowly; they are dropped until it does")
-        elif before and not away:
+        elif before and not failed:
             log.info("the trace collector accepts spans again")
 
 
 class _Ended(Protocol):
-    def __call__(self, count: int, *, away: bool) -> None: ...
+    def __call__(self, count: int, *, failed: bool) -> None: ...
 
 
 class _Watched(SpanExporter):
@@ -109,7 +109,7 @@ class _Watched(SpanExporter):
         try:
             result = self._exporter.export(spans)
         finally:
-            self._ended(len(spans), away=result is not SpanExportResult.SUCCESS)
+            self._ended(len(spans), failed=result is not SpanExportResult.SUCCESS)
         return result
 
     def shutdown(self) -> None:

@@ -185,7 +185,7 @@ def _enter(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, i
 
 def _has_all(connection: sqlite3.Connection, graph: str, positions: Sequence[Position]) -> bool:
     statement = "SELECT 1 FROM revisions WHERE revision = ? AND graph = (SELECT graph FROM graphs WHERE name = ?)"
-    return all(connection.execute(statement, (one.offset, graph)).fetchone() for one in positions)
+    return all(connection.execute(statement, (position.offset, graph)).fetchone() for position in positions)
 
 
 def _any_unknown(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> bool:

@@ -87,7 +87,7 @@ READERS: dict[str, Callable[[sqlite3.Connection, int], Iterator[Any]]] = {
     ),
     "statements": lambda connection, graph: (_statement(row) for row in _rows(connection, graph, _STATEMENTS)),
     "evidence": lambda connection, graph: (
-        EvidenceRow(statement, chunk, *said) for chunk, _, statement, *said in _rows(connection, graph, _EVIDENCE)
+        EvidenceRow(statement, chunk, *rest) for chunk, _, statement, *rest in _rows(connection, graph, _EVIDENCE)
     ),
     "same_as": lambda connection, graph: (SameAsRow(*row) for row in _rows(connection, graph, _SAME_AS)),
     "entities": lambda connection, graph: (

@@ -118,9 +118,9 @@ class SqliteGraphStore:
         rows = await self._database.read(lambda connection: connection.execute(query, (graph,)).fetchall())
         return [
             ReportRow(
-                community, level, mark, version, title, said, tuple(json.loads(sources)), _findings(found), rating
+                community, level, mark, version, title, summary, tuple(json.loads(sources)), _findings(found), rating
             )
-            for community, level, mark, version, title, said, sources, found, rating in rows
+            for community, level, mark, version, title, summary, sources, found, rating in rows
         ]
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
@@ -198,4 +198,4 @@ def _report(graph: int, row: ReportRow) -> tuple[object, ...]:
 
 def _findings(text: str) -> tuple[ReportFinding, ...]:
     rows = json.loads(text)
-    return tuple(ReportFinding(said, tuple(chunks), tuple(relations)) for said, chunks, relations in rows)
+    return tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in rows)

@@ -36,7 +36,7 @@ class Watched(Generic[T]):
         self._value = load()
         self._refusal = ""
         """The error of `load` for the files with these stamps."""
-        self._told = ""
+        self._reported = ""
 
     def value(self) -> T:
         """Return the current value. Cost: one stat per file (about 2 µs), and a read after a change."""
@@ -70,9 +70,9 @@ class Watched(Generic[T]):
 
     def _tell(self, problem: str) -> str:
         """Log a new problem once; return it."""
-        if problem and problem != self._told:
+        if problem and problem != self._reported:
             _log.error("%s; the previous version stays in use until the file is corrected", problem)
-        self._told = problem
+        self._reported = problem
         return problem
 
     def _look(self) -> _Stamps:

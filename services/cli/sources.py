@@ -130,11 +130,11 @@ def read_standard_input(doc_id: str) -> Iterator[DocumentSource | Unreadable]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield files with a known suffix, without hidden ones and links to folders."""
-    for here, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(here, name)
+                yield Path(parent, name)
 
 
 def id_of(path: Path) -> str:
@@ -142,8 +142,8 @@ def id_of(path: Path) -> str:
 
     The id does not depend on the argument that selected the file: itself or a folder, relative or absolute.
     """
-    absolute, here = Path(os.path.normpath(path.absolute())), Path.cwd()
-    return (absolute.relative_to(here) if absolute.is_relative_to(here) else absolute).as_posix()
+    absolute, current = Path(os.path.normpath(path.absolute())), Path.cwd()
+    return (absolute.relative_to(current) if absolute.is_relative_to(current) else absolute).as_posix()
 
 
 def _document(text: str, doc_id: str, markdown: bool, source: str | None = None) -> DocumentSource:

@@ -73,8 +73,8 @@ async def purge_reasons(backend: BoltBackend, log: Log) -> int:
     """Delete the reasons, which may quote the text, of deleted documents' failed revisions; return their number."""
     found: dict[str, set[str]] = defaultdict(set)
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
-        async for one in records:
-            if (named := _document_of(DEAD_LETTERS, one)) is not None:
+        async for record in records:
+            if (named := _document_of(DEAD_LETTERS, record)) is not None:
                 found[named[0]].add(named[1])
     deleted = [
         (graph, doc_id) for graph, some in found.items() for doc_id in await _deleted(backend.store, graph, some)
@@ -116,18 +116,18 @@ async def topic_traces(store: GraphStore, log: Log) -> Mapping[str, TopicTraces]
     for topic in (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS):
         newest: dict[tuple[str, str], tuple[int, int]] = {}
         async with aclosing(read_up_to_end(log, topic, {})) as records:
-            async for one in records:
-                if (named := _document_of(topic, one)) is not None:
+            async for record in records:
+                if (named := _document_of(topic, record)) is not None:
                     count, _ = newest.get(named, (0, 0))
-                    newest[named] = count + 1, one.timestamp_ms
+                    newest[named] = count + 1, record.timestamp_ms
         dead = set()
         for graph in {graph for graph, _ in newest}:
             ids = {doc_id for name, doc_id in newest if name == graph}
             dead |= {(graph, doc_id) for doc_id in await _deleted(store, graph, ids)}
         graphs |= {graph for graph, _ in dead}
-        found[topic] = _traces(topic, [newest[one] for one in dead])
+        found[topic] = _traces(topic, [newest[each] for each in dead])
     async with aclosing(read_up_to_end(log, DELTAS, {})) as records:
-        deltas = [(1, one.timestamp_ms) async for one in records if one.record.key in graphs]
+        deltas = [(1, record.timestamp_ms) async for record in records if record.record.key in graphs]
     found[DELTAS] = _traces(DELTAS, deltas)
     return found
 

@@ -116,8 +116,8 @@ def _stream(console: Console, client: Client, lines: Sequence[SampleDocument], w
     columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(what, total=len(lines))
-        for one in lines:
-            token = _send(client, one) or token
+        for line in lines:
+            token = _send(client, line) or token
             progress.advance(task)
     return token
 
@@ -130,9 +130,9 @@ def _send(client: Client, one: SampleDocument) -> str:
 
 
 def _ask(console: Console, client: Client, after: str) -> None:
-    for one in questions():
-        body = client.post(f"{graph_path(GRAPH)}/query", {"question": one.question, "after": after})
-        console.print(Text.assemble(("\n? ", "bold cyan"), (one.question, "bold")))
+    for question in questions():
+        body = client.post(f"{graph_path(GRAPH)}/query", {"question": question.question, "after": after})
+        console.print(Text.assemble(("\n? ", "bold cyan"), (question.question, "bold")))
         console.print(Padding(Text(body["answer"]), (0, 0, 0, 2)))
         for number, passage in enumerate(body["passages"], start=1):
             if f"[{number}]" in body["answer"]:

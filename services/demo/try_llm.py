@@ -131,8 +131,8 @@ def _report(out: Console, steps: list[TrialStep], priced: bool, registry: Collec
             figures = [f"{total.calls}", f"{total.prompt_tokens:,}", f"{total.completion_tokens:,}"]
             table.add_row(stage.value, *figures, *([f"{total.cost:.6f}"] if priced else []))
     out.print(table)
-    left_out = [one for one in registry.collect() if one.name == "graphtide_extraction_items_dropped"]
-    for sample in (sample for one in left_out for sample in one.samples if sample.name.endswith("_total")):
+    left_out = [each for each in registry.collect() if each.name == "graphtide_extraction_items_dropped"]
+    for sample in (sample for each in left_out for sample in each.samples if sample.name.endswith("_total")):
         out.print(Text(f"left out, by {sample.labels['reason']}: {sample.value:.0f}", "dim"))
 
 

@@ -20,7 +20,7 @@ def material(view: LiveView, retrieved: RetrievalResult, as_of: str = "") -> Ans
     """
     validity = ValidityReader(view, as_of)
     return AnswerContext(
-        tuple(_passage(view, one.chunk_id, validity) for one in retrieved.passages),
+        tuple(_passage(view, passage.chunk_id, validity) for passage in retrieved.passages),
         tuple(
             ContextPart(part.title, part.text, tuple(_passage(view, source, validity) for source in part.sources))
             for part in retrieved.parts
@@ -73,7 +73,7 @@ def answer(retrieved: RetrievalResult, used: AnswerContext, written: WrittenAnsw
     given = WrittenAnswer("") if written is None else written
     return Answer(
         given.text,
-        tuple(Citation(one.doc_id, one.chunk_id, one.text, one.title, one.place) for one in given.cited),
+        tuple(Citation(each.doc_id, each.chunk_id, each.text, each.title, each.place) for each in given.cited),
         (
             *(_ranked(passage, one.score) for one, passage in zip(retrieved.passages, used.passages, strict=True)),
             *(_ranked(passage, 0.0) for passage in given.beyond),

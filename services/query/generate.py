@@ -187,9 +187,9 @@ async def _answers(generator: Generator, question: str, parts: Sequence[ContextP
 
 def _total(answers: Sequence[PartAnswer]) -> Usage:
     return Usage(
-        sum(one.llm_calls for one in answers),
-        sum(one.prompt_tokens for one in answers),
-        sum(one.completion_tokens for one in answers),
+        sum(answer.llm_calls for answer in answers),
+        sum(answer.prompt_tokens for answer in answers),
+        sum(answer.completion_tokens for answer in answers),
     )
 
 

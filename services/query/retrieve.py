@@ -68,7 +68,7 @@ def _finished(view: LiveView, question: Question, selection: Selection) -> Retri
 async def _ratings(rater: Rater, question: str, asked: Sequence[ReportView]) -> list[int]:
     """Return the ratings of one round, from concurrent calls with a few texts each. All calls end when one fails."""
     parts = [asked[start : start + TEXTS_A_CALL] for start in range(0, len(asked), TEXTS_A_CALL)]
-    tasks = [asyncio.ensure_future(rater.rate(question, [one.text for one in part])) for part in parts]
+    tasks = [asyncio.ensure_future(rater.rate(question, [each.text for each in part])) for part in parts]
     try:
         return [rating for ratings in await asyncio.gather(*tasks) for rating in ratings]
     finally:

@@ -197,7 +197,7 @@ def _extraction(found: Mapping[str, Any]) -> ExtractionResult:
     }
     relations = tuple(_relation(row) for row in found.get("facts", ()))
     known = {name for name, _ in entities}
-    for end in (end for one in relations for end in (one.subject, one.object)):
+    for end in (end for relation in relations for end in (relation.subject, relation.object)):
         if end not in known:
             known.add(end)
             entities[end, ""] = ExtractedEntity(end, "")

@@ -198,7 +198,7 @@ class DeltaFollower:
             return
         self._incoming.pop(notice.graph, None)
         shown = self._views.version(notice.graph)
-        self._fresh.heard(notice.graph, notice.version, headers)
+        self._fresh.announced(notice.graph, notice.version, headers)
         if notice.version <= shown:
             self._fresh.shown(notice.graph, shown)
             return

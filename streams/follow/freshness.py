@@ -47,17 +47,17 @@ class Freshness:
 
     def __init__(self, queryable: Queryable) -> None:
         self._queryable = queryable
-        self._heard: dict[str, int] = {}
+        self._announced: dict[str, int] = {}
         self._waiting: dict[str, deque[tuple[int, tuple[int, ...]]]] = {}
 
     def begin(self, versions: Mapping[str, int]) -> None:
         """Exclude the versions loaded at the start: when they became queryable in this process is unknown."""
-        self._heard = dict(versions)
+        self._announced = dict(versions)
 
-    def heard(self, graph: str, version: int, headers: Headers) -> None:
+    def announced(self, graph: str, version: int, headers: Headers) -> None:
         """Note a notice. A repeated notice is ignored."""
-        if version > self._heard.get(graph, 0):
-            self._heard[graph] = version
+        if version > self._announced.get(graph, 0):
+            self._announced[graph] = version
             if times := accepted_in(headers):
                 self._waiting.setdefault(graph, deque()).append((version, times))
 

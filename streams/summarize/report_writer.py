@@ -155,9 +155,9 @@ def _put(view: LiveView, rows: Sequence[ReportRow]) -> None:
 def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool) -> tuple[set[int], set[int]]:
     """Return the communities to check, and those whose report is deleted. Adds to `lost` those that lost a report."""
     with view.lock.write():
-        shelf = view.reports
-        withdrawn, gone = shelf.drain_withdrawn(), shelf.drain_removed()
-        lost |= withdrawn | shelf.drain_requested()
+        cache = view.reports
+        withdrawn, gone = cache.drain_withdrawn(), cache.drain_removed()
+        lost |= withdrawn | cache.drain_requested()
         communities = lost | view.contents.drain_changed()
         if everything:
             communities.update(view.hierarchy.hierarchy().ids.tolist())
@@ -167,9 +167,9 @@ def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool
                 communities.add(community)
                 community = view.hierarchy.parent(community)
         small = {community for community in communities if view.contents.entities(community) < MIN_SIZE}
-        empty = {community for community in small if shelf.held(community)}
-        shelf.drop(empty)
-        gone |= shelf.drain_removed()
+        empty = {community for community in small if cache.held(community)}
+        cache.drop(empty)
+        gone |= cache.drain_removed()
         lost -= small
         return communities - small, withdrawn | gone
 

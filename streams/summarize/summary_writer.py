@@ -33,7 +33,7 @@ class Summarizer(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
+    async def summarize(self, described: EntityProfile) -> tuple[DescribedSentence, ...]:
         """Return at least one sentence, together at most `MAX_TOKENS`, each supported by the profile's descriptions.
 
         Raises Retryable when a model is unavailable.

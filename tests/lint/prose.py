@@ -1,7 +1,7 @@
-"""Prose check: docstrings, comments, messages and documentation in plain technical English.
+"""Prose check: docstrings, comments, messages, documentation and names in plain technical English.
 
 `python -m tests.lint.prose [FILE …]` names every hit of a pattern below with its place, and exits with 1 if there is
-one.
+one. Names are checked in the package, not in tests.
 A pattern matches words, never parts of names or labels (`:Standing`); code in backticks and fenced blocks is not prose.
 """
 
@@ -37,6 +37,24 @@ PATTERNS = {
 }
 """What must not occur, and what to write instead."""
 
+IDENTIFIERS = {
+    "said": "attributes, message, text, statement",
+    "told": "settings, reported",
+    "heard": "announced, received",
+    "away": "unreachable, failed",
+    "stands": "is_stopped, exists",
+    "here": "the noun: degree, origin, parent",
+    "shelf": "cache",
+    "wish": "request",
+    "wishes": "requests",
+    "somebody": "the actor",
+    "nobody": "the actor",
+    "whoever": "the actor",
+}
+"""Names that no variable, parameter, attribute, function or class has, and what to write instead."""
+UNCHECKED_NAMES = ("tests/", "infra/models/")
+"""Tests, and the adapters of models, whose names are not all migrated."""
+
 OPENINGS = re.compile(r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How)\b")
 """Words that a docstring does not open with: a function's opens with a verb, a module's with a noun phrase."""
 
@@ -70,6 +88,8 @@ def hits_in(file: Path, text: str) -> Iterator[Hit]:
                 yield Hit(file, number, found[0], hint)
     if file.suffix == ".py":
         yield from openings_in(file, text)
+        if not str(file).startswith(UNCHECKED_NAMES):
+            yield from identifiers_in(file, text)
 
 
 def openings_in(file: Path, text: str) -> Iterator[Hit]:
@@ -80,6 +100,25 @@ def openings_in(file: Path, text: str) -> Iterator[Hit]:
             if docstring and (found := OPENINGS.match(docstring)):
                 line = node.body[0].lineno
                 yield Hit(file, line, found[0], "open with a verb (functions) or a noun phrase (modules, classes)")
+
+
+def identifiers_in(file: Path, text: str) -> Iterator[Hit]:
+    """Yield the definitions of names that are banned, with or without underscores at their ends."""
+    for node in ast.walk(ast.parse(text)):
+        name = _defined(node)
+        if hint := IDENTIFIERS.get(name.strip("_")):
+            yield Hit(file, getattr(node, "lineno", 0), name, hint)
+
+
+def _defined(node: ast.AST) -> str:
+    """Return the name that a node defines, or ""."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+            return name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case _:
+            return ""
 
 
 def python_prose(text: str) -> Iterator[tuple[int, str]]:

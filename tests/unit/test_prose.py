@@ -61,7 +61,7 @@ def test_prose_ignores_code_when_it_is_in_backticks_or_a_block() -> None:
 
 def test_prose_ignores_names_when_they_contain_a_pattern() -> None:
     """A pattern matches words of sentences, never identifiers, paths, or strings without a blank."""
-    assert hits(MODULE, 'nobody = stands = "nobody"\n') == []
+    assert hits(MODULE, 'going_on = likewise = "nobody"\n') == []
     assert hits(MODULE, "# The flag understands_nobody of docs/nobody.md and --nobody is valid.\n") == []
 
 
@@ -80,3 +80,14 @@ def test_prose_checks_code_and_pages_when_no_file_is_named() -> None:
     assert {"README.md", "tests/conftest.py", "graph/view.py"} <= files
     assert not any("_pb2" in file or file.startswith("tests/fixtures/") for file in files)
     assert not files & {"tests/lint/prose.py", "tests/unit/test_prose.py"}
+
+
+@pytest.mark.parametrize(
+    "definition",
+    ["said = 1", "self._told = 1", "def away(): ...", "shelf: int = 1", "def f(here): ...", "for wish in (): ..."],
+)
+def test_dialect_in_the_names_of_the_package_is_found(definition: str) -> None:
+    """A definition of a banned name is found in the package, with underscores, too, and not in tests."""
+    hits = list(hits_in(Path("graph/module.py"), f'"""A module."""\n{definition}\n'))
+    assert [hit.line for hit in hits] == [2]
+    assert not list(hits_in(Path("tests/module.py"), f'"""A module."""\n{definition}\n'))

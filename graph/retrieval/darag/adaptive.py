@@ -104,13 +104,13 @@ def pack(rated: Sequence[Rated], budget: int) -> list[Rated]:
     """Return the best reports in order, as long as their tokens fit; a report that does not fit is skipped."""
     chosen: list[Rated] = []
     left = budget
-    for one in rated:
-        mine = one.report.community
+    for each in rated:
+        mine = each.report.community
         known = any(
             mine.layer == other.report.community.layer and set(mine.members) <= set(other.report.community.members)
             for other in chosen
         )
-        if not known and one.report.tokens <= left:
-            chosen.append(one)
-            left -= one.report.tokens
+        if not known and each.report.tokens <= left:
+            chosen.append(each)
+            left -= each.report.tokens
     return chosen

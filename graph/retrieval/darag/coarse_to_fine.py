@@ -72,7 +72,7 @@ def coarse_to_fine(
     coarse: list[Community] = []
     if course.chunk_layer:
         coarse = _coarse(view, question, passages, mass, course)
-        anchors = {number for one in coarse for number in one.members} or {hit.number for hit in passages[:ANCHORS]}
+        anchors = {number for each in coarse for number in each.members} or {hit.number for hit in passages[:ANCHORS]}
         entities = working_entities(view, anchors)
     else:
         entities = _entities(view, question, mass, admits)
@@ -82,9 +82,9 @@ def coarse_to_fine(
         layers["similarity"] = SimilarityLayer(view)
     numbers, cosines = tuple(near), tuple(near.values())
     fine = [
-        one
+        each
         for name, layer in layers.items()
-        for one in _search(AttributedGraph.over(numbers, cosines, layer.induced_edges(numbers)), name, course)
+        for each in _search(AttributedGraph.over(numbers, cosines, layer.induced_edges(numbers)), name, course)
     ]
     return CommunitySearchResult(tuple(coarse), tuple(fine), near)
 
@@ -112,11 +112,11 @@ def _fitting(view: LiveView, coarse: Sequence[Community], budget: int) -> list[C
     """Return the best by QRScore, equal ones with the greater k first, whose passages fit the budget together."""
     kept: list[Community] = []
     inside: set[int] = set()
-    for one in sorted(coarse, key=lambda one: (-one.relevance, -one.k)):
-        more = set(one.members) - inside
+    for each in sorted(coarse, key=lambda each: (-each.relevance, -each.k)):
+        more = set(each.members) - inside
         tokens = sum(count_tokens(view.chunks[number].text) for number in more)
         if more and (tokens <= budget or not kept):
-            kept.append(one)
+            kept.append(each)
             inside |= more
             budget -= tokens
     return kept

@@ -56,12 +56,12 @@ def retrieve_da_rag(view: LiveView, question: Question, course: DaRagSettings = 
     reports = [report(view, community, near, admits, course.report_tokens) for community in found.fine]
     rated = rate([report for report in reports if report.text], question.text)
     chosen = pack(rated, course.report_tokens)
-    left = course.context_tokens - sum(one.report.tokens for one in chosen)
+    left = course.context_tokens - sum(each.report.tokens for each in chosen)
     scores = _scores(view, question, {hit.number for hit in seeds.passages}, found.coarse, chosen)
     passages = _packed(view, scores, question.top_k, left)
-    members = {walk_entity(n): one.score for one in reversed(chosen) for n in one.report.community.members}
+    members = {walk_entity(n): each.score for each in reversed(chosen) for n in each.report.community.members}
     shown = supported_subgraph(view, [view.chunk_numbers[passage.chunk_id] for passage in passages], members)
-    parts = tuple(quoted_part(one.report.title, one.report.text, one.report.sources, one.score) for one in chosen)
+    parts = tuple(quoted_part(each.report.title, each.report.text, each.report.sources, each.score) for each in chosen)
     trace = _trace(view, found, rated, chosen, passages) if question.explain else None
     return RetrievalResult(passages, shown, view.version, "da-rag", trace, parts)
 
@@ -72,9 +72,9 @@ def _scores(
     """Return every candidate passage with its score, best first, equal ones by name."""
     anchors = {number: community.relevance for community in reversed(coarse) for number in community.members}
     resting = {
-        view.chunk_numbers[chunk_id]: one.report.community.relevance
-        for one in reversed(chosen)
-        for chunk_id in one.report.sources
+        view.chunk_numbers[chunk_id]: each.report.community.relevance
+        for each in reversed(chosen)
+        for chunk_id in each.report.sources
     }
     found: ScoredPassages = score_passages(view, question, near.union(anchors, resting))
     rows = zip(found.numbers, found.cosine.tolist(), strict=True)
@@ -109,23 +109,23 @@ def _trace(
 ) -> Trace:
     coarse = tuple(
         TraceItem(
-            " + ".join(view.chunks[n].chunk_id for n in one.members), _called(view, one), one.relevance, _parts(one)
+            " + ".join(view.chunks[n].chunk_id for n in each.members), _called(view, each), each.relevance, _parts(each)
         )
-        for one in found.coarse
+        for each in found.coarse
     )
     fine = tuple(
         TraceItem(
-            " + ".join(view.entity_id(n) for n in one.report.community.members),
-            f"{one.report.community.layer}: {one.report.title}",
-            one.score,
+            " + ".join(view.entity_id(n) for n in each.report.community.members),
+            f"{each.report.community.layer}: {each.report.title}",
+            each.score,
             (
-                *_parts(one.report.community),
-                ("coverage", one.coverage),
-                ("tokens", float(one.report.tokens)),
-                ("packed", float(one in chosen)),
+                *_parts(each.report.community),
+                ("coverage", each.coverage),
+                ("tokens", float(each.report.tokens)),
+                ("packed", float(each in chosen)),
             ),
         )
-        for one in rated
+        for each in rated
     )
     handed = tuple(TraceItem(passage.chunk_id, "", passage.score) for passage in passages)
     return Trace(

@@ -35,11 +35,11 @@ def retrieve_dynagrag(view: LiveView, question: Question, settings: Dynagrag = D
         return RetrievalResult((), Subgraph(), view.version, "dynagrag", Trace() if question.explain else None)
     choice = select(view, question.vector, seeds, admits, settings)
     pruned = pruned_subgraphs(choice, question, settings)
-    trees = [explore(one, settings.traversal, ENTITIES) for one in pruned]
+    trees = [explore(each, settings.traversal, ENTITIES) for each in pruned]
     rows = zip(choice.chosen, pruned, trees, strict=True)
     parts = tuple(verbalise(view, admits, one, tree, candidate.similarity) for candidate, one, tree in rows)
     ranked = rank(view, question.vector, seeds, supported(view, admits, choice.chosen, pruned), question.top_k)
-    passages = tuple(_passage(view, one) for one in ranked)
+    passages = tuple(_passage(view, each) for each in ranked)
     trace = Trace(shown.steps(view, choice, pruned, trees, ranked)) if question.explain else None
     subgraph = shown.subgraph(view, pruned)
     return RetrievalResult(passages, subgraph, view.version, "dynagrag", trace, parts, Synthesis.BY_PART)
@@ -51,7 +51,9 @@ def pruned_subgraphs(choice: EgoGraphSelection, question: Question, settings: Dy
     if not settings.pruning:
         return [untouched(ego, gathered, asked) for ego in egos]
     nodes = dict.fromkeys(gathered.entities.row[node] for ego in egos for node in ego.nodes)
-    statements = dict.fromkeys(gathered.statements.row[one.statement] for ego in egos for one in ego.relations)
+    statements = dict.fromkeys(
+        gathered.statements.row[relation.statement] for ego in egos for relation in ego.relations
+    )
     judged = prominence(gathered, (list(nodes), list(statements)), asked)
     return [prune(ego, gathered, judged, asked) for ego in egos]
 

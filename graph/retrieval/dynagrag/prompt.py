@@ -41,7 +41,7 @@ def verbalise(
     between = list(_between(pruned, tree))[:BETWEEN]
     shown = [relation for relation, _ in tree.parents.values()] + between
     evidence = {number: _evidence(view, admits, pruned.ego.relations[number].statement) for number in shown}
-    chunks = {one.chunk for one in evidence.values()} or set(_alone(view, admits, pruned.ego.centre))
+    chunks = {each.chunk for each in evidence.values()} or set(_alone(view, admits, pruned.ego.centre))
     held = {} if admits is not None else _held(view, pruned, tree, chunks)
     chunks.update(chunk for _, chunk in held.values())
     sources = sorted(chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
@@ -110,9 +110,11 @@ def _held(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: set[int])
     for place in tree.order:
         row = view.summaries.summary(view, pruned.ego.nodes[place])
         numbered = (
-            [(one.text, view.chunk_numbers[chunk]) for one in row.findings for chunk in one.chunks] if row else []
+            [(finding.text, view.chunk_numbers[chunk]) for finding in row.findings for chunk in finding.chunks]
+            if row
+            else []
         )
-        fitting = [one for one in numbered if one[1] in chunks] or (numbered if place == CENTRE else [])
+        fitting = [each for each in numbered if each[1] in chunks] or (numbered if place == CENTRE else [])
         if fitting:
             found[place] = fitting[0]
     return found

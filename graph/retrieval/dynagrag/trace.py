@@ -20,14 +20,14 @@ SHOWN = 10
 def subgraph(view: LiveView, pruned: Sequence[Pruned]) -> Subgraph:
     """Return the chosen subgraphs together, at most MAX_NODES and MAX_EDGES, the greatest masks first."""
     scores: dict[int, float] = {}
-    for one in pruned:
-        for node, mask in zip(one.ego.nodes, one.nodes.tolist(), strict=True):
+    for each in pruned:
+        for node, mask in zip(each.ego.nodes, each.nodes.tolist(), strict=True):
             scores[node] = max(scores.get(node, 0.0), mask)
     kept = sorted(scores, key=lambda node: (-scores[node], view.entity_id(node)))[:MAX_NODES]
     ids = {node: view.entity_id(node) for node in kept}
     nodes = (AnswerNode(ids[n], view.entities[n].name, view.entities[n].type, scores[n]) for n in kept)
     weight_milli: Counter[tuple[str, str, str]] = Counter()
-    for number in {relation.statement for one in pruned for relation in one.ego.relations}:
+    for number in {relation.statement for each in pruned for relation in each.ego.relations}:
         subject, object_ = view.ends(number)
         if subject in ids and object_ in ids:
             statement = view.statements[number]
@@ -60,22 +60,22 @@ def steps(
 def _subgraphs(view: LiveView, choice: EgoGraphSelection) -> TraceStep:
     items = tuple(
         TraceItem(
-            view.entity_id(one.ego.centre),
-            view.entities[one.ego.centre].name,
-            one.similarity,
-            (("entities", float(len(one.ego.nodes))), ("relations", float(len(one.ego.relations)))),
+            view.entity_id(each.ego.centre),
+            view.entities[each.ego.centre].name,
+            each.similarity,
+            (("entities", float(len(each.ego.nodes))), ("relations", float(len(each.ego.relations)))),
         )
-        for one in choice.chosen
+        for each in choice.chosen
     )
-    tops = ", ".join(view.entities[one.top].name for one in choice.chosen)
+    tops = ", ".join(view.entities[each.top].name for each in choice.chosen)
     about = f"The most similar of {choice.looked_at} ego-graphs with different key entities: {tops}."
     return TraceStep("subgraphs", about, items)
 
 
 def _entities(view: LiveView, pruned: Sequence[Pruned]) -> tuple[TraceItem, ...]:
     found = []
-    for one in pruned:
-        rows = zip(one.ego.nodes, one.nodes.tolist(), one.similarity.tolist(), strict=True)
+    for each in pruned:
+        rows = zip(each.ego.nodes, each.nodes.tolist(), each.similarity.tolist(), strict=True)
         best = sorted(rows, key=lambda row: (-row[1], view.entity_id(row[0])))[:SHOWN]
         found += [
             TraceItem(view.entity_id(n), view.entities[n].name, mask, (("refined cosine", near),))
@@ -86,9 +86,9 @@ def _entities(view: LiveView, pruned: Sequence[Pruned]) -> tuple[TraceItem, ...]
 
 def _relations(view: LiveView, pruned: Sequence[Pruned]) -> tuple[TraceItem, ...]:
     found = []
-    for one in pruned:
-        for relation, mask in zip(one.ego.relations[:SHOWN], one.relations[:SHOWN].tolist(), strict=True):
-            statement, nodes = view.statements[relation.statement], one.ego.nodes
+    for each in pruned:
+        for relation, mask in zip(each.ego.relations[:SHOWN], each.relations[:SHOWN].tolist(), strict=True):
+            statement, nodes = view.statements[relation.statement], each.ego.nodes
             subject, object_ = nodes[relation.subject], nodes[relation.object]
             id_ = relation_id(view.entity_id(subject), statement.predicate, view.entity_id(object_))
             name = f"{view.entities[subject].name} | {statement.predicate} | {view.entities[object_].name}"
@@ -110,7 +110,7 @@ def _traversals(view: LiveView, pruned: Sequence[Pruned], trees: Sequence[Traver
 def _passages(view: LiveView, ranked: Sequence[Ranked]) -> tuple[TraceItem, ...]:
     return tuple(
         TraceItem(
-            view.chunks[one.number].chunk_id, "", one.score, (("nearness", one.nearness), ("support", one.support))
+            view.chunks[each.number].chunk_id, "", each.score, (("nearness", each.nearness), ("support", each.support))
         )
-        for one in ranked
+        for each in ranked
     )

@@ -104,8 +104,8 @@ class Selection:
         while left:
             fresh = worth_reading(view, left, scope)
             found += fresh
-            passed = set(left) - {one.community for one in fresh}
-            left = [child for one in passed for child in self._below(view, one, self._above.get(one, 0))]
+            passed = set(left) - {each.community for each in fresh}
+            left = [child for each in passed for child in self._below(view, each, self._above.get(each, 0))]
         return found
 
     def _below(self, view: LiveView, community: int, above: int) -> list[int]:
@@ -135,7 +135,7 @@ def retrieve_global_dynamic(view: LiveView, question: Question) -> RetrievalResu
     asked = selection.begin(view)
     rating = by_neighbourhood(view, question) if asked else None
     while asked and rating is not None:
-        asked = selection.rate(view, [rating(one.community) for one in asked])
+        asked = selection.rate(view, [rating(each.community) for each in asked])
     return selection.finish(view)
 
 

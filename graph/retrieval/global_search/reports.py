@@ -142,9 +142,9 @@ def covering(view: LiveView, communities: Iterable[int], level: int, scope: Repo
     reports, and the communities above.
     """
     found: list[ReportView] = []
-    for one in communities:
-        finer = covering(view, child_reports(view, one, level), level, scope)
-        found += finer or worth_reading(view, (one,), scope)
+    for community in communities:
+        finer = covering(view, child_reports(view, community, level), level, scope)
+        found += finer or worth_reading(view, (community,), scope)
     return found
 
 

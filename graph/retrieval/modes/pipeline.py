@@ -84,7 +84,7 @@ def retrieve_pipeline(view: LiveView, question: Question) -> RetrievalResult:
     near = found.seeds.passages
     scale = (near[-1].cosine, near[0].cosine) if near else (0.0, 1.0)
     worth = unary_scores(candidates.candidates(found.mass, scale), WEIGHTING)
-    relevance = relative(_raised(worth, candidates.numbers, {one.passage for one in found.crossings}))
+    relevance = relative(_raised(worth, candidates.numbers, {crossing.passage for crossing in found.crossings}))
     order = mmr(relevance, candidates.vectors, question.top_k, DIVERSITY).tolist()
     numbers = [candidates.numbers[place] for place in order]
     passages = tuple(_passage(view, candidates.numbers[place], float(relevance[place])) for place in order)
@@ -111,7 +111,7 @@ def _explore(view: LiveView, question: Question, admits: ChunkPredicate | None) 
     if not _connected(view, ends, {*hops, *(visit.node for visit in visits)}):
         tree = steiner_tree(EntityPathGraph(view, ends, admits), ends, view.entity_id, bridge.BOUNDS)
         found = (bridge.edge_evidence(view, question, pair, admits) for pair in tree.edges())
-        crossings = [one for one in found if one is not None]
+        crossings = [each for each in found if each is not None]
     return Explored(seeds, starts, hops, visits, mass, tree, tuple(crossings))
 
 
@@ -140,7 +140,7 @@ def _candidates(view: LiveView, found: Explored, admits: ChunkPredicate | None) 
         if any(view.labels[mention.label].node in explored for mention in view.chunks[number].mentions)
     )
     best = set(islice(theirs, EXPLORED))
-    return best | {hit.number for hit in found.seeds.passages} | {one.passage for one in found.crossings}
+    return best | {hit.number for hit in found.seeds.passages} | {crossing.passage for crossing in found.crossings}
 
 
 def _raised(worth: Scores, numbers: Iterable[int], bridging: set[int]) -> Scores:
@@ -197,9 +197,13 @@ def _trace(
     ranked = sorted(_entity_mass(found).items(), key=lambda row: (-row[1], view.entity_id(row[0])))
     mass = [named(node, share) for node, share in ranked[:10]]
     tree = [
-        TraceItem(view.chunks[one.passage].chunk_id, verbalise(view, one.statement), 1.0) for one in found.crossings
+        TraceItem(view.chunks[crossing.passage].chunk_id, verbalise(view, crossing.statement), 1.0)
+        for crossing in found.crossings
     ]
-    final = [TraceItem(one.chunk_id, "", one.score, (("walk", _mass_of(view, found, one)),)) for one in passages]
+    final = [
+        TraceItem(passage.chunk_id, "", passage.score, (("walk", _mass_of(view, found, passage)),))
+        for passage in passages
+    ]
     return Trace(
         (
             *seed_steps(view, found.seeds),

@@ -24,11 +24,11 @@ from graphtide.graph.view import LiveView
 DEFAULT = Nakg()
 
 
-def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> RetrievalResult:
+def retrieve_nakg(view: LiveView, question: Question, settings: Nakg = DEFAULT) -> RetrievalResult:
     """Return the `top_k` passages by words, order and meaning, and a part that relates their documents.
 
     Meaning is the similarity after propagation over the document graph. Call under `view.lock.read()`. Cost: three
-    searches, some two hundred passages read, a graph of at most `told.documents` documents: each step is bounded,
+    searches, some two hundred passages read, a graph of at most `settings.documents` documents: each step is bounded,
     whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
@@ -36,11 +36,11 @@ def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> R
     passages = candidate_passages(view, question.vector, seeds, admits)
     if not passages.numbers:
         return RetrievalResult((), Subgraph(), view.version, "nakg", Trace() if question.explain else None)
-    graph = connect(best_documents(view, passages, told), view.relatedness.weights(), told)
-    scoring = score(view, question, passages, graph, told)
+    graph = connect(best_documents(view, passages, settings), view.relatedness.weights(), settings)
+    scoring = score(view, question, passages, graph, settings)
     ids = [view.chunks[number].chunk_id for number in passages.numbers]
     order = sorted(range(len(ids)), key=lambda place: (-scoring.total[place], ids[place]))
-    pulled = separated(scoring.total[order], told.temperature, told.decay)
+    pulled = separated(scoring.total[order], settings.temperature, settings.decay)
     chosen = order[: question.top_k]
     found = tuple(_passage(view, passages.numbers[place], float(pulled[rank])) for rank, place in enumerate(chosen))
     subgraph = supported_subgraph(view, [passages.numbers[place] for place in chosen])
@@ -49,15 +49,17 @@ def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> R
     return RetrievalResult(found, subgraph, view.version, "nakg", trace, parts)
 
 
-def score(view: LiveView, question: Question, passages: Passages, graph: DocumentGraph, told: Nakg) -> Scoring:
+def score(view: LiveView, question: Question, passages: Passages, graph: DocumentGraph, settings: Nakg) -> Scoring:
     """Return the three scores of each candidate and their weighted sum (section 7)."""
     by_words = lexical(question.text, [titled(view, number) for number in passages.numbers])
-    means = meaning(view, question.vector, passages, graph, told)
-    total = told.words * by_words.words + told.order * by_words.order + told.meaning * means
+    means = meaning(view, question.vector, passages, graph, settings)
+    total = settings.words * by_words.words + settings.order * by_words.order + settings.meaning * means
     return Scoring(by_words, means, np.round(total, DECIMALS))
 
 
-def meaning(view: LiveView, question: QuestionVector, passages: Passages, graph: DocumentGraph, told: Nakg) -> Scores:
+def meaning(
+    view: LiveView, question: QuestionVector, passages: Passages, graph: DocumentGraph, settings: Nakg
+) -> Scores:
     """Return similarity to the question after propagation, from 0 for the least similar candidate to 1 for the most,
     (n,).
 
@@ -65,7 +67,7 @@ def meaning(view: LiveView, question: QuestionVector, passages: Passages, graph:
     keep their vectors.
     """
     held = graph.documents.vectors
-    moved = propagate(held, graph.attention, told.layers) - held
+    moved = propagate(held, graph.attention, settings.layers) - held
     row = {doc_id: place for place, doc_id in enumerate(graph.documents.ids)}
     places = np.array([row.get(view.chunks[number].doc_id, -1) for number in passages.numbers])
     vectors = passages.vectors + np.where((places >= 0)[:, None], moved[places], np.float32(0))

@@ -48,4 +48,4 @@ def related_documents(view: LiveView, doc_id: str, count: int, settings: Nakg | 
     weights = np.round(edge_weights(all_of_them.vectors, pairs, view.relatedness.weights())[0], DECIMALS).tolist()
     rows = zip(ids[1:], weights[1:], all_of_them.shared[0].tolist()[1:], strict=True)
     related = [Related(other, weight, shared, weight + shared) for other, weight, shared in rows]
-    return tuple(sorted(related, key=lambda one: (-one.score, one.doc_id))[:count])
+    return tuple(sorted(related, key=lambda each: (-each.score, each.doc_id))[:count])

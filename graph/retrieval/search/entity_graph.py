@@ -42,12 +42,12 @@ class EntityPathGraph:
         """
         held = self._view.neighbours
         edges = held.get(node, {})
-        here, stated = len(edges), None if self._admits is None else self._stated(node)
+        degree, stated = len(edges), None if self._admits is None else self._stated(node)
         for other, edge in edges.items():
             if len(held[other]) == 1 and other not in self._ends:
                 continue
             if stated is None or other in stated:
-                generic = 1 + math.log10(here * len(held[other])) / 2
+                generic = 1 + math.log10(degree * len(held[other])) / 2
                 yield other, max(1, round(UNIT * generic / (1 + math.log(edge.weight))))
 
     def _stated(self, node: int) -> set[int]:

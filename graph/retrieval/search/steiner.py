@@ -158,12 +158,12 @@ class _Voronoi:
             self.complete = False
             return False
         self.read += links
-        here, bridged = self._places[node], False
+        origin, bridged = self._places[node], False
         for other, cost in self._roads.neighbours(node):
             if other in self._settled:
                 bridged |= self._bridge(node, other, cost)
                 continue
-            place = _Place(here.distance + cost, here.terminal, node)
+            place = _Place(origin.distance + cost, origin.terminal, node)
             held = self._places.get(other)
             if held is None or place.distance < held.distance:
                 self._places[other] = place

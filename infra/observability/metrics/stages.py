@@ -263,8 +263,8 @@ class Metrics:
     def members(self, topic: str, group: str, count: int) -> None:
         self._members.labels(topic, group).set(count)
 
-    def stopped(self, stage: str, stands: bool) -> None:
-        self._stopped.labels(stage).set(int(stands))
+    def stopped(self, stage: str, is_stopped: bool) -> None:
+        self._stopped.labels(stage).set(int(is_stopped))
 
     def over_quota(self, quota: str) -> None:
         """Count a request that one of QUOTAS refused."""

@@ -109,9 +109,9 @@ async def _estimate(chosen: Plan, prompt: Prompt, documents: Iterator[DocumentMe
 def _documents(
     graph: str, found: FoundFiles, settings: Settings, advance: Callable[[int], None]
 ) -> Iterator[DocumentMessage]:
-    for one in found.read():
+    for each in found.read():
         advance(1)
-        document = _read(graph, one, settings)
+        document = _read(graph, each, settings)
         if document is not None:
             yield document
 

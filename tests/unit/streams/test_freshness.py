@@ -23,13 +23,13 @@ def fresh(seen: list[tuple[str, float]]) -> Freshness:
 def test_version_is_observed_once_when_it_is_shown(seen: list[tuple[str, float]]) -> None:
     """Not when it is announced, and not again when that is repeated; each of its revisions by itself."""
     one = fresh(seen)
-    one.heard("g", 1, accepted([999_000, 998_500]))
-    one.heard("h", 1, accepted([990_000]))
+    one.announced("g", 1, accepted([999_000, 998_500]))
+    one.announced("h", 1, accepted([990_000]))
     one.shown("g", 0)
     assert not seen
     one.shown("g", 1)
     assert sorted(seen) == [("g", 1.0), ("g", 1.5)]
-    one.heard("g", 1, accepted([999_000, 998_500]))
+    one.announced("g", 1, accepted([999_000, 998_500]))
     one.shown("g", 1)
     one.shown("h", 1)
     assert seen[2:] == [("h", 10.0)]
@@ -38,11 +38,11 @@ def test_version_is_observed_once_when_it_is_shown(seen: list[tuple[str, float]]
 def test_snapshot_makes_all_versions_up_to_it_queryable(seen: list[tuple[str, float]]) -> None:
     """Those that were announced, when it is shown; those whose notices come later, when these come."""
     one = fresh(seen)
-    one.heard("g", 3, accepted([999_000]))
-    one.heard("g", 4, accepted([998_000]))
+    one.announced("g", 3, accepted([999_000]))
+    one.announced("g", 4, accepted([998_000]))
     one.shown("g", 5)
     assert [seconds for _, seconds in seen] == [1.0, 2.0]
-    one.heard("g", 5, accepted([997_000]))
+    one.announced("g", 5, accepted([997_000]))
     one.shown("g", 5)
     assert [seconds for _, seconds in seen[2:]] == [3.0]
 
@@ -52,7 +52,7 @@ def test_what_stood_at_the_start_is_not_observed(seen: list[tuple[str, float]]) 
     one = fresh(seen)
     one.begin({"g": 7})
     for version in (5, 7, 8):
-        one.heard("g", version, accepted([version * 100_000]))
+        one.announced("g", version, accepted([version * 100_000]))
         one.shown("g", max(7, version))
     assert seen == [("g", 200.0)]
 
@@ -77,6 +77,6 @@ def test_header_holds_the_newest_and_no_more_than_its_bound() -> None:
 def test_clock_that_is_behind_is_no_negative_time(seen: list[tuple[str, float]]) -> None:
     """The broker's clock may be ahead of this machine's."""
     one = fresh(seen)
-    one.heard("g", 1, accepted([int(NOW_S * 1000) + 60_000]))
+    one.announced("g", 1, accepted([int(NOW_S * 1000) + 60_000]))
     one.shown("g", 1)
     assert seen == [("g", 0.0)]

@@ -41,7 +41,7 @@ def query_routes(application: Application, limits: RequestLimits) -> APIRouter:
             return EventStream(application.stream(graph, ask))
         answer = await application.query(graph, ask)
         return await large_reply(
-            lambda: answer_json(answer, old_names=True), sum(len(one.text) for one in answer.passages)
+            lambda: answer_json(answer, old_names=True), sum(len(passage.text) for passage in answer.passages)
         )
 
     return router

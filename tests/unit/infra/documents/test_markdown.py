@@ -134,9 +134,9 @@ def test_large_table_has_one_row_per_passage_and_a_small_one_is_whole() -> None:
 
 def test_pages_are_counted_from_form_feeds() -> None:
     """A paragraph over a page break is one paragraph, on the page where it begins."""
-    passages = SemanticChunker().split("# T\n\nOne.\n\nTwo goes\fon here.\n\nThree.", MARKDOWN)
+    passages = SemanticChunker().split("# T\n\nOne.\n\nTwo runs\fon here.\n\nThree.", MARKDOWN)
     assert [(passage.text, passage.place.page) for passage in passages] == [
-        ("One.\n\nTwo goes on here.", 1),
+        ("One.\n\nTwo runs on here.", 1),
         ("Three.", 2),
     ]
 
