@@ -75,7 +75,7 @@ async def test_token_is_waited_for_once(http: httpx.AsyncClient) -> None:
     """After the wait the graph includes the documents; without time to wait the state is reported at once."""
     token = await publish(http, *TOWNS)
     version = await reach(http, token)
-    listed = await get(http, "", models.GraphPage)
+    listed = await get(http, "", models.GraphPageBody)
     assert listed == {"graphs": [{"graph": "notes", "version": version, "documents": len(TOWNS)}]}
     assert (await get(http, f"/notes/tokens/{token}", models.TokenStateBody, wait_s=0))["reached"]
     wrong = await http.get("/v1/graphs/notes/tokens/0:99")

@@ -17,7 +17,7 @@ class GraphSummaryBody(Response):
     documents: int = Field(description="number of live documents")
 
 
-class GraphPage(Response):
+class GraphPageBody(Response):
     graphs: list[GraphSummaryBody]
     next: str | None = Field(default=None, description=CURSOR)
 

@@ -16,7 +16,7 @@ from graphtide.services.api.http.browse_models import (
     CommunityPageBody,
     DocumentPageBody,
     EntityPageBody,
-    GraphPage,
+    GraphPageBody,
     NeighbourhoodBody,
     TokenStateBody,
 )
@@ -47,7 +47,7 @@ def browse_routes(application: Application) -> APIRouter:
 def _add_lists(router: APIRouter, application: Application) -> None:
     @router.get(
         "/v1/graphs",
-        responses={200: {"model": GraphPage}, **errors(422, 429, 503)},
+        responses={200: {"model": GraphPageBody}, **errors(422, 429, 503)},
         openapi_extra=_parameters(*_paged(MAX_LIMIT)),
     )
     async def list_graphs(request: Request) -> Response:
