@@ -130,7 +130,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-annotate -
 
 lock: env ## pin every dependency again, with the hashes of its files: for the environment, and for the image
 	@$(BIN)/$(LOCK) --all-extras --upgrade pyproject.toml -o requirements.lock
-	@$(BIN)/$(LOCK) --extra build -c requirements.lock pyproject.toml -o requirements-run.lock
+	@$(BIN)/$(LOCK) --extra build --extra files -c requirements.lock pyproject.toml -o requirements-run.lock
 	@printf 'uv\nsetuptools\npybind11\nwheel\n' | $(BIN)/$(LOCK) -c requirements.lock - -o requirements-build.lock
 	@$(BIN)/$(LOCK) --extra cluster --extra tracing -c requirements.lock pyproject.toml -o requirements-image.lock
 

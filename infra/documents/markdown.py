@@ -61,7 +61,9 @@ def read_heading(text: str) -> tuple[FrontMatter, str]:
 
 def _front_block(front: FrontMatter) -> Iterator[Block]:
     """Yield the fields of the front matter as a row, when it states more than a title and a date."""
-    fields = {"title": front.title, **front.metadata, "date": front.occurred_at}
+    fields = {"title": front.title, **front.metadata}
+    if front.occurred_at not in front.metadata.values():
+        fields["date"] = front.occurred_at
     if front.metadata:
         cells = [", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in fields.values()]
         yield Block(row_text(list(fields), cells), 0, front.end, PassageKind.TABLE)

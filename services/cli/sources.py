@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from graphtide.graph.dates import date_span
+from graphtide.infra.files.encoding import decode_text
+from graphtide.infra.files.reader import ALL_SUFFIXES, SUFFIXES, read_path
+from graphtide.infra.files.records import read_records
+from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 from graphtide.services.cli.exit_codes import USAGE, CommandError
 
-SUFFIXES = (".txt", ".md", ".jsonl")
-
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]++(\S.*+)", re.MULTILINE)
+_RECORDS = (".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def find_files(arguments: Sequence[str]) -> list[File]:
                 found.setdefault(inner.resolve(), File(inner, id_of(inner)))
         elif not path.exists():
             raise CommandError(f"file {argument} does not exist; name files, folders, or - for standard input", USAGE)
-        elif path.suffix.lower() not in SUFFIXES:
+        elif path.suffix.lower() not in ALL_SUFFIXES:
             raise CommandError(f"{argument} is not a {', '.join(SUFFIXES)} file; convert it to one of them", USAGE)
         else:
             found.setdefault(path.resolve(), File(path, id_of(path)))
@@ -89,7 +92,7 @@ def find_files(arguments: Sequence[str]) -> list[File]:
 
 def count_documents(file: File) -> int:
     """Return the approximate number of documents in a file, for a progress bar."""
-    if file.path.suffix.lower() != ".jsonl":
+    if file.path.suffix.lower() not in _RECORDS:
         return 1
     try:
         with file.path.open("rb") as opened:
@@ -99,33 +102,54 @@ def count_documents(file: File) -> int:
 
 
 def read_file(file: File) -> Iterator[DocumentSource | Unreadable]:
-    """Yield the documents in a file: one, or one per line of .jsonl."""
+    """Yield the documents in a file: one, or one per record of .jsonl, whose own id is the document's."""
+    is_records = file.path.suffix.lower() in _RECORDS
     try:
-        text = file.path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        yield Unreadable(file.doc_id, f"is not UTF-8 (byte {error.start}); convert it to UTF-8")
-        return
+        for one in read_path(file.path):
+            if isinstance(one, RecordProblem):
+                yield Unreadable(f"{file.doc_id}, {one.key}", one.reason)
+            elif is_records:
+                yield _record(one, file.doc_id)
+            else:
+                yield source_of(one, file.doc_id, file.doc_id)
+    except UnreadableFileError as error:
+        yield Unreadable(file.doc_id, str(error))
     except OSError as error:
         yield Unreadable(file.doc_id, f"cannot be read: {error.strerror}")
-        return
-    if file.path.suffix.lower() == ".jsonl":
-        yield from _read_lines(text, file.doc_id)
-    else:
-        yield _document(text, file.doc_id, markdown=file.path.suffix.lower() == ".md")
 
 
 def read_standard_input(doc_id: str) -> Iterator[DocumentSource | Unreadable]:
     """Yield documents from standard input: JSONL if every line is an object, else one text with the id `doc_id`."""
     try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        yield Unreadable("-", f"standard input is not UTF-8 (byte {error.start}); convert it to UTF-8")
+        text = decode_text(sys.stdin.buffer.read())
+    except UnreadableFileError as error:
+        yield Unreadable("-", f"standard input {error}")
         return
-    lines = [line for line in text.split("\n") if line.strip()]
-    if lines and all(isinstance(_object_in(line), dict) for line in lines):
-        yield from _read_lines(text, doc_id)
+    records = list(read_records(text))
+    if records and all(isinstance(one, FileDocument) or "JSON" not in one.reason for one in records):
+        for one in records:
+            if isinstance(one, FileDocument):
+                yield _record(one, doc_id)
+            else:
+                yield Unreadable(f"-, {one.key}", one.reason)
     else:
-        yield _document(text, doc_id, markdown=False, source="")
+        yield DocumentSource(doc_id, doc_id, _line({"id": doc_id, "text": text}))
+
+
+def source_of(document: FileDocument, doc_id: str, source: str) -> DocumentSource:
+    """Return a document of a file as one line of NDJSON."""
+    body: dict[str, Any] = {"id": doc_id}
+    if document.body is not None:
+        return DocumentSource(doc_id, doc_id, _line(body | {"source": source} | dict(document.body)))
+    body |= {"text": document.text, "media_type": document.media_type, "title": document.title, "source": source}
+    dated = document.occurred_at if document.occurred_at and date_span(document.occurred_at) else ""
+    body |= {"occurred_at": dated, "metadata": dict(document.metadata)}
+    return DocumentSource(doc_id, doc_id, _line({name: value for name, value in body.items() if value}))
+
+
+def _record(document: FileDocument, name: str) -> DocumentSource:
+    made = source_of(document, document.key, name)
+    return DocumentSource(f"{name}#{document.key}", made.doc_id, made.line)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -133,7 +157,7 @@ def _walk(folder: Path) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+            if not name.startswith(".") and Path(name).suffix.lower() in ALL_SUFFIXES:
                 yield Path(parent, name)
 
 
@@ -146,37 +170,6 @@ def id_of(path: Path) -> str:
     return (absolute.relative_to(current) if absolute.is_relative_to(current) else absolute).as_posix()
 
 
-def _document(text: str, doc_id: str, markdown: bool, source: str | None = None) -> DocumentSource:
-    body = {"id": doc_id, "text": text}
-    if source is None:
-        body["source"] = doc_id
-    heading = _HEADING.search(text) if markdown else None
-    if heading:
-        title: str = heading[1]
-        body["title"] = title.rstrip(" \t").rstrip("#").rstrip(" \t") or title
-    return DocumentSource(doc_id, doc_id, _line(body))
-
-
-def _read_lines(text: str, name: str) -> Iterator[DocumentSource | Unreadable]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        body = _object_in(line)
-        if not isinstance(body, dict):
-            yield Unreadable(f"{name}:{number}", "is not a JSON object")
-            continue
-        doc_id = body.setdefault("id", f"{name}#{number}")
-        yield DocumentSource(f"{name}:{number}", str(doc_id), _line(body))
-
-
-def _object_in(line: str) -> object:
-    try:
-        value: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
-def _line(body: dict[str, object] | dict[str, str]) -> bytes:
+def _line(body: Mapping[str, Any]) -> bytes:
     """Return one line of NDJSON. Lone surrogates stay escaped, so that the service names the document it refuses."""
     return json.dumps(body).encode() + b"\n"

@@ -120,17 +120,17 @@ def serve(
 
 @app.command()
 def publish(
-    files: Annotated[list[str], typer.Argument(help="Files (.txt .md .jsonl), folders, or - for standard input.")],
+    files: Annotated[list[str], typer.Argument(help="Files, folders, or - for standard input.")],
     graph: Graph = GRAPH,
     doc_id: Annotated[str, typer.Option("--id", help="The id of a text from standard input.")] = "stdin",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the graph contains all documents.")] = False,
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
-    """Publish documents.
+    """Publish documents: text, Markdown, JSON lines, CSV, HTML, Word, PDF, mails.
 
-    A text's id is its path relative to the working folder, or the absolute path of a file outside of it; its title is
-    its first heading.
+    A file's id is its path relative to the working folder, or the absolute path of a file outside of it; its title is
+    its own, or its name.
     """
     from graphtide.services.cli import render as show
     from graphtide.services.cli.publish import publish_all, wait_for_all
@@ -148,9 +148,35 @@ def publish(
         raise CommandError(f"{len(outcome.problems)} documents failed; each is named above with its reason", FAILED)
 
 
+@app.command("sync")
+def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
+    folder: Annotated[Path, typer.Argument(help="The folder.", exists=True, file_okay=False)],
+    graph: Graph = GRAPH,
+    watch: Annotated[bool, typer.Option("--watch", help="Continue, and follow every change until Ctrl-C.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete also documents of this folder that only the graph knows.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the graph has processed all.")] = True,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Make a graph follow a folder: publish new and changed files, delete those that are gone.
+
+    A document's id is the path of its file relative to the folder; a record of JSON lines adds # and its id. Hidden and
+    git-ignored files are left out. With --watch and --json every pass is one line.
+    """
+    from graphtide.services.cli.commands.sync import run_sync
+    from graphtide.services.cli.sync.run import SyncOptions
+
+    options = SyncOptions(folder, graph, prune, dry_run, wait)
+    with _client(url) as client:
+        run_sync(client, options, watch, as_json)
+
+
 @app.command()
 def estimate(
-    files: Annotated[list[str], typer.Argument(help="Files (.txt .md .jsonl), folders, or - for standard input.")],
+    files: Annotated[list[str], typer.Argument(help="Files, folders, or - for standard input.")],
     graph: Graph = GRAPH,
     data: Annotated[Path | None, typer.Option(help="The data folder, for cached answers of models.")] = None,
     config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,

@@ -1,0 +1,76 @@
+"""HTML as Markdown: the content of a page without navigation and scripts, by Beautiful Soup and markdownify."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import yaml
+from bs4 import BeautifulSoup, Comment
+from bs4.element import Tag
+from markdownify import MarkdownConverter
+
+_NOT_CONTENT = ("script", "style", "noscript", "template", "nav", "footer", "form", "button", "svg", "iframe", "img")
+_DATES = ("date", "article:published_time", "dcterms.date", "dc.date", "last-modified", "last-reviewed", "revised")
+_FIELDS = ("author", *_DATES)
+_SITE = re.compile(r"\s+[|\u2013\u2014\u00b7]\s+[^|\u2013\u2014\u00b7]*$")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_FOOTERS = ("contentinfo", "navigation", "banner", "search")
+MAX_DEPTH = 200
+
+
+def html_to_markdown(text: str) -> str:
+    """Return the page as Markdown; its title, author and date become front matter."""
+    page = BeautifulSoup(text, "html.parser")
+    front = dict(_front_matter(page))
+    body = _content(page)
+    markdown = markdown_of(body)
+    header = f"---\n{yaml.safe_dump(front, allow_unicode=True, sort_keys=False)}---\n\n" if front else ""
+    return header + markdown
+
+
+def markdown_of(body: Tag) -> str:
+    """Return the content of an element as Markdown, without what is not content."""
+    _flatten(body)
+    converter = MarkdownConverter(heading_style="ATX", bullets="-", table_infer_header=True, autolinks=False)
+    markdown: str = converter.convert_soup(body)
+    return _BLANK_LINES.sub("\n\n", markdown).strip() + "\n"
+
+
+def _content(page: BeautifulSoup) -> Tag:
+    for comment in page.find_all(string=lambda each: isinstance(each, Comment)):
+        comment.extract()
+    for element in page.find_all(_NOT_CONTENT):
+        element.decompose()
+    for element in page.find_all(attrs={"role": _FOOTERS}):
+        element.decompose()
+    return page.find("main") or page.body or page
+
+
+def _flatten(body: Tag) -> None:
+    """Unwrap elements that are nested deeper than any text needs: the converter recurses once for each level."""
+    stack = [(body, 0)]
+    deep: list[Tag] = []
+    while stack:
+        element, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            deep.append(element)
+        stack.extend((child, depth + 1) for child in element.children if isinstance(child, Tag))
+    for element in deep:
+        element.unwrap()
+
+
+def _front_matter(page: BeautifulSoup) -> Iterator[tuple[str, str]]:
+    if page.title and (title := page.title.get_text(" ", strip=True)):
+        yield "title", _SITE.sub("", title)
+    known = {str(each.get("name") or each.get("property") or "").lower(): each for each in page.find_all("meta")}
+    dated = False
+    for name in _FIELDS:
+        value = str(known[name].get("content") or "").strip() if name in known else ""
+        if not value:
+            continue
+        if name in _DATES and not dated:
+            dated = True
+            yield "date", value[:10] if re.match(r"\d{4}-\d\d-\d\d", value) else value
+        if name not in {"date", "article:published_time"}:
+            yield name, value

@@ -1,0 +1,46 @@
+"""Mail files (.eml) as plain text: the headers that people read, then the text of the mail."""
+
+from __future__ import annotations
+
+import re
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from typing import cast
+
+from graphtide.infra.files.types import INSTALL, UnreadableFileError
+
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_TAGS = ("strong", "b", "em", "i", "a", "img", "code")
+
+
+def mail_to_text(raw: bytes) -> str:
+    """Return the mail as a text with headers, as the reader of plain text recognises. Raises UnreadableFileError."""
+    try:
+        message = cast(EmailMessage, BytesParser(policy=policy.default).parsebytes(raw))
+        headers = {name: " ".join(str(message[name]).split()) for name in _HEADERS if message[name]}
+        body = _body(message)
+    except (ValueError, LookupError, TypeError, AttributeError, KeyError, IndexError) as error:
+        raise UnreadableFileError(f"is not a readable mail ({error}); export it again as .eml") from error
+    if "From" not in headers:
+        raise UnreadableFileError("has no From header and is not a mail; rename it to .txt to publish it as text")
+    files = [name for part in message.iter_attachments() if (name := part.get_filename())]
+    head = "".join(f"{name}: {value}\n" for name, value in headers.items())
+    return head + "\n" + body.strip() + (f"\n\nAttachments: {', '.join(files)}\n" if files else "\n")
+
+
+def _body(message: EmailMessage) -> str:
+    part = message.get_body(("plain", "html"))
+    if part is None:
+        return ""
+    content = str(part.get_content()).replace("\0", "")
+    return _text_of_html(content) if part.get_content_type() == "text/html" else content
+
+
+def _text_of_html(content: str) -> str:
+    try:
+        from markdownify import markdownify
+    except ImportError as error:
+        raise UnreadableFileError(f"is an HTML mail; {INSTALL}") from error
+    text: str = markdownify(re.sub(r"(?is)<(script|style|head)\b.*?</\1>", "", content), strip=_TAGS, escape_misc=False)
+    return re.sub(r"\n{3,}", "\n\n", text)

@@ -1,0 +1,80 @@
+"""The reader of a file of any known format: `read_path` gives its documents, or the reason why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+from graphtide.graph.dates import date_span
+from graphtide.infra.documents.description import describe
+from graphtide.infra.files.encoding import decode_text
+from graphtide.infra.files.mail import mail_to_text
+from graphtide.infra.files.names import date_of, title_of
+from graphtide.infra.files.records import read_records
+from graphtide.infra.files.types import INSTALL, FileDocument, RecordProblem, UnreadableFileError
+from graphtide.streams.model_ports import CSV, MARKDOWN, PLAIN
+
+READER_VERSION = 1
+"""Changes when a file gives another text than before, so that files are published again after an upgrade."""
+MAX_FILE_BYTES = 256 << 20
+_TEXTS = {".md": MARKDOWN, ".markdown": MARKDOWN, ".txt": PLAIN, ".text": PLAIN, ".csv": CSV, ".tsv": CSV}
+_CONVERTERS = {
+    ".html": ("graphtide.infra.files.html", "html_to_markdown"),
+    ".htm": ("graphtide.infra.files.html", "html_to_markdown"),
+    ".docx": ("graphtide.infra.files.docx", "docx_to_markdown"),
+    ".pdf": ("graphtide.infra.files.pdf", "pdf_to_markdown"),
+}
+_RECORDS = (".jsonl", ".ndjson")
+SUFFIXES = (".txt", ".md", ".jsonl", ".csv", ".html", ".docx", ".pdf", ".eml")
+ALL_SUFFIXES = frozenset({*_TEXTS, *_CONVERTERS, *_RECORDS, ".eml"})
+
+
+def read_path(path: Path) -> Iterator[FileDocument | RecordProblem]:
+    """Yield the documents of a file. Raises UnreadableFileError with the reason, OSError for an unreadable path."""
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise UnreadableFileError(f"is larger than {MAX_FILE_BYTES >> 20} MiB; split it")
+    yield from read_bytes(path.read_bytes(), path.name)
+
+
+def read_bytes(raw: bytes, name: str) -> Iterator[FileDocument | RecordProblem]:
+    """Yield the documents of a file with that name and content. Raises UnreadableFileError with the reason."""
+    suffix = Path(name).suffix.lower()
+    if suffix in _RECORDS:
+        yield from read_records(decode_text(raw))
+        return
+    yield _described(_document(raw, suffix), name)
+
+
+def _document(raw: bytes, suffix: str) -> FileDocument:
+    if suffix in _TEXTS:
+        document = FileDocument(decode_text(raw), _TEXTS[suffix])
+    elif suffix == ".eml":
+        document = FileDocument(mail_to_text(raw), PLAIN)
+    elif suffix in _CONVERTERS:
+        convert = _converter(suffix)
+        text = convert(decode_text(raw)) if suffix in (".html", ".htm") else convert(raw)
+        document = FileDocument(text, MARKDOWN)
+    else:
+        raise UnreadableFileError(f"is not a {', '.join(SUFFIXES)} file; convert it to one of them")
+    if not document.text.strip():
+        raise UnreadableFileError("is empty")
+    return document
+
+
+def _converter(suffix: str) -> Callable[[bytes | str], str]:
+    module, function = _CONVERTERS[suffix]
+    try:
+        convert: Callable[[bytes | str], str] = getattr(import_module(module), function)
+    except ImportError as error:
+        raise UnreadableFileError(f"is a {suffix} file, and {error.name} is missing; {INSTALL}") from error
+    return convert
+
+
+def _described(document: FileDocument, name: str) -> FileDocument:
+    """Return the document with the title and the date of the file's name, where its text states none."""
+    stated = describe(document.text, document.media_type)
+    title = "" if stated.title else title_of(name)
+    occurred_at = "" if stated.occurred_at else date_of(name)
+    return replace(document, title=title, occurred_at=occurred_at if date_span(occurred_at) else "")

@@ -1,0 +1,37 @@
+"""The documents of a file, and the errors of files that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+INSTALL = "install graphtide[files] to read it"
+
+
+class UnreadableFileError(Exception):
+    """A file, or a record of it, that cannot be read: the message gives the reason and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDocument:
+    """A document of a file. `key` identifies a record within its file and is empty for a file that is one document.
+
+    `body` is a complete document of a JSONL file that already has the fields of the HTTP interface; otherwise None.
+    """
+
+    text: str
+    media_type: str
+    key: str = ""
+    title: str = ""
+    occurred_at: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordProblem:
+    """A record of a file that cannot be read, such as a line that is not JSON."""
+
+    key: str
+    reason: str

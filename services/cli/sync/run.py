@@ -1,0 +1,345 @@
+"""One pass of `sync`: reads what changed, publishes it, deletes what is gone, and waits for the graph.
+
+1. Scan the folder; a file of known size and time is not read, one of known content is not converted.
+2. Publish new and changed documents in batches; after each, record what the service accepted.
+3. Delete the documents whose file is gone, after what replaces them was published.
+4. Wait until the service has processed all of them; one that fails is forgotten, so that the next pass repeats it.
+
+The invariant: an interruption at any step leaves documents that are either as before or as in the folder, and the next
+pass does the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from graphtide.infra.files.reader import read_bytes
+from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
+from graphtide.services.cli.client import Client, Json, document_path, graph_path
+from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
+from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS
+from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
+from graphtide.services.cli.sync.scan import FoundFile, scan_folder
+from graphtide.services.cli.sync.state import KnownFile, SyncState, load_state
+from graphtide.services.cli.terminal import Advance
+
+Bar = Callable[[str, int], Advance]
+_POLL_S = (0.05, 1.0)
+_LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """The options of a pass."""
+
+    folder: Path
+    graph: str
+    prune: bool = False
+    dry_run: bool = False
+    wait: bool = True
+
+
+@dataclass(slots=True)
+class SyncResult:
+    """The outcome of a pass, filled while it runs: document ids by what happened to them."""
+
+    new: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    skipped: list[Unreadable] = field(default_factory=list)
+    failed: list[Unreadable] = field(default_factory=list)
+    token: str = ""
+    dry_run: bool = False
+
+    @property
+    def did_something(self) -> bool:
+        return bool(self.new or self.changed or self.renamed or self.deleted or self.failed)
+
+    def summary(self) -> str:
+        """Return the counts in one line."""
+        renamed = {new for _, new in self.renamed}
+        old = {old for old, _ in self.renamed}
+        counts = [(len([each for each in self.new if each not in renamed]), "new"), (len(self.changed), "changed")]
+        counts += [(len(self.renamed), "renamed")] if self.renamed else []
+        counts += [(len([each for each in self.deleted if each not in old]), "deleted"), (self.unchanged, "unchanged")]
+        counts += [(len(self.skipped), "skipped")] + ([(len(self.failed), "failed")] if self.failed else [])
+        return ", ".join(f"{count} {name}" for count, name in counts)
+
+    def as_json(self) -> Json:
+        problems = {
+            name: [{"name": each.name, "reason": each.reason} for each in found]
+            for name, found in (("skipped", self.skipped), ("failed", self.failed))
+        }
+        renamed = [{"from": old, "to": new} for old, new in self.renamed]
+        ids: Json = {"new": self.new, "changed": self.changed, "renamed": renamed, "deleted": self.deleted}
+        return {**ids, "unchanged": self.unchanged, **problems, "token": self.token, "dry_run": self.dry_run}
+
+
+def sync_once(client: Client, options: SyncOptions, bar: Bar, result: SyncResult) -> None:
+    """Make the graph follow the folder, once; fills `result` while it works. Raises CommandError."""
+    result.dry_run = options.dry_run
+    _Pass(client, options, bar, result).run()
+
+
+class _Pass:
+    """The state of one pass."""
+
+    def __init__(self, client: Client, options: SyncOptions, bar: Bar, result: SyncResult) -> None:
+        self._client, self._options, self._bar, self._result = client, options, bar, result
+        self._state: SyncState = load_state(options.folder, client.url, options.graph)
+        self._adopting = False
+        self._present: set[str] = set()
+        self._renames: dict[str, str] = {}
+        self._batch: list[tuple[DocumentSource, str]] = []
+        self._batch_bytes = 0
+        self._reading: list[tuple[str, KnownFile, set[str]]] = []
+        self._waiting: list[str] = []
+
+    def run(self) -> None:
+        scan = scan_folder(self._options.folder)
+        self._result.skipped.extend(scan.skipped)
+        self._compare_with_service()
+        self._refuse_empty_folder(bool(scan.files))
+        gone = {known.digest: name for name, known in self._state.files.items() if name not in scan.files}
+        advance = self._bar("read", len(scan.files))
+        for file in scan.files.values():
+            self._take(file, gone)
+            advance(1)
+        self._flush()
+        self._delete([name for name in self._state.files if name not in scan.files])
+        self._save()
+        if self._options.wait and not self._options.dry_run:
+            self._wait()
+            self._save()
+
+    def _compare_with_service(self) -> None:
+        """Forget what the service does not hold, such as after it was restored; without a state ask for each one."""
+        counts = self._stats()
+        held = counts.get("documents", 0) if counts else 0
+        if held < len(self._state.documents):
+            self._state.documents.clear()
+            self._state.files = {}
+        self._adopting = bool(held) and not self._state.documents
+
+    def _stats(self) -> dict[str, int] | None:
+        try:
+            counts: dict[str, int] = self._client.get(f"{graph_path(self._options.graph)}/stats")["counts"]
+        except CommandError as error:
+            if error.code == NOT_FOUND:
+                return None
+            raise
+        return counts
+
+    def _refuse_empty_folder(self, has_files: bool) -> None:
+        if not has_files and self._state.documents and not self._options.prune:
+            raise CommandError(
+                f"{self._options.folder} contains no file, but {len(self._state.documents)} documents of it are in the"
+                " graph; check that the folder is mounted, or name --prune to delete them"
+            )
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def _take(self, file: FoundFile, gone: dict[str, str]) -> None:
+        known = self._state.unchanged(file)
+        if known is None:
+            try:
+                raw = file.path.read_bytes()
+            except OSError as error:
+                self._keep_unreadable(file, f"cannot be read: {error.strerror}")
+                return
+            digest = blake2b(raw, digest_size=16).hexdigest()
+            before = self._state.files.get(file.name)
+            if before is None or before.digest != digest:
+                self._read(file, raw, digest, gone)
+                return
+            known = KnownFile(file.size, file.mtime_ns, digest, before.doc_ids, before.problems)
+            self._state.files[file.name] = known
+        self._result.unchanged += sum(1 for doc_id in known.doc_ids if doc_id in self._state.documents)
+        self._present.update(known.doc_ids)
+        self._result.skipped.extend(Unreadable(name, reason) for name, reason in known.problems)
+
+    def _keep_unreadable(self, file: FoundFile, reason: str) -> None:
+        """Report a file that cannot be read now, and keep its documents: it still exists."""
+        self._result.skipped.append(Unreadable(file.name, reason))
+        known = self._state.files.get(file.name)
+        self._present.update(known.doc_ids if known else ())
+
+    def _read(self, file: FoundFile, raw: bytes, digest: str, gone: dict[str, str]) -> None:
+        problems: list[tuple[str, str]] = []
+        doc_ids: list[str] = []
+        sources: list[DocumentSource] = []
+        for source in self._documents(file, raw, problems):
+            sources.append(source)
+            doc_ids.append(source.doc_id)
+        if digest in gone and len(sources) == 1:
+            self._renames[sources[0].doc_id] = gone[digest]
+        known = KnownFile(file.size, file.mtime_ns, digest, tuple(doc_ids), tuple(problems))
+        self._result.skipped.extend(Unreadable(name, reason) for name, reason in problems)
+        self._present.update(doc_ids)
+        self._reading.append((file.name, known, set(doc_ids)))
+        for source in sources:
+            self._compare(source)
+        self._finish_files()
+
+    def _documents(self, file: FoundFile, raw: bytes, problems: list[tuple[str, str]]) -> Iterator[DocumentSource]:
+        origin = f"{self._options.folder.resolve().name}/{file.name}"
+        try:
+            for one in read_bytes(raw, file.name):
+                if isinstance(one, RecordProblem):
+                    problems.append((f"{file.name}, {one.key}", one.reason))
+                else:
+                    yield source_of(one, _doc_id(file.name, one), origin)
+        except UnreadableFileError as error:
+            problems.append((file.name, str(error)))
+
+    def _compare(self, source: DocumentSource) -> None:
+        digest = blake2b(source.line, digest_size=12).hexdigest()
+        known = self._state.documents.get(source.doc_id)
+        if known is None and self._adopting and self._is_in_graph(source):
+            known = self._state.documents[source.doc_id] = digest
+        if known == digest:
+            self._result.unchanged += 1
+            self._accepted(source.doc_id, digest)
+            return
+        (self._result.new if known is None else self._result.changed).append(source.doc_id)
+        if self._options.dry_run:
+            return
+        if self._batch and self._batch_bytes + len(source.line) > BATCH_BYTES:
+            self._flush()
+        self._batch.append((source, digest))
+        self._batch_bytes += len(source.line)
+        if len(self._batch) >= BATCH_DOCUMENTS:
+            self._flush()
+
+    def _is_in_graph(self, source: DocumentSource) -> bool:
+        """Return True if the service holds the document as it is in the folder."""
+        import json
+
+        body: dict[str, Any] = json.loads(source.line)
+        held = self._status(source.doc_id)
+        names = ("text", "media_type", "source", *(name for name in ("title", "occurred_at") if body.get(name)))
+        return held is not None and held["state"] == "applied" and all(held[n] == body.get(n, "") for n in names)
+
+    def _status(self, doc_id: str) -> Json | None:
+        try:
+            return self._client.get(document_path(self._options.graph, doc_id))
+        except CommandError as error:
+            if error.code == NOT_FOUND:
+                return None
+            raise
+
+    # -- publishing ----------------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Publish the batch, and record what the service accepted."""
+        batch, self._batch, self._batch_bytes = self._batch, [], 0
+        if not batch:
+            return
+        receipt = self._client.publish(self._options.graph, b"".join(source.line for source, _ in batch))
+        self._result.token = receipt["token"] or self._result.token
+        refused = {each["index"]: each for each in receipt["rejected"]}
+        for index, (source, digest) in enumerate(batch):
+            if index in refused:
+                reason = f"{refused[index]['field']} {refused[index]['message']}".strip()
+                self._result.failed.append(Unreadable(source.doc_id, reason))
+                self._forget(source.doc_id)
+            else:
+                self._accepted(source.doc_id, digest)
+                self._waiting.append(source.doc_id)
+        self._finish_files()
+        self._save()
+
+    def _accepted(self, doc_id: str, digest: str) -> None:
+        self._state.documents[doc_id] = digest
+        for _, _, left in self._reading:
+            left.discard(doc_id)
+
+    def _finish_files(self) -> None:
+        """Record the files of which every document was accepted."""
+        for name, known, left in self._reading:
+            if not left:
+                self._state.files[name] = known
+        self._reading = [each for each in self._reading if each[2]]
+
+    def _delete(self, gone: list[str]) -> None:
+        """Delete the documents of files that are gone, and of records that are no longer in their file."""
+        surplus = [doc_id for doc_id in self._state.documents if doc_id not in self._present]
+        if self._options.prune:
+            known = {*surplus, *self._present}
+            surplus += [doc_id for doc_id in self._published_here() if doc_id not in known]
+        self._result.renamed = [(old, new) for new, old in self._renames.items() if old in surplus]
+        self._result.deleted = surplus
+        if self._options.dry_run:
+            return
+        advance = self._bar("deleted", len(surplus))
+        for doc_id in surplus:
+            try:
+                self._result.token = self._client.delete(document_path(self._options.graph, doc_id))["token"]
+                self._waiting.append(doc_id)
+            except CommandError as error:
+                if error.code != NOT_FOUND:
+                    raise
+            self._state.documents.pop(doc_id, None)
+            advance(1)
+        for name in gone:
+            del self._state.files[name]
+
+    def _published_here(self) -> Iterator[str]:
+        """Yield the ids of the documents in the graph that came from this folder, by their source."""
+        prefix = f"{self._options.folder.resolve().name}/"
+        path, cursor = f"{graph_path(self._options.graph)}/documents?limit={_LISTED}", ""
+        while True:
+            try:
+                page = self._client.get(f"{path}&cursor={cursor}" if cursor else path)
+            except CommandError:
+                self._client.tell("the service does not list documents; only those that this state knows are deleted")
+                return
+            for each in page["documents"]:
+                name = each["id"].partition("#")[0] if each["source"] != prefix + each["id"] else each["id"]
+                if each["source"] == prefix + name and each.get("state") != "deleted":
+                    yield each["id"]
+            cursor = page.get("next") or ""
+            if not cursor:
+                return
+
+    def _wait(self) -> None:
+        """Poll each document until the service has processed it; one that failed is reported and forgotten."""
+        waiting, pause_s, reason = list(dict.fromkeys(self._waiting)), _POLL_S[0], ""
+        advance = self._bar("in the graph", len(waiting))
+        for doc_id in waiting:
+            while (held := self._status(doc_id)) is not None and held["state"] == "accepted":
+                if held["reason"] not in ("", reason):
+                    reason = held["reason"]
+                    self._client.tell(f"{doc_id} waits: {reason}")
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 1.5, _POLL_S[1])
+            pause_s = _POLL_S[0]
+            if held is not None and held["state"] == "failed":
+                self._result.failed.append(Unreadable(doc_id, f"failed: {held['reason']}"))
+                self._forget(doc_id)
+            advance(1)
+
+    def _forget(self, doc_id: str) -> None:
+        """Forget a document and its file, so that the next pass publishes it again."""
+        self._state.documents.pop(doc_id, None)
+        for name in [name for name, known in self._state.files.items() if doc_id in known.doc_ids]:
+            del self._state.files[name]
+
+    def _save(self) -> None:
+        if self._options.dry_run:
+            return
+        try:
+            self._state.save()
+        except OSError as error:
+            self._client.tell(f"{self._state.path} cannot be written ({error.strerror}): the next run compares again")
+
+
+def _doc_id(name: str, document: FileDocument) -> str:
+    return f"{name}#{document.key}" if document.key else name

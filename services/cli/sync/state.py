@@ -1,0 +1,78 @@
+"""What `sync` knows of its last run: files by size, time and hash, and documents by digest, in a file beside them.
+
+The file may be lost or stale at any time: it saves work and is never the only record. Invariants: it is replaced in one
+step, and it lists a document only after the service has accepted it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from graphtide.infra.files.reader import READER_VERSION
+from graphtide.services.cli.sync.scan import FoundFile
+
+STATE_FOLDER = ".graphtide"
+_RACY_NS = 2_000_000_000
+"""A file that changed so shortly before it was read may change again within the clock's resolution."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file as it was read; `doc_ids` are its documents, `problems` the reasons why it, or records, were skipped."""
+
+    size: int
+    mtime_ns: int
+    digest: str
+    doc_ids: tuple[str, ...]
+    problems: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class SyncState:
+    """Files by name, and the digests of accepted documents by id."""
+
+    path: Path
+    files: dict[str, KnownFile] = field(default_factory=dict)
+    documents: dict[str, str] = field(default_factory=dict)
+
+    def unchanged(self, file: FoundFile) -> KnownFile | None:
+        """Return the file as it is known, if its size and time are the same."""
+        known = self.files.get(file.name)
+        return known if known and (known.size, known.mtime_ns) == (file.size, file.mtime_ns) else None
+
+    def save(self) -> None:
+        """Replace the file. Raises OSError."""
+        now = time.time_ns()
+        files = {name: _row(known, now) for name, known in self.files.items()}
+        body = {"reader": READER_VERSION, "files": files, "documents": self.documents}
+        self.path.parent.mkdir(exist_ok=True)
+        temporary = self.path.with_suffix(".new")
+        temporary.write_text(json.dumps(body))
+        temporary.replace(self.path)
+
+
+def _row(known: KnownFile, now_ns: int) -> list[object]:
+    mtime_ns = known.mtime_ns if now_ns - known.mtime_ns > _RACY_NS else 0
+    return [known.size, mtime_ns, known.digest, list(known.doc_ids), [list(each) for each in known.problems]]
+
+
+def load_state(folder: Path, url: str, graph: str) -> SyncState:
+    """Return the state of this folder for this graph; an empty one if there is none that can be read."""
+    name = blake2b(json.dumps([url, graph]).encode(), digest_size=6).hexdigest()
+    state = SyncState(folder / STATE_FOLDER / f"sync-{name}.json")
+    try:
+        body = json.loads(state.path.read_text())
+        files = {
+            str(file): KnownFile(int(size), int(mtime), str(digest), tuple(ids), tuple((a, b) for a, b in problems))
+            for file, (size, mtime, digest, ids, problems) in body["files"].items()
+        }
+        documents = {str(doc_id): str(digest) for doc_id, digest in body["documents"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return state
+    state.documents = documents
+    state.files = files if body.get("reader") == READER_VERSION else {}
+    return state
