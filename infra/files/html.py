@@ -42,7 +42,7 @@ def _content(page: BeautifulSoup) -> Tag:
         comment.extract()
     for element in page.find_all(_NOT_CONTENT):
         element.decompose()
-    for element in page.find_all(attrs={"role": _FOOTERS}):
+    for element in page.find_all(role=list(_FOOTERS)):
         element.decompose()
     return page.find("main") or page.body or page
 

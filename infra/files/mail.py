@@ -6,7 +6,6 @@ import re
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
-from typing import cast
 
 from graphtide.infra.files.types import INSTALL, UnreadableFileError
 
@@ -17,7 +16,7 @@ _TAGS = ("strong", "b", "em", "i", "a", "img", "code")
 def mail_to_text(raw: bytes) -> str:
     """Return the mail as a text with headers, as the reader of plain text recognises. Raises UnreadableFileError."""
     try:
-        message = cast(EmailMessage, BytesParser(policy=policy.default).parsebytes(raw))
+        message = BytesParser(policy=policy.default).parsebytes(raw)
         headers = {name: " ".join(str(message[name]).split()) for name in _HEADERS if message[name]}
         body = _body(message)
     except (ValueError, LookupError, TypeError, AttributeError, KeyError, IndexError) as error:
@@ -42,5 +41,7 @@ def _text_of_html(content: str) -> str:
         from markdownify import markdownify
     except ImportError as error:
         raise UnreadableFileError(f"is an HTML mail; {INSTALL}") from error
-    text: str = markdownify(re.sub(r"(?is)<(script|style|head)\b.*?</\1>", "", content), strip=_TAGS, escape_misc=False)
+    text: str = markdownify(
+        re.sub(r"(?is)<(script|style|head)\b.*?</\1>", "", content), strip=list(_TAGS), escape_misc=False
+    )
     return re.sub(r"\n{3,}", "\n\n", text)

@@ -1,4 +1,4 @@
-"""What `sync` knows of its last run: files by size, time and hash, and documents by digest, in a file beside them.
+"""The record of the last run of `sync`: files by size, time and hash, documents by digest, in a file beside them.
 
 The file may be lost or stale at any time: it saves work and is never the only record. Invariants: it is replaced in one
 step, and it lists a document only after the service has accepted it.

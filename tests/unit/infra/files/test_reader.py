@@ -1,0 +1,175 @@
+"""Files of every format as documents: readable text with places, or a reason and a remedy."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from graphtide.infra.files.reader import read_bytes
+from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.streams.model_ports import CSV, MARKDOWN, PLAIN, SplitPassage
+from tests.support.documents import pdf_file, word_file
+
+
+def document(raw: bytes, name: str) -> FileDocument:
+    [one] = read_bytes(raw, name)
+    assert isinstance(one, FileDocument)
+    return one
+
+
+def passages(raw: bytes, name: str) -> tuple[SplitPassage, ...]:
+    one = document(raw, name)
+    return SemanticChunker().split(one.text, one.media_type)
+
+
+PAGE = """<!DOCTYPE html><html><head><title>KB-7 Pumps | Support</title><meta name="author" content="Ana Ruiz">
+<meta name="date" content="2025-03-04"><style>p {color: red}</style></head>
+<body><nav><a href="/">Home</a></nav><h1>Pumps</h1><p>A pump needs <b>24&nbsp;V</b> &amp; a fuse.</p>
+<table><tr><th>type</th><th>bar</th></tr><tr><td>P1</td><td>3</td></tr></table>
+<script>alert(1)</script><footer>&copy; Support</footer></body></html>"""
+
+
+def test_html_page_is_its_content_with_title_and_date() -> None:
+    """Navigation, scripts, styles and footers are left out; the title loses the name of the site."""
+    one = document(PAGE.encode(), "kb7.html")
+    described = SemanticChunker().describe(one.text, one.media_type)
+    assert (one.media_type, described.title, described.occurred_at) == (MARKDOWN, "KB-7 Pumps", "2025-03-04")
+    found = passages(PAGE.encode(), "kb7.html")
+    assert [(passage.text, passage.place.headings) for passage in found] == [
+        ("title: KB-7 Pumps; author: Ana Ruiz; date: 2025-03-04", ()),
+        ("A pump needs 24 V & a fuse.", ("Pumps",)),
+        ("type: P1; bar: 3", ("Pumps",)),
+    ]
+
+
+def test_word_file_keeps_headings_and_table_rows() -> None:
+    """Styles are headings, and the first row of a table names its columns."""
+    raw = word_file([("Heading1", "Levels"), ("Normal", "Level 2 is led by Ana.")], [["who", "phone"], ["Bo", "311"]])
+    assert [(passage.text, passage.place.row) for passage in passages(raw, "policy.docx")] == [
+        ("Level 2 is led by Ana.", 0),
+        ("who: Bo; phone: 311", 1),
+    ]
+
+
+def test_pdf_has_pages_headings_and_whole_paragraphs() -> None:
+    """Larger lines are headings, wrapped lines a paragraph, page numbers are left out."""
+    first = [(20, "Annual report"), (10, "The pump station was"), (10, "rebuilt in 2024."), (10, "Page 1")]
+    second = [(14, "Costs"), (10, "It cost 310 euros [net]."), (10, "Page 2")]
+    found = passages(pdf_file([first, second]), "report.pdf")
+    assert [(passage.text, passage.place.page, passage.place.headings) for passage in found] == [
+        ("The pump station was rebuilt in 2024.", 1, ()),
+        ("It cost 310 euros [net].", 2, ("Costs",)),
+    ]
+
+
+MAIL = """\
+From: Ana Ruiz <ana@example.org>
+To: Bo Lind <bo@example.org>
+Date: Tue, 4 Mar 2025 10:00:00 +0100
+Subject: =?utf-8?q?Pumpe_f=C3=BCr_Raum_2?=
+Content-Type: text/plain; charset=utf-8
+
+The pump arrives on Friday.
+
+--\x20
+Ana Ruiz, Kessel AG
+
+On Mon, 3 Mar 2025 Bo Lind wrote:
+> When does the pump arrive?
+"""
+
+
+def test_mail_separates_what_the_sender_wrote_from_signature_and_quote() -> None:
+    """Headers give title, date and metadata; quoted words and signature are passages of their own kind."""
+    one = document(MAIL.encode(), "pump.eml")
+    described = SemanticChunker().describe(one.text, one.media_type)
+    assert (described.title, described.occurred_at) == ("Pumpe für Raum 2", "2025-03-04")
+    assert dict(described.metadata)["from"] == json.dumps("Ana Ruiz <ana@example.org>")
+    found = passages(MAIL.encode(), "pump.eml")
+    assert [(passage.text, str(passage.place.kind)) for passage in found] == [
+        (
+            "Mail: Pumpe für Raum 2; From: Ana Ruiz <ana@example.org>; To: Bo Lind <bo@example.org>;"
+            " Date: Tue, 04 Mar 2025 10:00:00 +0100",
+            "table",
+        ),
+        ("The pump arrives on Friday.", ""),
+        ("Ana Ruiz, Kessel AG\n\nOn Mon, 3 Mar 2025 Bo Lind wrote: When does the pump arrive?", "quote"),
+    ]
+    assert found[1].place.headings == ("Mail from Ana Ruiz",)
+
+
+def test_html_mail_is_read_as_text() -> None:
+    """A mail without a plain part is its HTML part, without tags."""
+    raw = b"From: a@b.c\nSubject: X\nContent-Type: text/html\n\n<p>The <b>lamp</b> is out.</p>"
+    assert passages(raw, "x.eml")[-1].text == "The lamp is out."
+
+
+def test_rows_of_csv_have_the_names_of_their_columns() -> None:
+    """Quoted cells, semicolons and empty cells; the title is the name of the file."""
+    raw = b'name;town;note\n"Lind; Bo";Oslo;\nAna;Lima;"two\nlines"\n'
+    one = document(raw, "our_contacts-2024.csv")
+    assert (one.media_type, one.title) == (CSV, "our contacts 2024")
+    [found] = passages(raw, "x.csv")
+    assert found.text == "name: Lind, Bo; town: Oslo\n\nname: Ana; town: Lima; note: two lines"
+
+
+def test_records_are_identified_by_id_or_content_never_by_line() -> None:
+    """A record keeps its key when lines are added above it; broken lines and repeated ids are named."""
+    lines = ['{"id": 7, "text": "A."}', '{"customer": "Bo", "body": "Leak.", "date": "2025-01-02"}', "no json"]
+    first = list(read_bytes("\n".join(lines).encode(), "t.jsonl"))
+    later = list(read_bytes("\n".join(['{"text": "New."}', *lines]).encode(), "t.jsonl"))
+    keys = [one.key for one in first if isinstance(one, FileDocument)]
+    assert keys[0] == "7" and keys == [one.key for one in later if isinstance(one, FileDocument)][1:]
+    assert [one.reason for one in first if isinstance(one, RecordProblem)] == [
+        "is not a JSON object; write one object per line"
+    ]
+    ticket = first[1]
+    assert isinstance(ticket, FileDocument) and ticket.occurred_at == "2025-01-02"
+    assert ticket.text == "Leak.\n\ncustomer: Bo\ndate: 2025-01-02"
+    twice = list(read_bytes(b'{"id": 1, "text": "a"}\n{"id": 1, "text": "b"}', "t.jsonl"))
+    assert [type(one) for one in twice] == [RecordProblem, FileDocument]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_encoding_is_detected(encoding: str) -> None:
+    """The same text whatever its encoding."""
+    text = "Die Küche in Raum 2 wurde für Frau Müller geändert. Die Tür schließt jetzt.\n" * 4
+    assert document(text.encode(encoding), "a.txt").text.strip() == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "reason"),
+    [
+        ("scan.pdf", pdf_file([[]]), "no text layer.*ocrmypdf"),
+        ("broken.pdf", b"%PDF-1.4 nonsense", "not a readable PDF.*save it again"),
+        ("broken.docx", b"PK nonsense", "not a readable .docx.*save it again"),
+        ("empty.docx", word_file([]), "contains no text"),
+        ("image.txt", b"\x89PNG\0\0\0\0", "binary data"),
+        ("empty.md", b" \n", "is empty"),
+        ("song.mp3", b"x", "convert it"),
+        ("x.eml", b"no headers", "no From header"),
+    ],
+)
+def test_unreadable_file_is_named_with_reason_and_remedy(name: str, raw: bytes, reason: str) -> None:
+    """Nothing is skipped silently."""
+    with pytest.raises(UnreadableFileError, match=reason):
+        list(read_bytes(raw, name))
+
+
+def test_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra the message says what to install."""
+    monkeypatch.delitem(sys.modules, "graphtide.infra.files.pdf", raising=False)
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    with pytest.raises(UnreadableFileError, match=r"pypdf is missing; install graphtide\[files\]"):
+        list(read_bytes(pdf_file([[(10, "text")]]), "a.pdf"))
+
+
+def test_name_of_a_file_gives_title_and_date_only_if_its_text_has_none() -> None:
+    """A date in the text is more exact than one in the name."""
+    plain = document(b"We met.", "2025-03-04-weekly_minutes.txt")
+    assert (plain.title, plain.occurred_at, plain.media_type) == ("2025 03 04 weekly minutes", "2025-03-04", PLAIN)
+    titled = document(b"---\ntitle: Weekly\ndate: 2025-03-05\n---\nWe met.", "2025-03-04-x.md")
+    assert (titled.title, titled.occurred_at) == ("", "")

@@ -1,0 +1,222 @@
+"""`sync` makes a graph follow a folder: the law, what it skips, and what an interruption leaves."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+import graphtide
+from graphtide.services.cli.client import Client, Json
+from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
+from graphtide.services.cli.sync.run import SyncOptions, SyncResult, sync_once
+from graphtide.services.cli.sync.scan import scan_folder
+from graphtide.services.sdk.blocking import Database
+
+
+class EmbeddedClient(Client):
+    """The calls of the command line, answered by an embedded service of this process."""
+
+    def __init__(self, database: Database) -> None:
+        self.url = "http://embedded"
+        self.told: list[str] = []
+        self.tell = self.told.append
+        self.published: list[str] = []
+        self.fail_after = -1
+        self._database = database
+
+    def get(self, path: str) -> Json:
+        graph, doc_id = self._named(path)
+        try:
+            if path.endswith("/stats"):
+                return {"counts": dict(self._database.graph(graph).stats().counts)}
+            return asdict(self._database.graph(graph).document(doc_id))
+        except graphtide.NotFound as error:
+            raise CommandError(str(error), NOT_FOUND) from error
+
+    def delete(self, path: str) -> Json:
+        graph, doc_id = self._named(path)
+        return {"token": self._database.graph(graph).delete(doc_id).token}
+
+    def publish(self, graph: str, lines: bytes) -> Json:
+        if self.fail_after == 0:
+            raise KeyboardInterrupt
+        self.fail_after -= 1
+        documents = [json.loads(line) for line in lines.splitlines()]
+        self.published.extend(each["id"] for each in documents)
+        made = self._database.graph(graph).add_many(documents)
+        rejected = [{"index": each.index, "field": each.field, "message": each.message} for each in made.rejected]
+        return {"token": made.token, "accepted": made.accepted, "rejected": rejected}
+
+    def _named(self, path: str) -> tuple[str, str]:
+        from urllib.parse import unquote
+
+        _, _, _, graph, *rest = path.split("/")
+        return unquote(graph), unquote(rest[-1])
+
+
+@contextmanager
+def embedded(data: Path) -> Iterator[tuple[EmbeddedClient, Database]]:
+    with graphtide.sync.open(data) as database:
+        yield EmbeddedClient(database), database
+
+
+def run(client: Client, folder: Path, graph: str = "g", **options: bool) -> SyncResult:
+    done = SyncResult()
+    sync_once(client, SyncOptions(folder, graph, **options), lambda _about, _total: lambda _count: None, done)
+    return done
+
+
+NAMES = [f"{folder}{name}" for folder in ("", "sub/") for name in ("a.md", "b.txt", "c.csv", "d.jsonl", "e.html")]
+
+
+def content(rng: random.Random, name: str) -> str:
+    person, town = rng.choice(("Ana Ruiz", "Bo Lind", "Cy Moe")), rng.choice(("Lima", "Oslo", "Rome"))
+    if name.endswith(".csv"):
+        return "name,town\n" + "".join(f"{person} {n},{town}\n" for n in range(rng.randrange(1, 4)))
+    if name.endswith(".jsonl"):
+        count = rng.randrange(1, 4)
+        return "".join(json.dumps({"id": n, "text": f"{person} moved to {town}."}) + "\n" for n in range(count))
+    if name.endswith(".html"):
+        return f"<h1>Page</h1><p>{person} lives in {town}.</p>"
+    return f"# Notes\n\n{person} lives in {town}.\n\n- {person} owns a boat.\n"
+
+
+def disturb(rng: random.Random, folder: Path) -> None:
+    """Write, delete or rename one file."""
+    path = folder / rng.choice(NAMES)
+    action = rng.choice(("write", "write", "delete", "rename"))
+    if action == "write" or not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content(rng, path.name))
+    elif action == "delete":
+        path.unlink()
+    else:
+        target = path.with_name(f"renamed-{rng.randrange(3)}{path.suffix}")
+        path.replace(target)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_folder_followed_through_random_changes_equals_a_fresh_sync(tmp_path: Path, seed: int) -> None:
+    """Edits, deletions and renames in any order give the digest of one sync at the end; a second one does nothing."""
+    print(f"seed {seed}")
+    rng, folder = random.Random(seed), tmp_path / "notes"
+    folder.mkdir()
+    with embedded(tmp_path / "data") as (client, database):
+        for _ in range(8):
+            for _ in range(rng.randrange(1, 4)):
+                disturb(rng, folder)
+            if rng.random() < 0.2:
+                shutil.rmtree(folder / ".graphtide", ignore_errors=True)  # the state may be lost at any time
+            run(client, folder, "followed", prune=True)
+        (folder / "last.md").write_text("# Last\n\nAna Ruiz lives in Rome.")
+        run(client, folder, "followed", prune=True)
+        run(client, folder, "fresh")
+        known = set(json.loads(next((folder / ".graphtide").glob("*.json")).read_text())["documents"])
+        assert known
+        surplus = [doc_id for doc_id in _live(database, "followed") if doc_id not in _live(database, "fresh")]
+        for doc_id in surplus:  # what was deleted while the state was lost: only the service's list would know it
+            database.graph("followed").wait(database.graph("followed").delete(doc_id).token)
+        assert database.graph("followed").digest().digest == database.graph("fresh").digest().digest
+        client.published.clear()
+        again = run(client, folder, "followed")
+        assert not again.did_something and client.published == []
+
+
+def _live(database: Database, graph: str) -> list[str]:
+    names = [*NAMES, "last.md"]
+    names += [f"{folder}renamed-{n}{suffix}" for folder in ("", "sub/") for n in range(3) for suffix in SUFFIXES]
+    ids = [*names, *(f"{name}#{n}" for name in names if name.endswith(".jsonl") for n in range(4))]
+    return [doc_id for doc_id in ids if _is_live(database, graph, doc_id)]
+
+
+SUFFIXES = (".md", ".txt", ".csv", ".jsonl", ".html")
+
+
+def _is_live(database: Database, graph: str, doc_id: str) -> bool:
+    try:
+        return database.graph(graph).document(doc_id).state == "applied"
+    except graphtide.NotFound:
+        return False
+
+
+def test_each_change_is_counted_for_what_it_is(tmp_path: Path) -> None:
+    """New, changed, renamed, deleted, unchanged, skipped: the summary, and what is published."""
+    folder = tmp_path / "notes"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "x.md").write_text("hidden")
+    (folder / ".gitignore").write_text("drafts/\n*.log.txt\n")
+    (folder / "drafts").mkdir()
+    (folder / "drafts" / "d.md").write_text("ignored")
+    (folder / "photo.png").write_bytes(b"x")
+    for name in ("a", "b", "c", "d"):
+        (folder / f"{name}.md").write_text(f"# {name}\n\nAna Ruiz bought a {name}.")
+    with embedded(tmp_path / "data") as (client, _):
+        assert run(client, folder, dry_run=True).summary() == "4 new, 0 changed, 0 deleted, 0 unchanged, 1 skipped"
+        assert client.published == []
+        first = run(client, folder)
+        assert first.summary() == "4 new, 0 changed, 0 deleted, 0 unchanged, 1 skipped"
+        assert "photo.png: no reader for .png" in f"{first.skipped[0].name}: {first.skipped[0].reason}"
+        (folder / "a.md").write_text("# a\n\nAna Ruiz sold it.")
+        (folder / "b.md").replace(folder / "moved.md")
+        (folder / "c.md").unlink()
+        client.published.clear()
+        assert run(client, folder).summary() == "0 new, 1 changed, 1 renamed, 1 deleted, 1 unchanged, 1 skipped"
+        assert sorted(client.published) == ["a.md", "moved.md"]
+
+
+def test_lost_state_is_compared_with_the_service(tmp_path: Path) -> None:
+    """Without the local state nothing that the service holds is published again."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nAna Ruiz lives in Rome.")
+    with embedded(tmp_path / "data") as (client, _):
+        run(client, folder)
+        shutil.rmtree(folder / ".graphtide")
+        client.published.clear()
+        assert run(client, folder).unchanged == 1 and client.published == []
+
+
+def test_interrupted_sync_is_continued_by_the_next(tmp_path: Path) -> None:
+    """Documents accepted before Ctrl-C are not published again; the others are."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for n in range(450):
+        (folder / f"{n:03}.txt").write_text(f"Box {n} is in room {n % 7}.")
+    with embedded(tmp_path / "data") as (client, _):
+        client.fail_after = 1
+        with pytest.raises(KeyboardInterrupt):
+            run(client, folder, wait=False)
+        assert len(client.published) == 200
+        client.fail_after = -1
+        assert run(client, folder).unchanged == 200
+        assert len(client.published) == len(set(client.published)) == 450
+
+
+def test_empty_folder_deletes_nothing_unless_asked(tmp_path: Path) -> None:
+    """A folder that is not mounted looks empty."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
+    with embedded(tmp_path / "data") as (client, _):
+        run(client, folder)
+        (folder / "a.md").unlink()
+        with pytest.raises(CommandError, match="mounted, or name --prune"):
+            run(client, folder)
+        assert run(client, folder, prune=True).deleted == ["a.md"]
+
+
+def test_ignore_files_of_inner_folders_take_precedence(tmp_path: Path) -> None:
+    """As in git: patterns are relative to their folder, and an inner one may include a file again."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".gitignore").write_text("*.txt\n")
+    (tmp_path / "sub" / ".gitignore").write_text("!keep.txt\n/only-here.md\n")
+    for name in ("a.txt", "only-here.md", "sub/keep.txt", "sub/b.txt", "sub/only-here.md"):
+        (tmp_path / name).write_text("x")
+    assert list(scan_folder(tmp_path).files) == ["only-here.md", "sub/keep.txt"]
