@@ -290,7 +290,7 @@ def _take_title(words: tuple[str, ...], plain: list[str]) -> tuple[tuple[str, ..
 
 def _could_be_a_person(plain: list[str], words: tuple[str, ...]) -> bool:
     names = [w for w in words if not w[0].isdigit()]
-    if not 2 <= len(names) <= 6 or any(w in lx.STOP for w in plain):
+    if not 2 <= len(names) <= 6 or any(w in lx.STOP for w in plain) or names[0] in lx.PLACE_STARTS:
         return False
     barred = (lx.NOT_NAMES, lx.PARTS, lx.QUALIFIERS, lx.REGIONS, lx.MONTHS, lx.EMPTY)
     if any(w.endswith(lx.WORD_ENDINGS) and len(w) > 5 for w in names) or words[0] != names[0]:

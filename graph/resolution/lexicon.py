@@ -237,6 +237,7 @@ NICKNAMES = _pairs(
     "kathy=katherine katie=katherine maggie=margaret meg=margaret peggy=margaret sue=susan jenny=jennifer jen=jennifer "
     "becky=rebecca debbie=deborah abby=abigail cathy=catherine val=valene vicky=victoria"
 )
+PLACE_STARTS = _words("st saint san santa santo real fort mount mt cape")  # first words of places and clubs
 # Given and family names so frequent that the two together do not identify one person.
 COMMON_GIVEN = _words(
     "john james william george charles henry joseph thomas robert david michael richard paul peter mary elizabeth anna "

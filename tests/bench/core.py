@@ -82,8 +82,10 @@ def _resolution() -> Iterator[Row]:
     data = core_resolution.find_data()
     if data is None:
         return
-    for half, report in core_resolution.measure_pairs(data).items():
-        subject = f"{report.pairs} pairs ({half})"
+    models = {"MiniLM": core_resolution.load_vectors(data), "static": core_resolution.static_vectors()}
+    reports = [(name, core_resolution.measure_pairs(vectors)) for name, vectors in models.items()]
+    for model, half, report in ((name, half, report) for name, halves in reports for half, report in halves.items()):
+        subject = f"{report.pairs} pairs ({half}), {model}"
         yield Row("precision", subject, report.precision, f"{report.positive} pairs are the same", 0.97, at_least=True)
         yield Row("recall", subject, report.recall, f"candidates {report.blocked:.3f}", 0.80, at_least=True)
 
