@@ -1,8 +1,8 @@
 """Client of one OpenAI-compatible chat-completions endpoint: requests, replies and their cost.
 
 Callers make the prompts and interpret the answers. No tools are ever offered, so a text can make the model do nothing
-but write. Endpoints differ in the parameters they accept: a parameter that one refuses (400 or 422 that names it) is
-left out or replaced from then on, so the difference costs one refused call.
+but write. Endpoints differ in the parameters they accept: a parameter that one refuses (400, 422, 500 or 501 that
+names it) is left out or replaced from then on, so the difference costs one refused call.
 
     structured outputs  json_schema, else json_object, else only the prompt's words
     bound of the answer max_completion_tokens, else max_tokens
@@ -34,7 +34,8 @@ from graphtide.streams.tracing import SpanRole, span
 from graphtide.streams.usage import Stage, payer
 
 Body = dict[str, Any]
-_REFUSED = frozenset({400, 422})
+_REFUSED = frozenset({400, 422, 500, 501})
+"""Statuses that may refuse a parameter: llama.cpp's server answers 500 to a response_format that it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +278,7 @@ class OpenAIChat:
         if costs_nothing(error):
             paid.entry.free()
         if isinstance(error, openai.APIStatusError) and error.status_code in _REFUSED:
-            instead = dialect.without(f"{self._errors.message(error)} {error.param or ''}")
+            instead = dialect.without(f"{self._errors.complaint(error)} {error.param or ''}")
             if instead is not None:
                 return _Unknown(instead)
         return self._errors.translated(error)

@@ -1,6 +1,7 @@
 """Error translation of OpenAI-compatible endpoints, one for embeddings, extraction and answers.
 
-It does not retry. Invariant: no message contains a key, user or password.
+It does not retry. Invariant: no message contains a key (of six characters or more), a user or a
+password.
 
     the endpoint's answer                        raised
     429, 408, 409, 425, 5xx, timeout, no answer  Retryable, with the endpoint's Retry-After
@@ -9,6 +10,8 @@ It does not retry. Invariant: no message contains a key, user or password.
 """
 
 from __future__ import annotations
+
+import re
 
 import httpx
 import openai
@@ -19,6 +22,11 @@ from graphtide.streams.errors import GraphtideError, Rejected, Retryable
 _MISCONFIGURED = frozenset({401, 402, 403, 404, 405})
 _MISCONFIGURED_RETRY_S = 60.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
+_LONGEST_COMPLAINT = 4_000
+_SHORTEST_SECRET = 6
+"""Length of a key below which it protects nothing: local servers take any word, such as "none" or "x"."""
+_UNMISTAKABLE = 16
+"""Length from which a key occurs in no other word."""
 
 
 _NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
@@ -65,12 +73,25 @@ class EndpointErrors:
         message = self.message(error)
         return f": {message}" if message else ""
 
+    def complaint(self, error: openai.APIStatusError) -> str:
+        """Return the words of a refusal that may name a parameter, for programs: its message, else its whole body.
+
+        Servers with a validator of their own answer in other formats than the API's.
+        """
+        return self.message(error) or error.response.text[:_LONGEST_COMPLAINT]
+
     def message(self, error: openai.APIStatusError) -> str:
         """Return the endpoint's own words, short, on one line, without the key; "" if it gave none."""
         body = error.body
         message = body.get("message") if isinstance(body, dict) else None
         if not isinstance(message, str) or not message:
             return ""
-        if self._api_key:
-            message = message.replace(self._api_key, "[key]")
-        return " ".join(message.split())[:200]
+        return " ".join(_without_key(message, self._api_key).split())[:200]
+
+
+def _without_key(message: str, key: str) -> str:
+    """Return the message without the key. A short key is removed as a whole word only: it may be part of others."""
+    if len(key) < _SHORTEST_SECRET:
+        return message
+    inside = re.escape(key)
+    return re.sub(inside if len(key) >= _UNMISTAKABLE else rf"(?<![\w-]){inside}(?![\w-])", "[key]", message)

@@ -132,6 +132,56 @@ async def test_extraction_leaves_out_what_an_endpoint_does_not_know(
     assert not any(word in last for word in refuses)
 
 
+LLAMA_CPP = (
+    "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or"
+    " 'json_object'\", 'input': 'json_schema'}]"
+)
+VALIDATOR = {
+    "detail": [{"loc": ["body", "response_format", "type"], "msg": "unexpected value; permitted: 'json_object'"}]
+}
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        status(500, LLAMA_CPP),
+        status(501, "response_format is not implemented"),
+        Fault(422, body=json.dumps(VALIDATOR).encode()),
+        Fault(400, body=b"json_schema is unknown"),
+    ],
+    ids=["llama.cpp", "not implemented", "validator", "text"],
+)
+async def test_extraction_falls_back_to_json_mode_however_a_schema_is_refused(
+    server: LlmServer, extractor: OpenAIExtractor, refusal: Fault
+) -> None:
+    """A refusal counts by what it names, with any of these statuses and in any format; it is remembered."""
+    server.misbehave(refusal)
+    assert (await extractor.extract(TEXT, title=TITLE)).relations
+    assert [seen.body["response_format"]["type"] for seen in server.seen] == ["json_schema", "json_object"]
+    await extractor.extract(TEXT + " Again.", title=TITLE)
+    assert server.seen[-1].body["response_format"] == {"type": "json_object"} and len(server.seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "shown"),
+    [
+        ("ex", "the text exceeds the context", "the text exceeds the context"),
+        ("context", "context contextual (context)", "[key] contextual ([key])"),
+        (KEY, f"invalid{KEY}!", "invalid[key]!"),
+    ],
+)
+async def test_refusal_is_shown_without_the_key_and_with_all_its_words(
+    server: LlmServer, key: str, said: str, shown: str
+) -> None:
+    """A short key stays as a part of ordinary words, and one too short to protect anything is no secret."""
+    client = OpenAIChat(ChatEndpoint(server.base_url, "m", key))
+    server.misbehave(status(400, said))
+    with pytest.raises(Rejected) as raised:
+        await OpenAIExtractor(client).extract(TEXT, title=TITLE)
+    assert str(raised.value).endswith(f": {shown}")
+    await client.close()
+
+
 async def test_extraction_learns_once_when_many_ask_at_the_same_time(
     server: LlmServer, extractor: OpenAIExtractor
 ) -> None:
