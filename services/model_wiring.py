@@ -199,7 +199,7 @@ def _models(
     reading_pool, asking_pool = WorkPool(), WorkPool(ASKING_THREADS, ASKING_THREADS_PER_GRAPH, ASKING_MAX_WAITING)
     for pool in (reading_pool, asking_pool):
         stack.callback(pool.close)
-    embedder = own_embedder or _embedder(chosen.settings, accounts, stack, reading_pool)
+    embedder = own_embedder or open_embedder(chosen.settings, accounts, stack, reading_pool)
     chat = _chat(chosen.settings, accounts, stack, chosen.settings.llm_model)
     if chat is None:
         log.warning(
@@ -238,7 +238,8 @@ def _models(
     return ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
 
 
-def _embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, pool: WorkPool) -> Embedder:
+def open_embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, pool: WorkPool) -> Embedder:
+    """Build the embedder of settings that `plan` accepts; the stack closes it. Raises Broken without its files."""
     if not settings.embedding_base_url:
         model = local_model(settings.embedding_model)
         if model is None:

@@ -23,9 +23,10 @@ from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.observability.metrics.endpoints import EndpointGauges
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
-from graphtide.infra.private_files import make_private_file
 from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite import SqliteBackend, SqliteUsageLedger, SqliteVectorStore
+from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.embedding_model import MODEL_FILE, EmbeddingModel, record_model, recorded_model
 from graphtide.services.application import Application
 from graphtide.services.health import Dependency, Warming, disk, endpoints, silent, storage
 from graphtide.services.local_application import LocalApplication
@@ -41,6 +42,7 @@ from graphtide.services.process.background_tasks import (
     stop,
 )
 from graphtide.services.purge import EmbeddedPurge
+from graphtide.services.reembedding import remove_scratch
 from graphtide.services.runtime import Runtime
 from graphtide.services.tracing import traced
 from graphtide.streams.consolidate.stage import ConsolidateStage
@@ -50,6 +52,7 @@ from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.model_ports import Embedder
 from graphtide.streams.ports import RevisionState
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from graphtide.streams.summarize.stage import SummarizeStage
@@ -58,7 +61,6 @@ from graphtide.streams.summarize.summary_writer import SummaryWriter
 log = logging.getLogger("graphtide")
 
 QUESTIONS_REMEMBERED = 2_000
-MODEL_FILE = "embedding-model"
 EXTRACTION_MEMO = "extraction_memo"
 REPORT_MEMO = "report_memo"
 
@@ -90,11 +92,12 @@ async def open_application(
         warming(lambda: "opening the data folder")
         backend = await SqliteBackend.open(settings.data)
         stack.push_async_callback(backend.close)
+        remove_scratch(settings.data)
         tally = Tally(registry)
         accounts = UsageAccounting(await SqliteUsageLedger.open(backend.database), chosen.rules, tally)
         memos = await _memos(backend)
         models = replace(open_models(chosen, accounts, memos, tally, stack, own), memos=memos)
-        _check_model(settings.data / MODEL_FILE, models.embedder.name)
+        await _check_model(backend.database, settings.data, models.embedder)
         indexes = IndexFolder(settings.data / "indexes")
         _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
         views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
@@ -198,21 +201,23 @@ async def _memos(backend: SqliteBackend) -> Memos:
     return Memos(SqliteVectorStore(backend.database), extractions, reports)
 
 
-def _check_model(file: Path, name: str) -> None:
+async def _check_model(database: SqliteDatabase, folder: Path, embedder: Embedder) -> None:
     """Raise Broken if the data folder has another embedding model: vectors of two models cannot be compared."""
-    if not file.exists():
-        fresh = file.with_suffix(".new")
-        try:
-            make_private_file(fresh)
-            fresh.write_text(name + "\n")
-            fresh.replace(file)  # a truncated name would denote another model
-        except OSError as error:
-            raise Broken(f"{file} cannot be written: {error.strerror}") from error
-    elif (held := file.read_text().strip()) != name:
+    held = await recorded_model(database, folder)
+    named = EmbeddingModel(embedder.name, embedder.dimensions)
+    if held is not None and held.name != named.name:
         raise Broken(
-            f"{file.parent} was embedded with {held}, and the settings name {name}: restore the model with"
-            f" GRAPHTIDE_EMBEDDING_MODEL={setting_of(held)}, or publish to a new data folder"
+            f"{folder} was embedded with {held.name}, and the settings name {named.name}: run graphtide reembed --data"
+            f" {folder} to embed its documents again, or restore GRAPHTIDE_EMBEDDING_MODEL={setting_of(held.name)}"
         )
+    if held is not None and held.dimensions and named.dimensions and held.dimensions != named.dimensions:
+        raise Broken(
+            f"the vectors in {folder} have {held.dimensions} dimensions, and {named.name} gives {named.dimensions}:"
+            f" run graphtide reembed --data {folder} to embed its documents again"
+        )
+    model = replace(named, dimensions=named.dimensions or (held.dimensions if held else 0))
+    if model != held or not (folder / MODEL_FILE).exists():
+        await record_model(database, folder, model)
 
 
 def _check_indexes(folder: Path, saved: Sequence[str], stored: Mapping[str, int]) -> None:

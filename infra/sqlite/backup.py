@@ -30,6 +30,7 @@ from graphtide.infra.backup_folder import (
 from graphtide.infra.private_files import PRIVATE_FILE
 from graphtide.infra.sqlite import snapshot
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION, schema_version
+from graphtide.infra.sqlite.embedding_model import MODEL_FILE
 from graphtide.infra.sqlite.errors import failure
 from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
 from graphtide.streams.errors import Broken
@@ -37,7 +38,7 @@ from graphtide.streams.errors import Broken
 KIND = "data folder"
 INDEXES = "indexes"
 SIDE_FILES = ("-wal", "-shm")
-KEPT = ("embedding-model",)
+KEPT = (MODEL_FILE,)
 """Files of a data folder that are part of a backup, beside the database. Indexes are derived from it."""
 STEP_PAGES = 1024
 RESTORING = f"{DATABASE}.restoring"
@@ -53,7 +54,7 @@ def backup(folder: Path, target: Path, on_progress: Progress = silent) -> Backup
     try:
         schema = schema_version(folder / DATABASE)
         with writing(target) as beside:
-            _copy(folder / DATABASE, beside / DATABASE, on_progress)
+            copy_database(folder / DATABASE, beside / DATABASE, on_progress)
             for name in KEPT:
                 if (folder / name).exists():
                     copy_private(folder / name, beside / name)
@@ -83,7 +84,8 @@ def restore(source: Path, folder: Path, *, force: bool = False, on_progress: Pro
     return manifest
 
 
-def _copy(source: Path, target: Path, on_progress: Progress) -> None:
+def copy_database(source: Path, target: Path, on_progress: Progress) -> None:
+    """Copy one state of a database to a new file, without a write-ahead log. Raises Broken for a damaged one."""
     target.touch(PRIVATE_FILE)
     uri = f"{source.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as read:
@@ -124,7 +126,7 @@ def _replace(source: Path, folder: Path, manifest: BackupManifest, on_progress: 
     fresh = folder / RESTORING
     on_progress("files restored", 0, len(manifest.files))
     copy_private(source / DATABASE, fresh)  # 1
-    _fold_log(folder / DATABASE)  # 2
+    fold_log(folder / DATABASE)  # 2
     shutil.rmtree(folder / INDEXES, ignore_errors=True)
     for name in KEPT:  # 3
         if name in manifest.files:
@@ -135,7 +137,7 @@ def _replace(source: Path, folder: Path, manifest: BackupManifest, on_progress: 
     to_disk(folder)
 
 
-def _fold_log(path: Path) -> None:
+def fold_log(path: Path) -> None:
     """Write the write-ahead log back, so that the old file is complete without it, and delete the files beside it."""
     if path.exists():
         with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:  # a damaged one is replaced anyway

@@ -12,7 +12,7 @@ from graphtide.streams.errors import Broken
 
 DATABASE = "graphtide.sqlite"
 LOCK = "graphtide.lock"
-CONTENTS = ("graphtide.*", "embedding-model*", "indexes")
+CONTENTS = ("graphtide.*", "embedding-model*", "indexes", "reembedding")
 """Content of a data folder. A folder named by mistake may hold other files, which stay unchanged."""
 
 

@@ -118,7 +118,7 @@ def _model_finding(settings: Settings) -> Iterator[DoctorFinding]:
     wanted = recorded_name(settings.embedding_base_url, settings.embedding_model)
     if held and wanted and held != wanted:
         what = f"{settings.data} was embedded with {held}, and the settings name {wanted}"
-        cure = f"set GRAPHTIDE_EMBEDDING_MODEL back to {setting_of(held)}, or publish to a new data folder"
+        cure = f"set GRAPHTIDE_EMBEDDING_MODEL back to {setting_of(held)}, or run graphtide reembed"
         yield DoctorFinding("data folder", what, f"vectors of two models cannot be compared, so {_START}", cure)
 
 

@@ -99,7 +99,7 @@ async def extract(
         found = await _found(document, passages, models.extractors.get(document.graph, models.extractor))
         size += STATEMENT_CHARS * _check_found(found, caps)
     drafts, texts = await _run(models.pool, size, partial(_drafted, document, passages, found))
-    vectors = await _vectors(texts, models.embedder)
+    vectors = await embed_texts(texts, models.embedder)
     units = await _run(models.pool, size, partial(_units, document, passages, drafts, vectors))
     gaps = _gaps(document.text, passages)
     return Extraction(document.doc_id, revision, document.info, units, gaps, document.media_type)
@@ -272,6 +272,11 @@ def relation_text(relation: ExtractedRelation) -> str:
     return f"{triple}: {relation.description}" if relation.description else triple
 
 
+def unit_texts(title: str, unit: ChunkContribution) -> list[str]:
+    """Return the texts that were embedded for a unit: of its passage, of each mention, and of each fact, in order."""
+    return [passage_text(path_title(title, unit.place), unit.text), *statement_texts(unit)]
+
+
 def statement_texts(unit: ChunkContribution) -> Iterator[str]:
     """Yield the texts that were embedded for the mentions and facts of a unit."""
     for mention in unit.mentions:
@@ -281,7 +286,8 @@ def statement_texts(unit: ChunkContribution) -> Iterator[str]:
         yield relation_text(ExtractedRelation(subject, fact.predicate, object_, fact.description))
 
 
-async def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vector]:
+async def embed_texts(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vector]:
+    """Return the vector of each text. Raises as `Embedder.embed` does."""
     with span("embed", texts=len(texts)):
         parts = [texts[start : start + EMBED_BATCH_SIZE] for start in range(0, len(texts), EMBED_BATCH_SIZE)]
         rows = [(await embedder.embed(part)).astype(np.float16) for part in parts]

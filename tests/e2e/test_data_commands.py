@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+import httpx
+
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.folder_lock import DATABASE
 from tests.support.kafka_server import KafkaServer
@@ -49,10 +51,25 @@ def test_migrate_says_and_raises_the_schema(tmp_path: Path) -> None:
 def test_purge_asks_the_running_service(tmp_path: Path) -> None:
     """It prints the counts of deleted items; without a service it names the command that starts one."""
     folder = OLD.unpack(tmp_path / "data")
-    with service(folder) as running:
+    with service(folder, {"GRAPHTIDE_EMBEDDING_MODEL": "hashing"}) as running:
         purged = json.loads(run("purge", "--url", running.url, "--json").stdout)
         assert purged["removed"]["indexes"] == 2 and purged["size_after_bytes"] > 0
     assert "graphtide serve" in run("purge", "--url", running.url, code=4).stderr
+
+
+def test_reembed_opens_an_old_folder_to_the_default_model(tmp_path: Path) -> None:
+    """A service names the command, the command names both models and its work, and the service then starts."""
+    folder = OLD.unpack(tmp_path / "data")
+    refused = run("serve", "--data", str(folder), "--port", "0", "--grpc-port", "0", code=1).stderr
+    assert f"graphtide reembed --data {folder}" in refused
+    done = json.loads(run("reembed", "--data", str(folder), "--json").stdout)
+    assert done["before"].startswith("offline-hashing") and done["after"] == "wordllama/l2-supercat-256"
+    assert done["documents"] > 0
+    with service(folder) as running:
+        assert "in use" in run("reembed", "--data", str(folder), code=1).stderr
+        found = httpx.post(f"{running.url}/v1/graphs/fixture/verify", timeout=120).json()
+        assert found["differences"] == []
+    assert "--data" in run("reembed", "--data", str(tmp_path / "nothing"), code=1).stderr
 
 
 def test_backup_and_restore_say_what_they_hold(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ OLD = RECORDINGS[-1]
 GRAPH = "written"
 
 
-async def _digests(folder: Path) -> dict[str, tuple[int, str]]:
-    async with open_application(Settings(data=folder)) as application:
+async def _digests(folder: Path, model: str = "") -> dict[str, tuple[int, str]]:
+    async with open_application(Settings(data=folder, embedding_model=model)) as application:
         found = {}
         for graph in await application.graphs():
             assert (await application.verify(graph)).differences == ()
@@ -82,14 +82,14 @@ def test_backup_beside_a_writing_service_is_one_state(tmp_path: Path) -> None:
 async def test_restored_folder_equals_the_one_that_was_backed_up(tmp_path: Path) -> None:
     """All graphs are equal, digest by digest; files are private; the folder accepts further documents."""
     folder = OLD.unpack(tmp_path / "data")
-    wanted = await _digests(folder)
+    wanted = await _digests(folder, "hashing")
     manifest = backup(folder, tmp_path / "backup")
     restored = restore(tmp_path / "backup", tmp_path / "restored")
-    assert restored == manifest and _told(manifest) == wanted == await _digests(tmp_path / "restored")
+    assert restored == manifest and _told(manifest) == wanted == await _digests(tmp_path / "restored", "hashing")
     for path in (*(tmp_path / "backup").iterdir(), tmp_path / "restored" / DATABASE):
         assert path.stat().st_mode & 0o077 == 0, path
     assert (tmp_path / "backup").stat().st_mode & 0o077 == 0
-    async with open_application(Settings(data=tmp_path / "restored")) as application:
+    async with open_application(Settings(data=tmp_path / "restored", embedding_model="hashing")) as application:
         receipt = await application.delete("fixture", "ada")
         await application.query("fixture", QueryRequest("Ada?", after=receipt.token, generate=False))
 
@@ -150,7 +150,7 @@ async def test_killed_restore_leaves_the_old_data_or_the_new(tmp_path: Path) -> 
     """After kill -9 before each step the folder opens with its old digests or with the backup's, and restores again."""
     folder = OLD.unpack(tmp_path / "old")
     before = _told(backup(folder, tmp_path / "backup-of-old"))
-    async with open_application(Settings(data=folder)) as application:
+    async with open_application(Settings(data=folder, embedding_model="hashing")) as application:
         receipt = await application.delete("fixture", "ada")
         await application.query("fixture", QueryRequest("Ada?", after=receipt.token, generate=False))
     after = _told(backup(folder, tmp_path / "backup-of-new"))
@@ -160,7 +160,7 @@ async def test_killed_restore_leaves_the_old_data_or_the_new(tmp_path: Path) -> 
         data = tmp_path / f"data-{step}"
         restore(tmp_path / "backup-of-old", data)
         code = _child("restore", tmp_path / "backup-of-new", data, step)
-        found = await _digests(data)
+        found = await _digests(data, "hashing")
         assert found in (before, after)
         outcomes.add(found == after)
         if code == 0:

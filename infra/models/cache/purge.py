@@ -6,15 +6,15 @@ summaries are all deleted: the graph stores those that it needs.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
 
 from graphtide.graph.place import path_title
-from graphtide.graph.records import ChunkContribution, Extraction
+from graphtide.graph.records import Extraction
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, VectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.cache.keys import scope_of
-from graphtide.streams.extract.pipeline import ExtractionModels, passage_text, statement_texts
+from graphtide.streams.extract.pipeline import ExtractionModels, unit_texts
 from graphtide.streams.usage import BillingContext, paid_by
 
 
@@ -38,7 +38,7 @@ async def live_keys(graph: str, live: AsyncIterable[Extraction], reading: Extrac
                 if isinstance(extractor, MemoisedExtractor):
                     keys.extractions.add(extractor.key(title, unit.text))
                 if isinstance(reading.embedder, MemoisedEmbedder):
-                    keys.vectors.update(map(reading.embedder.key, _embedded(title, unit)))
+                    keys.vectors.update(map(reading.embedder.key, unit_texts(extraction.info.title, unit)))
     return keys
 
 
@@ -52,9 +52,3 @@ async def purge_memos(
     scope = scope_of(keys.graph)
     deleted = await vectors.purge(scope, keys.vectors) + await extractions.purge(scope, keys.extractions)
     return deleted + (await reports.purge(scope) if reports is not None else 0)
-
-
-def _embedded(title: str, unit: ChunkContribution) -> Iterator[str]:
-    """Yield the texts whose vectors a unit holds."""
-    yield passage_text(title, unit.text)
-    yield from statement_texts(unit)

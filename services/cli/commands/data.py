@@ -1,4 +1,4 @@
-"""The commands on stored data: `graphtide migrate`, `backup`, `restore`, `purge`.
+"""The commands on stored data: `graphtide migrate`, `reembed`, `backup`, `restore`, `purge`.
 
 They use the storage in the settings, not the service: the graph database if one is set, else the data folder.
 """
@@ -35,7 +35,7 @@ Source = Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")]
 
 def add_data_commands(app: typer.Typer) -> None:
     """Register the commands."""
-    for command in (migrate, backup, restore, purge):
+    for command in (migrate, reembed, backup, restore, purge):
         app.command()(command)
 
 
@@ -55,6 +55,25 @@ def migrate(
         settings = _settings(data, config)
         body = _migrate_graph_database(settings, check) if settings.bolt else _migrate_folder(settings.data, check)
     result(body, as_json, show.fields)
+
+
+def reembed(data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
+    """Embed all stored documents again with the model of the settings. The service must not be running.
+
+    The folder keeps its vectors until the new ones are complete. Extractions stay: no language model is called.
+    """
+    from graphtide.services.cli import render as show
+    from graphtide.services.reembedding import reembed as embed_again
+
+    with _failures(), _steps(as_json) as steps:
+        settings = _settings(data, config)
+        if settings.bolt:
+            raise CommandError(
+                "reembed works on a data folder: for another model, a cluster needs another graph database and topics",
+                USAGE,
+            )
+        done = asyncio.run(embed_again(settings, steps))
+    result({"data": str(settings.data), **asdict(done)}, as_json, show.fields)
 
 
 def backup(directory: Target, data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
