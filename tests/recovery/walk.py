@@ -20,7 +20,7 @@ from pathlib import Path
 from graphtide.graph.records import Extraction
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
-from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.infra.models.local.static_embedder import StaticEmbedder
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact
 from tests.model.graph_oracle import GraphOracle
@@ -60,7 +60,9 @@ def random_body(rng: random.Random) -> Body:
 
 
 def expected_digest(live: dict[str, Body]) -> str:
-    """Return the digest of the live documents by the oracle, without any stage, storage or write model."""
+    """Return the digest of the live documents by the oracle, with the default models and without any stage, storage or
+    write model.
+    """
     canonical = hashlib.sha256()
     for line in sorted(GraphOracle(asyncio.run(_extracted(live))).lines()):
         canonical.update(line.encode() + b"\n")
@@ -68,7 +70,7 @@ def expected_digest(live: dict[str, Body]) -> str:
 
 
 async def _extracted(live: dict[str, Body]) -> list[Extraction]:
-    models = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
+    models = ExtractionModels(SemanticChunker(), OfflineExtractor(), StaticEmbedder())
     return [await extract(_message(doc_id, body), 0, models, ExtractionLimits()) for doc_id, body in live.items()]
 
 

@@ -1,4 +1,8 @@
-"""Latency of /healthz, measured by a process of its own, so that the work of the clients is not counted."""
+"""Latency of /healthz, measured by a process of its own, so that the work of the clients is not counted.
+
+Beside the time of each probe the prober measures the CPU time that the service used meanwhile: about the latency that a
+machine without other work would show, since the service computes in one thread at a time.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,13 @@ import http.client
 import multiprocessing
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from urllib.parse import urlsplit
+
+from tests.support.processes import Service
 
 PROBE_INTERVAL_S = 0.02
 TIMEOUT_S = 120.0
@@ -18,13 +25,21 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """The sorted latencies of one phase, in seconds; a probe without an answer counts as TIMEOUT_S."""
+    """The latencies of one phase and the service's CPU times meanwhile, in seconds, each sorted.
+
+    A probe without an answer counts as TIMEOUT_S.
+    """
 
     seconds: tuple[float, ...]
+    cpu_seconds: tuple[float, ...]
 
     def quantile_ms(self, share: float) -> float:
-        """Return a quantile in milliseconds."""
+        """Return a quantile of the latencies in milliseconds."""
         return 1000 * self.seconds[int(share * (len(self.seconds) - 1))]
+
+    def cpu_quantile_ms(self, share: float) -> float:
+        """Return a quantile of the CPU times in milliseconds."""
+        return 1000 * self.cpu_seconds[int(share * (len(self.cpu_seconds) - 1))]
 
 
 class Prober:
@@ -36,14 +51,17 @@ class Prober:
     def end_phase(self) -> Latencies:
         """Return the latencies since the phase began, and begin the next phase."""
         self._commands.send("next")
-        return Latencies(tuple(sorted(self._commands.recv())))
+        walls, cpus = zip(*self._commands.recv(), strict=True)
+        return Latencies(tuple(sorted(walls)), tuple(sorted(cpus)))
 
 
 @contextmanager
-def probing(url: str) -> Iterator[Prober]:
+def probing(running: Service) -> Iterator[Prober]:
     """Probe /healthz during the block, from its first line on."""
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_probe, args=(url, theirs), daemon=True)
+    process = multiprocessing.get_context("spawn").Process(
+        target=_probe, args=(running.url, running.process.pid, theirs), daemon=True
+    )
     process.start()
     try:
         ours.recv()
@@ -53,17 +71,27 @@ def probing(url: str) -> Iterator[Prober]:
         process.join()
 
 
-def _probe(url: str, commands: Connection) -> None:
-    netloc, found = urlsplit(url).netloc, list[float]()
+def _probe(url: str, pid: int, commands: Connection) -> None:
+    netloc, found = urlsplit(url).netloc, list[tuple[float, float]]()
     commands.send("ready")
     while True:
-        found.append(_latency_s(netloc))
+        used_s = _cpu_s(pid)
+        found.append((_latency_s(netloc), _cpu_s(pid) - used_s))
         time.sleep(PROBE_INTERVAL_S)
         if commands.poll():
             if commands.recv() == "end":
                 return
             commands.send(found)
             found = []
+
+
+def _cpu_s(pid: int) -> float:
+    """Return the CPU seconds of all threads of the process, to the nanosecond."""
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):
+            total += int((thread / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
 def _latency_s(netloc: str) -> float:
