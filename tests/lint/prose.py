@@ -13,8 +13,9 @@ import re
 import subprocess
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -87,14 +88,15 @@ def hits_in(file: Path, text: str) -> Iterator[Hit]:
             for found in pattern.finditer(bare):
                 yield Hit(file, number, found[0], hint)
     if file.suffix == ".py":
-        yield from openings_in(file, text)
+        nodes = list(ast.walk(ast.parse(text)))
+        yield from openings_in(file, nodes)
         if not str(file).startswith(UNCHECKED_NAMES):
-            yield from identifiers_in(file, text)
+            yield from identifiers_in(file, nodes)
 
 
-def openings_in(file: Path, text: str) -> Iterator[Hit]:
+def openings_in(file: Path, nodes: Iterable[ast.AST]) -> Iterator[Hit]:
     """Yield the docstrings that open with a headless clause."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             docstring = ast.get_docstring(node)
             if docstring and (found := OPENINGS.match(docstring)):
@@ -102,9 +104,9 @@ def openings_in(file: Path, text: str) -> Iterator[Hit]:
                 yield Hit(file, line, found[0], "open with a verb (functions) or a noun phrase (modules, classes)")
 
 
-def identifiers_in(file: Path, text: str) -> Iterator[Hit]:
+def identifiers_in(file: Path, nodes: Iterable[ast.AST]) -> Iterator[Hit]:
     """Yield the definitions of names that are banned, with or without underscores at their ends."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         name = _defined(node)
         if hint := IDENTIFIERS.get(name.strip("_")):
             yield Hit(file, getattr(node, "lineno", 0), name, hint)
@@ -159,10 +161,36 @@ def tracked() -> list[Path]:
     return [Path(name) for name in listed.stdout.split("\n") if name and not any(part in name for part in skipped)]
 
 
+class CleanFiles:
+    """Digests of files without hits, kept between runs: an unchanged file is not read by the patterns again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._check = sha256(Path(__file__).read_bytes()).digest()
+        self._known = set(path.read_text().split()) if path.exists() else set()
+        self._used: set[str] = set()
+
+    def hits(self, file: Path) -> list[Hit]:
+        """Return the hits of a file."""
+        content = (ROOT / file).read_bytes()
+        digest = sha256(self._check + str(file).encode() + b"\0" + content).hexdigest()
+        found = [] if digest in self._known else list(hits_in(file, content.decode()))
+        if not found:
+            self._used.add(digest)
+        return found
+
+    def save(self) -> None:
+        """Write the digests of the files of this run."""
+        self._path.parent.mkdir(exist_ok=True)
+        self._path.write_text("\n".join(sorted(self._used)))
+
+
 def main() -> int:
     """Print every hit; return the exit code."""
     files = [Path(name) for name in sys.argv[1:]] or tracked()
-    found = [hit for file in files if (ROOT / file).exists() for hit in hits_in(file, (ROOT / file).read_text())]
+    clean = CleanFiles(ROOT / ".cache" / "prose")
+    found = [hit for file in files if (ROOT / file).exists() for hit in clean.hits(file)]
+    clean.save()
     for hit in found:
         print(hit)
     print(f"{len(found)} hits in {len({hit.file for hit in found})} of {len(files)} files")
