@@ -39,9 +39,13 @@ run: $(VENV)/.running ## start the service, stream the sample in, ask questions,
 	@$(BIN)/python -m graphtide.services.demo
 
 test: test-fast ## all checks and all tests, the fast ones first
-	@$(MAKE) --no-print-directory test-servers
+	@$(MAKE) --no-print-directory test-thorough test-servers
 
-test-fast: lint types unit ## the checks, and the tests that run in their own process alone; some six minutes
+# The types are checked beside the tests: each keeps one core busy for a part of the time only.
+test-fast: lint ## the checks, and the quick tests that run in their own process alone; a minute and a half
+	@$(BIN)/mypy > $(VENV)/.types 2>&1 & types=$$!; \
+	  $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not servers and not thorough"; tests=$$?; \
+	  wait $$types; checked=$$?; cat $(VENV)/.types; exit $$((tests + checked))
 
 lint: env
 	@$(BIN)/ruff check .
@@ -53,6 +57,9 @@ types: env
 
 unit: env
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not servers"
+
+test-thorough: env ## the longer tests in their own process: random walks, growth, adversarial texts
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "thorough and not servers"
 
 test-servers: env ## the tests that need a broker, a graph database or processes of their own
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -m servers

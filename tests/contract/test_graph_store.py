@@ -174,6 +174,7 @@ async def test_snapshot_of_an_unknown_graph_is_empty(backend: Backend) -> None:
     assert await backend.store.graphs() == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 async def test_snapshot_is_the_fold_of_the_deltas(backend: Backend, seed: int) -> None:
     """Random commits to two graphs, with rows reused, replaced and removed, fold to the snapshot bit by bit."""

@@ -142,6 +142,7 @@ async def test_embedder_has_a_name_and_satisfies_the_port(embedder: Embedder) ->
     assert embedder.name.strip() and "sk-test" not in embedder.name + repr(embedder)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", ["prose", *ODD])
 async def test_extractor_says_only_what_is_written(extractor: Extractor, case: str) -> None:
     """Evidence is verbatim, names occur in the text or its title, ends of relations are entities, weights in (0, 1]."""

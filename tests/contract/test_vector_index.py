@@ -50,6 +50,7 @@ def cosine_of_best(held: dict[int, Vectors], query: Vectors, k: int) -> list[flo
     return sorted(cosines, reverse=True)[:k]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_index_agrees_with_brute_force_after_every_change(index: VectorIndex, seed: int) -> None:
     """After a random walk of inserts, replacements and removals the index equals a dictionary, nearest first."""

@@ -32,6 +32,7 @@ def imported(file: Path) -> Iterator[str]:
                 yield layer_of(node.module)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("layer", LAYERS)
 def test_imports_run_one_way_in_every_layer(layer: str) -> None:
     """No module imports from a layer above its own."""
@@ -45,6 +46,7 @@ def test_imports_run_one_way_in_every_layer(layer: str) -> None:
     assert not found
 
 
+@pytest.mark.thorough
 def test_core_imports_no_driver_and_no_event_loop() -> None:
     """graph/ needs numpy, networkit, sortedcontainers and the standard library; no asyncio, sockets or files."""
     standard = set(sys.stdlib_module_names) - {"asyncio", "socket", "sqlite3", "subprocess", "http", "urllib"}
@@ -84,6 +86,7 @@ def modules_imported(file: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@pytest.mark.thorough
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Neither at run time nor for types: modules without an order of reading cannot be understood one by one."""
     files = {module_of(file): file for layer in LAYERS for file in (ROOT / layer).rglob("*.py")}

@@ -66,6 +66,7 @@ def first_excess(pattern: re.Pattern[str], methods: frozenset[str]) -> tuple[flo
     return next((one for one in grown if one[0] > MAX_GROWTH), None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("found", [one for one in FOUND if one.pattern], ids=lambda one: one.where)
 def test_pattern_takes_steps_in_proportion_to_any_text(found: Found) -> None:
     """Doubling a text that was made to slow the pattern down at most doubles the steps."""
@@ -74,12 +75,14 @@ def test_pattern_takes_steps_in_proportion_to_any_text(found: Found) -> None:
     assert excess is None, f"{found.where} {found.source}: growth, method and text are {excess}"
 
 
+@pytest.mark.thorough
 def test_scan_sees_every_engine_and_every_pattern() -> None:
     """No pattern is hidden by an alias, another engine, or run-time construction without a reason."""
     assert other_engines(ROOT) == []
     assert {one.where for one in FOUND if one.pattern is None} == set(MADE_AT_RUN_TIME)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pattern", "method"),
     [

@@ -20,6 +20,7 @@ def view() -> LiveView:
     return sample_view()
 
 
+@pytest.mark.thorough
 def test_choice_is_right_for_most_of_the_labelled_questions(view: LiveView) -> None:
     """At least 90 % of the held-out questions are classified right, and most of each kind."""
     rows = labelled()

@@ -62,6 +62,7 @@ def walk(seed: int, steps: int) -> Iterator[Batch]:
         yield batch(edges, deltas)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(25))
 def test_communities_equal_their_recount_after_every_step_of_a_walk(seed: int) -> None:
     """Weights, modularity, connectivity and tree hold, and a follower equals the writer, after each batch."""
@@ -74,6 +75,7 @@ def test_communities_equal_their_recount_after_every_step_of_a_walk(seed: int) -
         assert same(follower.hierarchy(), communities.hierarchy())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(25, 35))
 def test_communities_go_on_as_if_never_stopped_when_restored(seed: int) -> None:
     """An object restored from a snapshot at each step makes the same next step as the original."""
@@ -345,6 +347,7 @@ def planted(seed: int, blocks: int, size: int) -> Int32:
     return np.array(shuffled, dtype=np.int32)
 
 
+@pytest.mark.thorough
 def test_modularity_stays_with_leiden_when_streamed_from_nothing() -> None:
     """Streamed edge by edge in batches of 30, the coarsest level is within 0.01 of a fresh Leiden run."""
     print("seed 7")

@@ -30,6 +30,7 @@ def members(view: LiveView, community: int) -> int:
     return len(below) if view.hierarchy.level(community) == 0 else sum(members(view, child) for child in below)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(12))
 def test_contents_equal_those_of_a_view_built_from_the_rows_after_any_walk(seed: int) -> None:
     """After edits, deletions, moves of entities and of communities each community's sums are those of its rows."""

@@ -58,6 +58,7 @@ class World:
         return self.change(*news.values())
 
 
+@pytest.mark.thorough
 def test_effort_grows_with_a_document_and_not_with_the_graph() -> None:
     """The same document costs the kernels as many triangles, units and links with 40 strangers as with 400."""
     took = []
@@ -93,6 +94,7 @@ def rebuilt(live: dict[str, Extraction]) -> GraphDelta:
     return replace(delta, snapshot=True, communities=writer.hierarchy())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(12))
 def test_graph_equals_rebuilt_and_oracle_after_every_step_of_a_random_walk(seed: int) -> None:
     """After inserts, edits, deletions, merges and splits the digest is a clean build's, its lines the oracle's."""
@@ -106,6 +108,7 @@ def test_graph_equals_rebuilt_and_oracle_after_every_step_of_a_random_walk(seed:
         assert world.writer.violations() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_view_and_indexes_hold_exactly_the_live_rows_after_a_random_walk(seed: int) -> None:
     """No deleted row is left in any table or index, and no live row is missing."""
@@ -139,6 +142,7 @@ def walk_weights(view: LiveView) -> dict[tuple[str, str], float]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_restored_writer_goes_on_as_if_never_interrupted(seed: int) -> None:
     """A writer restored from a snapshot at any step gives the same graph from then on."""

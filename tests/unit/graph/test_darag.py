@@ -61,6 +61,7 @@ def test_q_peel_equals_the_algorithm_line_by_line(graph: tuple[list[int], list[t
     assert found == tuple(sorted(best))
 
 
+@pytest.mark.thorough
 @given(graphs(most=8), st.integers(2, 5))
 def test_q_peel_is_feasible_and_between_its_start_and_the_optimum(
     graph: tuple[list[int], list[tuple[int, int]]], k: int
@@ -152,6 +153,7 @@ def steps(result: RetrievalResult) -> dict[str, list[str]]:
     return {step.name: [item.id for item in step.items] for step in result.trace.steps}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_context_stays_within_its_budgets(seed: int) -> None:
     """Reports stay within their budget, all parts within the total, for any budget; at least one passage comes."""
@@ -182,6 +184,7 @@ def test_fine_communities_are_within_the_entities_of_the_coarse_ones(seed: int) 
     assert all(chunks & set(view.entities[node].chunks) for node in entities)
 
 
+@pytest.mark.thorough
 def test_each_part_of_the_course_can_be_left_out() -> None:
     """Ablations change the result, and name no layer that was left out."""
     documents = random_documents(random.Random(1), 100)

@@ -45,6 +45,7 @@ def linked(*triples: tuple[str, str, str]) -> LiveView:
     return small_view([SmallDocument(f"d{n}", " ".join(triple), (), (triple,)) for n, triple in enumerate(triples)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("told", TOLD)
 @pytest.mark.parametrize("seed", range(4))
 def test_subgraphs_and_masks_and_order_equal_their_definitions(told: Dynagrag, seed: int) -> None:
@@ -192,6 +193,7 @@ def test_masks_are_soft_and_the_greatest_is_one(seed: int) -> None:
         assert ((one.relations > 0) & (one.relations <= 1)).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_everything_handed_on_is_as_rebuilt_after_edits_and_deletions(seed: int) -> None:
     """A view that followed a stream of changes answers as one that was filled at once: parts, passages and trace."""

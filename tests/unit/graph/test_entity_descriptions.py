@@ -20,6 +20,7 @@ from tests.support.extractions import unit
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_descriptions_and_headings_are_those_of_a_rebuild_after_a_random_walk(seed: int) -> None:
     """After inserts, edits, deletions, merges and splits every description and heading equals the rebuild's."""

@@ -130,6 +130,7 @@ def test_question_about_everything_prunes_nothing(sample: LiveView) -> None:
     assert sorted(part.sources for part in both[0]) == sorted(part.sources for part in both[1])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["global", "global-dynamic"])
 @pytest.mark.parametrize("seed", range(4))
 def test_result_is_unchanged_when_communities_are_called_otherwise(mode: str, seed: int) -> None:
@@ -167,6 +168,7 @@ def _renamed(snapshot: GraphDelta, rng: random.Random) -> GraphDelta:
     )
 
 
+@pytest.mark.thorough
 def test_selection_goes_on_when_the_graph_changes_between_two_ratings() -> None:
     """Communities removed during the ratings are dropped; the result is of the version at the end."""
     for seed in range(6):

@@ -52,6 +52,7 @@ def layers_of(view: LiveView) -> dict[str, Layer]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(8))
 def test_layers_equal_the_oracle_of_a_rebuild_after_every_step_of_a_random_walk(seed: int) -> None:
     """After inserts, edits, deletions, merges and splits each layer equals brute force over a clean build."""

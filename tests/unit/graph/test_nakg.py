@@ -43,6 +43,7 @@ def test_dbscan_equals_its_definitions(count: int, min_samples: int, eps: float,
     assert dbscan(unit, eps, min_samples).tolist() == slow
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_edges_attention_and_propagation_equal_their_definitions(seed: int) -> None:
     """They agree on all documents of a small graph: learned weights, attention, coordinates after the layers."""
@@ -113,6 +114,7 @@ def test_separation_keeps_the_order(values: list[float]) -> None:
     assert ((pulled > 0) & (pulled < 1)).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_everything_handed_on_is_as_rebuilt_after_edits_and_deletions(seed: int) -> None:
     """A view that followed a stream of changes answers as one that was filled at once, learned weights included."""

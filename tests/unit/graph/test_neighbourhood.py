@@ -26,6 +26,7 @@ def graph_of(view: LiveView) -> networkx.Graph:
     return graph
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hops", [1, 2, 3])
 def test_neighbourhood_is_the_ego_graph(view: LiveView, hops: int) -> None:
     """Without a limit: the nodes within the distance, and every edge between them with its weight and trussness."""

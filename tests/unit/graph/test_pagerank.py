@@ -38,6 +38,7 @@ def as_map(result: tuple[Nodes, Scores]) -> dict[int, float]:
     return dict(zip(result[0].tolist(), result[1].tolist(), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_push_stays_within_its_bound_of_power_iteration(seed: int) -> None:
     """After any stream of changes, each score is too low by at most epsilon x mass x degree, and never too high."""

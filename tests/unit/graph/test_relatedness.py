@@ -42,6 +42,7 @@ def assert_sums_are_those_of_the_live_set(view: LiveView) -> None:
         assert kind.products.tolist() == (whole.T @ whole).tolist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_sums_equal_those_over_all_live_pairs_after_every_change(seed: int) -> None:
     """After inserts, edits, deletions, merges and splits the examples are exactly those of the live documents."""
@@ -54,6 +55,7 @@ def test_sums_equal_those_over_all_live_pairs_after_every_change(seed: int) -> N
     assert view.relatedness.chance.count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_weights_are_bit_by_bit_those_of_a_view_filled_at_once(seed: int) -> None:
     """Documents that were added and deleted before leave no trace."""
@@ -97,6 +99,7 @@ def test_features_are_whole_symmetric_and_the_same_in_any_batch(seed: int) -> No
     assert found[:, 1] / SCALE == pytest.approx((left * right).sum(axis=1), abs=0.02)
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2**64 - 1)), max_size=40), st.integers(0, 2**32))
 def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed: int) -> None:

@@ -283,6 +283,7 @@ class _Mirror:
         self.links = (self.links - set(change.links_removed)) | set(change.links_added)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("max_block", [3, 24])
 def test_resolver_equals_the_oracle_when_labels_come_change_and_go(

@@ -61,6 +61,7 @@ def written(seed: int, order: int) -> LiveView:
     return view
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", sorted(MODES))
 @pytest.mark.parametrize("seed", range(4))
 def test_result_is_unchanged_when_documents_arrived_in_another_order(mode: str, seed: int) -> None:
@@ -196,6 +197,7 @@ def test_trace_is_there_when_asked_for_and_only_then(mode: str) -> None:
     assert explained.passages == retrieve(view, ask("amber grove", mode)).passages
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", sorted(set(MODES) - BY_COMMUNITIES))
 @pytest.mark.parametrize("seed", range(3))
 def test_passages_are_unchanged_when_the_writer_built_the_graph_in_another_order(mode: str, seed: int) -> None:

@@ -47,6 +47,7 @@ def ids(result: RetrievalResult) -> list[str]:
     return [passage.chunk_id for passage in result.passages]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", sorted(SLOWLY))
 @pytest.mark.parametrize("seed", range(6))
 def test_mode_ranks_as_its_definition_on_random_graphs(mode: str, seed: int) -> None:

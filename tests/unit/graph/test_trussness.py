@@ -181,6 +181,7 @@ def test_update_ends_empty_when_all_that_grew_is_deleted() -> None:
     _assert_same(built, expected)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("implementation", EVERYTHING)
 def test_update_raises_everything_when_one_document_links_sixty_entities_to_each_other(implementation: Build) -> None:
     """A clique of 60 inside a sparse graph has trussness 60; it is added and removed as one batch."""

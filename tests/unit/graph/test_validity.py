@@ -202,6 +202,7 @@ def test_spellings_of_one_entity_do_not_contradict_each_other() -> None:
     assert set(times(view_of([LENA, again])).values()) == {ValidityInterval()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_times_depend_on_the_live_documents_alone(seed: int) -> None:
     """The times and the digest are the same for any order of arrival and any intermediate documents."""

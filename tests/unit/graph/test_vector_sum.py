@@ -34,6 +34,7 @@ def test_sum_is_the_same_value_when_the_order_differs(items: list[NDArray[np.flo
     assert one._total().tolist() == exact
 
 
+@pytest.mark.thorough
 @given(st.lists(vectors, max_size=5), st.lists(vectors, max_size=5))
 def test_retraction_undoes_addition_when_other_vectors_were_added(
     kept: list[NDArray[np.float16]], passing: list[NDArray[np.float16]]

@@ -115,6 +115,7 @@ def test_prompt_has_another_version_when_its_words_differ() -> None:
     assert one.version != other.version and "No." in one.text and "{" not in one.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text", [f"See file-{'x' * 70} [1].", "First point.\n-3 degrees [1].", "First [9]\n\n" + "w " * 400]
 )

@@ -178,6 +178,7 @@ def test_close_abandons_a_rebuild_and_leaves_the_index_usable() -> None:
     assert index.search(rows[77:78], 1).ids.tolist() == [[77]]
 
 
+@pytest.mark.thorough
 def test_index_serves_many_threads_while_it_is_rebuilt(tmp_path: Path) -> None:
     """One writer, two readers and a saver cause no error and no wrong answer for constant vectors, and recall holds."""
     index = HnswIndex(DIMENSIONS, HnswParameters(exact_below=300, dead_share=0.2))

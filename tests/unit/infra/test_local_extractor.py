@@ -192,6 +192,7 @@ _HOSTILE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", list(_HOSTILE))
 def test_extraction_takes_linear_time(case: str) -> None:
     """Eight times the text costs about eight times the CPU time; a quadratic step would cost 64 times."""
@@ -211,6 +212,7 @@ def test_extraction_takes_linear_time(case: str) -> None:
     assert eight < 32 * once, f"{once:.4f} s for 20,000 characters, {eight:.4f} s for 160,000"
 
 
+@pytest.mark.thorough
 def test_extraction_survives_random_text() -> None:
     """Any text gives no exception, names and evidence from the text, and ends among the entities."""
     seed = 11

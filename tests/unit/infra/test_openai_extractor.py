@@ -293,6 +293,7 @@ async def test_extraction_has_title_and_description_at_no_call_of_their_own(
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("strength", "weight"),
     [(0, 0.001), (-3, 0.001), (7, 1.0), ("high", 1.0), (None, 1.0), (True, 1.0), (0.25, 0.25), (10**400, 1.0)],
@@ -377,6 +378,7 @@ UNUSABLE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", sorted(set(UNUSABLE) - {"a-list"}))
 async def test_extraction_asks_once_more_when_an_answer_cannot_be_used(
     server: LlmServer, extractor: OpenAIExtractor, case: str
@@ -390,6 +392,7 @@ async def test_extraction_asks_once_more_when_an_answer_cannot_be_used(
     assert "cannot be used" in again[-1]["content"] and len(again[2]["content"]) <= 4_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", sorted(set(UNUSABLE) - {"a-list"}))
 async def test_extraction_rejects_with_the_cause_when_the_second_answer_is_no_better(
     server: LlmServer, extractor: OpenAIExtractor, registry: CollectorRegistry, case: str
@@ -418,6 +421,7 @@ async def test_extraction_rejects_what_the_model_declines(server: LlmServer, ext
     assert len(server.seen) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("fault", "wait_s"),
     [

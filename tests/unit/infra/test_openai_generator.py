@@ -65,6 +65,7 @@ async def test_answer_carries_the_usage_of_its_call(server: LlmServer, generator
     assert second == first and "stream_options" not in server.seen[-1].body
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("said", "text", "cited"),
     [

@@ -93,6 +93,7 @@ async def test_report_of_a_parent_rests_on_what_its_children_cite(server: LlmSer
     assert "They worked on engines." in server.seen[0].asked and "[2] Wrote." in server.seen[0].asked
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "answer",
     [

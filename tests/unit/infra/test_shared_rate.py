@@ -65,6 +65,7 @@ async def settle(processes: list[Process]) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 async def test_processes_together_keep_to_the_limits_and_use_them(seed: int) -> None:
     """With some of four processes calling, each minute has at most the allowance, the unused rest and a share for each

@@ -285,6 +285,7 @@ async def test_close_finishes_what_is_queued(tmp_path: Path) -> None:
     await again.close()
 
 
+@pytest.mark.thorough
 async def test_snapshot_is_whole_when_it_spans_many_blocks(backend: SqliteBackend) -> None:
     """Fill a graph with thousands of rows of every type, beside another graph with adjacent keys."""
     rng, fold = Random(8), Rows("g")

@@ -32,6 +32,7 @@ print(rows.tobytes().hex())
 TEXTS = ["Ada Lovelace wrote the first program.", "", "naïve café 日本語", "the drill"]
 
 
+@pytest.mark.thorough
 @given(st.lists(st.text(max_size=60), min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_static_vector_is_the_same_to_the_last_bit_in_every_batch(texts: list[str]) -> None:

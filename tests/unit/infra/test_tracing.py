@@ -116,6 +116,7 @@ async def test_generator_that_is_left_ends_its_span_in_another_context(collector
     assert sorted(one.name for one in collector.spans) == ["here", "left"]
 
 
+@pytest.mark.thorough
 async def test_tracer_drops_what_a_hanging_collector_does_not_take_and_ends_in_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

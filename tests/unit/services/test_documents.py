@@ -51,6 +51,7 @@ bodies = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(bodies)
 def test_document_is_the_same_whichever_way_it_comes(body: dict[str, object]) -> None:
@@ -75,6 +76,7 @@ anything = st.recursive(
 keys = st.sampled_from(["id", "text", "title", "source", "occurred_at", "metadata", "entities", "facts", "other"])
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(keys, anything, max_size=6) | anything)
 def test_document_is_refused_by_name_or_fit_for_the_log(value: object) -> None:

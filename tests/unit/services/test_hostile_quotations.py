@@ -90,6 +90,7 @@ async def test_language_model_that_repeats_a_passage_cites_nothing_by_it() -> No
     _is_clean(*await _items(OpenAIGenerator(_Echo()), AnswerContext(PASSAGES)))  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_checked_answer_has_no_link_or_false_mark_however_it_is_cut() -> None:
     """Random markup from a model: only citations of passages that are there, and the same text for every cut."""
     seed = 12

@@ -91,6 +91,7 @@ def live(messages: Sequence[ExtractionMessage]) -> dict[str, Extraction]:
     return {doc_id: one.extraction for doc_id, one in newest.items() if one.extraction is not None}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 async def test_consolidate_gives_the_graph_of_the_newest_revisions_when_records_repeat_and_reorder(
     rig: Rig, seed: int

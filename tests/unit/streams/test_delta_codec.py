@@ -31,6 +31,7 @@ def comparable(value: object) -> Any:
     return (type(value), value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(8))
 def test_delta_decodes_to_itself_after_every_step_of_a_random_walk(seed: int) -> None:
     """Removals, rows, vectors, sums and communities come back as they were, types included."""
@@ -47,6 +48,7 @@ def test_delta_decodes_to_itself_after_every_step_of_a_random_walk(seed: int) ->
     assert comparable(decode(encode(snapshot))) == comparable(snapshot)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_follower_of_decoded_deltas_holds_the_writers_graph_after_every_step(seed: int) -> None:
     """Digest, hierarchy and index contents are the writer's, and a view filled later by a snapshot has the same."""

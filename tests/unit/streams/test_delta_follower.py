@@ -119,6 +119,7 @@ async def test_follower_applies_what_is_announced_and_reads_no_snapshot_again() 
         assert not one.follower.reloads
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(5))
 async def test_follower_heals_whatever_becomes_of_the_announcements(seed: int) -> None:
     """Notices and parts are lost, repeated, swapped, garbled, kept back and replayed late; graphs are rebuilt."""

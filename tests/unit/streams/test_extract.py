@@ -454,6 +454,7 @@ async def test_extract_buries_nothing_for_having_waited_in_many_lives(backend: B
     assert [one.doc_id for one in await extractions(backend)] == ["a"]
 
 
+@pytest.mark.thorough
 async def test_extract_lets_documents_wait_for_a_budget_without_holding_up_other_graphs(backend: Backend) -> None:
     """400 documents of a graph without budget wait before three of another graph: those three are done, with two
     slots, while the others wait with their reason and without a counted attempt; then the budget is raised."""

@@ -132,6 +132,7 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         yield one
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_extract_lets_a_modest_graph_wait_a_few_documents_however_many_a_greedy_one_has(
     backend: Backend, seed: int

@@ -20,6 +20,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(body=_VALUES)
 def test_dump_in_parts_equals_dump(body: object) -> None:
     """Parts of any value join to the bytes of one call."""
@@ -32,6 +33,7 @@ def test_dump_in_parts_equals_dump_when_a_key_is_no_string(key: object) -> None:
     assert dump_in_parts({key: [1]}) == dump({key: [1]})
 
 
+@pytest.mark.thorough
 @given(body=st.dictionaries(st.text(), _VALUES, max_size=6), indent=st.none() | st.integers(0, 2))
 def test_load_in_parts_equals_loads(body: dict[str, object], indent: int | None) -> None:
     """A large object is read as one call reads it, with any white space."""

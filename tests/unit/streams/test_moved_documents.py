@@ -101,6 +101,7 @@ def _document(rng: random.Random, graph: str, doc_id: str) -> DocumentMessage:
     return DocumentMessage(graph, doc_id, f"{a} {said} {b}. {rng.random()}", facts=(GivenFact(a, said, b),))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(12))
 async def test_graph_is_that_of_the_last_edits_when_producers_disagree_and_partitions_are_added(seed: int) -> None:
     """Gateway and other producers, partitions added, workers killed, copies of extractions in wrong partitions."""

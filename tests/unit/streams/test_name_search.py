@@ -37,6 +37,7 @@ NAMED: dict[str, Callable[[int], tuple[list[str], int]]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", NAMED)
 def test_the_search_takes_time_in_proportion_to_names_and_texts(kind: str) -> None:
     """Eight times the names and the text take less than 24 times as long: their product is 64 times as large."""

@@ -82,6 +82,7 @@ def live(messages: Sequence[ExtractionMessage], graph: str) -> Mapping[str, Extr
     return {doc_id: one.extraction for doc_id, one in newest.items() if one.extraction is not None}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 async def test_consolidators_give_the_graphs_of_a_clean_build_whatever_happens_to_the_assignment(
     seed: int, monkeypatch: pytest.MonkeyPatch

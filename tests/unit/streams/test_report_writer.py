@@ -68,6 +68,7 @@ def holds(view: LiveView) -> None:
         assert view.reports.changed(view, row.community) <= view.reports.tolerance
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(8))
 async def test_reports_hold_after_every_delta_and_are_all_there_after_every_write(seed: int) -> None:
     """Inserts, edits, deletions: between writes nothing stale is shown; after one, what is worth a report has it."""
@@ -84,6 +85,7 @@ async def test_reports_hold_after_every_delta_and_are_all_there_after_every_writ
         assert await one.write() == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 async def test_reports_of_a_view_that_was_opened_again_are_the_same_and_cost_nothing(seed: int) -> None:
     """A restart: the stored reports are loaded into the cache of a view built from the graph's rows."""
@@ -102,6 +104,7 @@ async def test_reports_of_a_view_that_was_opened_again_are_the_same_and_cost_not
     assert again.reports.reports(again) == one.view.reports.reports(one.view)
 
 
+@pytest.mark.thorough
 async def test_report_is_written_anew_from_the_share_of_change_that_is_set() -> None:
     """The more may change, the fewer are written; at nothing, each change is worth one; at all, only what is lost."""
     written = []

@@ -54,6 +54,7 @@ class Topic:
         return [one for held in self.records.values() for one in held]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(120))
 async def test_numbers_follow_acceptance_when_documents_move_between_partitions(seed: int) -> None:
     """Producers that choose partitions at random, partitions that are added, readers that lag, die and read again."""

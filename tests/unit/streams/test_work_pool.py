@@ -103,6 +103,7 @@ async def share_of_the_loop(work: Awaitable[object]) -> float:
 SENTENCE = "Ada Lovelace met Charles Babbage in London in 1833, near the old harbour of the town. "
 
 
+@pytest.mark.thorough
 async def test_long_prose_is_extracted_outside_the_event_loop() -> None:
     """A document of some 170 passages: the loop's thread does less than a third of the work."""
     text = SENTENCE * 2_000
@@ -111,6 +112,7 @@ async def test_long_prose_is_extracted_outside_the_event_loop() -> None:
     assert share < 0.3, share
 
 
+@pytest.mark.thorough
 async def test_many_given_facts_are_placed_outside_the_event_loop() -> None:
     """A document with 2,000 facts about names that its text holds once each."""
     facts = tuple(GivenFact(f"subject {n}", "knows", f"object {n}") for n in range(2_000))
