@@ -16,6 +16,7 @@ from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.infra.models.local.minilm_embedder import MiniLmEmbedder
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
@@ -57,11 +58,12 @@ ODD = {
 }
 
 
-@pytest.fixture(params=["static", "hashing", "openai", "openai-float", "memoised"])
+@pytest.fixture(params=["static", "minilm", "hashing", "openai", "openai-float", "memoised"])
 async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
     """Yield each Embedder in turn, the ones that need an endpoint with a real one on loopback."""
-    if request.param in ("static", "hashing"):
-        yield StaticEmbedder() if request.param == "static" else HashingEmbedder()
+    local = {"static": StaticEmbedder, "minilm": MiniLmEmbedder, "hashing": HashingEmbedder}
+    if request.param in local:
+        yield local[request.param]()
         return
     with OpenAIServer(gives_base64=request.param != "openai-float") as server:
         endpoint = OpenAIEmbedder(EmbeddingEndpoint(server.base_url, "test-model", "sk-test", batch_texts=3))
