@@ -82,6 +82,9 @@ bench-notes: env ## answers over realistic notes with the default settings, befo
 bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core
 
+bench-extraction: env ## facts held, answers in statements, recall and CPU of extraction without a language model
+	@$(BIN)/python -m tests.bench.extraction $(if $(QUICK),--quick)
+
 bench-retrieval: env ## recall of every mode beside BM25, the contribution of each part, latency
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.retrieval $(if $(QUICK),--quick)
 

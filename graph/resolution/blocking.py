@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from graphtide.graph.resolution import cannot_link as guards
 from graphtide.graph.resolution import lexicon as lx
 from graphtide.graph.resolution.label_features import Signature
+from graphtide.graph.resolution.short_forms import given_name, leading_name
 from graphtide.graph.resolution.similarity import Quantised, acronyms
 
 SHORT, FULL, EQUAL = 1, 2, 3
@@ -46,6 +47,10 @@ def lexical_keys(label: Signature) -> Keys:
     if len(skeleton := " ".join(map(_skeleton, label.words))) > 3:
         keys["F" + skeleton] = EQUAL
     keys.update(_abbreviation_keys(label))
+    if given := given_name(label):
+        keys["G" + given] = SHORT
+    if leading := leading_name(label):
+        keys["G" + leading] = FULL
     if label.is_person:
         keys.update(_person_keys(guards.without_numbers(label.words), " ".join(label.numbers)))
     return keys

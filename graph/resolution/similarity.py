@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from graphtide.graph.resolution import cannot_link as guards
 from graphtide.graph.resolution import lexicon as lx
 from graphtide.graph.resolution.label_features import Signature, acronym_of
+from graphtide.graph.resolution.short_forms import given_name, is_code, leading_name, names_code
 
 STEP = 1 << 11  # products of coordinates at this scale sum to less than 2**24: exact in float32, in any order
 LONGEST = 12  # words; a longer label is a sentence and matches only itself
@@ -44,9 +45,9 @@ SPELLING = Rule("spelling", -1000, blind=True)
 TITLE = Rule("title", -1000, blind=True)
 PLURAL = Rule("plural", 945, ask=800)  # a family is the plural of its name
 ORDER = Rule("word order", 930)
-INITIALS = Rule("initials", 400, blind=True)
 NICKNAME = Rule("short given name", 660)
 MIDDLE = Rule("middle name", 800)
+INITIALS = Rule("initials", 200, blind=True)
 FURTHER = Rule("further name", 890, ask=800)
 FAMILY = Rule("family name", 905, ask=800)
 TITLED_FAMILY = Rule("title and family name", 840)
@@ -58,6 +59,9 @@ COUNTRY = Rule("country", 920, ask=850)
 EMPTY = Rule("empty word", 850, ask=800)
 MISSPELT = Rule("spelling variant", 860, ask=800)
 ACRONYM = Rule("acronym", 80)
+INTRODUCED = Rule("acronym introduced in brackets", -1000, blind=True)
+GIVEN = Rule("given name", -1000, blind=True)  # the live graph decides: a second full name makes it ambiguous
+CODE = Rule("code", -1000, blind=True)
 THREE_LETTERS = Rule("three letters", 150)  # too short to identify one name
 PLACED = Rule("city before a building", 860, ask=800)
 SOFT = Rule("soft word", 955, ask=900)
@@ -145,7 +149,7 @@ def _abbreviated(a: Signature, b: Signature) -> _Found:
     for general, (short, full) in enumerate(((a, b), (b, a))):
         letters = short.letters
         if letters and letters == full.short_form:
-            return ACRONYM, general
+            return INTRODUCED, general
         if not guards.is_abbreviation(short) or len(letters) < 3 or len(full.words) < 3 or full.is_person:
             continue
         known = lx.KNOWN_ACRONYMS.get(letters)
@@ -165,6 +169,8 @@ def acronyms(words: tuple[str, ...]) -> set[str]:
 
 def _person(a: Signature, b: Signature) -> _Found:
     for general, (short, full) in enumerate(((a, b), (b, a))):
+        if (given := given_name(short)) and given == leading_name(full):
+            return GIVEN, general
         words = guards.without_numbers(full.words)
         if full.is_person and not full.is_plural and short.words != full.words and _is_family_name(short.words, words):
             if short.title and full.title and short.title != full.title:
@@ -204,7 +210,7 @@ def _full_names(a: tuple[str, ...], b: tuple[str, ...]) -> _Found:
 def _given_names(short: tuple[str, ...], long: tuple[str, ...], family: str, general: int) -> _Found:
     abbreviates = any(len(w) == 1 for w in short)
     common = family in lx.COMMON_FAMILY and (abbreviates or lx.NICKNAMES.get(short[0], short[0]) in lx.COMMON_GIVEN)
-    if common:
+    if common and not (abbreviates and len(short) == len(long)):
         return None
     if len(short) == len(long):
         shortened = abbreviates or any(len(w) == 1 for w in long)
@@ -231,6 +237,8 @@ def _contained(a: Signature, b: Signature) -> _Found:
 
 
 def _with_more(short: Signature, long: Signature, more: list[str], general: int) -> _Found:
+    if is_code(short) and names_code(long, short):
+        return CODE, general
     institution = any(w in lx.INSTITUTIONS for w in short.words)
     found: _Found = None
     if short.words == long.words:

@@ -1,25 +1,27 @@
-"""Extraction without a model: names, terms, dates, quantities, and the plain statements of sentences.
+"""Extraction without a model: names, terms, dates, quantities, and the plain statements of sentences and tables.
 
-For trials and tests of Graphtide, not for quality: a language model finds far more. Invariants: every name occurs in
-the text or its title (a date in one normal form), every evidence is a sentence of the text, letter by letter; the same
-input gives the same output in every process; time is linear in the text, whatever the text.
+A language model finds more. Invariants: every name occurs in the text or its title (a date in one normal form), every
+evidence is a slice of the text, letter by letter; the same input gives the same output in every process; time is linear
+in the text, whatever the text.
 """
 
 from functools import partial
 
 from graphtide.infra.models.local.english.clauses import ClauseReader
+from graphtide.infra.models.local.english.collecting import StatementCollector
 from graphtide.infra.models.local.english.dates import measures_in
 from graphtide.infra.models.local.english.discourse import Discourse
 from graphtide.infra.models.local.english.mentions import Item, SentenceReader
-from graphtide.infra.models.local.english.statements import ReadStatement, Reference
+from graphtide.infra.models.local.english.rows import RowReader
+from graphtide.infra.models.local.english.structure import PassageBlock, blocks_of, topic_of
 from graphtide.infra.models.local.english.text import TextSentence, sentences_of
-from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult
+from graphtide.streams.model_ports import ExtractionResult
 from graphtide.streams.work_pool import WorkPool
 
 _SMALL_CHARS = 500  # about 1 ms of work: a longer text goes to a thread, so that the event loop stays free
-_MAX_EVIDENCE_CHARS = 1_000
-_MAX_DESCRIPTION_CHARS = 240
-_MAX_REPEATED_TERMS = 12
+_MAX_LISTED_CHARS = 80
+
+_Sentences = list[tuple[TextSentence, list[Item]]]
 
 
 class OfflineExtractor:
@@ -30,7 +32,7 @@ class OfflineExtractor:
 
     @property
     def name(self) -> str:
-        return "offline-rules-1"
+        return "offline-rules-2"
 
     async def extract(self, text: str, *, title: str) -> ExtractionResult:
         """See ``streams.model_ports.Extractor``. Never raises; a text without plain English may give no result."""
@@ -38,7 +40,7 @@ class OfflineExtractor:
 
 
 def extract(text: str, title: str = "") -> ExtractionResult:
-    """Extract synchronously. Cost: about 1 ms of CPU time for 500 characters."""
+    """Extract synchronously. Cost: about 1.5 ms of CPU time for 500 characters."""
     return _Reading(text, title).found()
 
 
@@ -47,16 +49,27 @@ class _Reading:
 
     def __init__(self, text: str, title: str) -> None:
         self._text = text
+        self._topic = topic_of(title)
         self._discourse = Discourse()
-        self._entities: dict[tuple[str, str], str] = {}
-        self._relations: dict[tuple[str, str, str], ExtractedRelation] = {}
-        self._terms: dict[str, list[TextSentence]] = {}
-        sentences = list(sentences_of(text))
-        known = frozenset(_capitals_inside(sentences)) | frozenset([title] if " " not in title else [])
-        self._read = [(sentence, self._items(text, sentence, known)) for sentence in sentences]
-        for _, items in self._read:
-            self._introduce(items)
-        self._take_title(title, known)
+        self._collector = StatementCollector(text)
+        blocks = list(blocks_of(text))
+        parts = [[*self._parts(block)] for block in blocks]
+        known = frozenset(_capitals_inside([s for part in parts for s in part])) | frozenset(
+            [title] if " " not in title else []
+        )
+        self._blocks = [
+            (block, [(sentence, self._items(text, sentence, known)) for sentence in part])
+            for block, part in zip(blocks, parts, strict=True)
+        ]
+        for _, read in self._blocks:
+            for _, items in read:
+                self._introduce(items)
+        self._take_topic(known)
+
+    def _parts(self, block: PassageBlock) -> list[TextSentence]:
+        """Return the sentences of a block; each cell of a row is read on its own."""
+        spans = [(cell.start, cell.end) for cell in block.cells] or [(block.start, block.end)]
+        return [sentence for start, end in spans for sentence in sentences_of(self._text, start, end)]
 
     def _items(self, text: str, sentence: TextSentence, known: frozenset[str]) -> list[Item]:
         measures = measures_in(text, sentence.start, sentence.end)
@@ -72,79 +85,69 @@ class _Reading:
                 short, long = sorted((item.text, items[at + 2].text), key=len)
                 self._discourse.abbreviate(short, long)
 
-    def _take_title(self, title: str, known: frozenset[str]) -> None:
-        """Set the topic from the title if it, or the first name in it, is a name."""
-        plain = title.partition("(")[0].strip()
+    def _take_topic(self, known: frozenset[str]) -> None:
+        """Let pronouns at the beginning refer to the topic if it, or the first name in it, is a name."""
+        plain = self._topic.name
         names: list[str] = []
         if plain and plain in self._text and plain[:1].isupper() and len(plain.split()) <= 6:
             names.append(plain)
-        for sentence in sentences_of(plain[:200]):
+        for sentence in sentences_of(plain):
             names.extend(item.text for item in self._items(plain, sentence, known) if item.kind == "name")
         if names:
             self._discourse.set_topic(names[0])
+        self._discourse.topic = self._discourse.full(plain)
 
     def found(self) -> ExtractionResult:
-        for sentence, items in self._read:
-            evidence = self._text[sentence.start : sentence.end]
-            for item in items:
-                self._mention(item, sentence, evidence)
+        """Return the entities and relations of the text."""
+        if self._discourse.topic:
+            first = next((block for block, _ in self._blocks if not block.cells), None)
+            described = self._text[first.start : first.end] if first is not None else ""
+            self._collector.add(self._discourse.topic, self._discourse.type_of(self._discourse.topic), described)
+        rows = RowReader(self._text, self._discourse)
+        for block, read in self._blocks:
+            if block.cells:
+                for sentence, items in read:
+                    self._mention(items, sentence, self._text[block.start : block.end])
+                for statement in rows.read(block, [items for _, items in read]):
+                    self._collector.relate(statement, self._text[block.start : block.end])
+            else:
+                for sentence, items in read:
+                    self._mention(items, sentence, self._text[sentence.start : sentence.end])
+                self._prose(read)
+                self._listed(block, read)
+        return self._collector.result()
+
+    def _prose(self, read: _Sentences) -> None:
+        for sentence, items in read:
             for statement in ClauseReader(items, self._discourse).read():
-                self._relate(statement, evidence)
-            self._abbreviations(items, evidence)
-        self._repeated_terms()
-        entities = tuple(
-            ExtractedEntity(name, kind, description) for (name, kind), description in self._entities.items()
-        )
-        return ExtractionResult(entities, tuple(self._relations.values()))
+                self._collector.relate(statement, self._text[sentence.start : sentence.end])
 
-    def _mention(self, item: Item, sentence: TextSentence, evidence: str) -> None:
-        if item.kind == "name":
-            name = self._discourse.full(item.text)
-            kind = item.type if name == item.text else self._discourse.type_of(name)
-            self._add(name, kind, evidence)
-        elif item.kind in ("date", "quantity"):
-            self._add(item.text, item.type, evidence)
-        elif item.kind == "term" and " " in item.text and not item.owner:
-            self._terms.setdefault(" ".join(item.text.split()), []).append(sentence)
+    def _listed(self, block: PassageBlock, read: _Sentences) -> None:
+        if self._topic.heading and len(read) == 1 and block.end - block.start <= _MAX_LISTED_CHARS:
+            for statement in RowReader(self._text, self._discourse).listed(self._topic.heading, read[0][1]):
+                self._collector.relate(statement, self._text[block.start : block.end])
 
-    def _add(self, name: str, kind: str, evidence: str) -> None:
-        described = " ".join(evidence[: _MAX_DESCRIPTION_CHARS * 2].split())[:_MAX_DESCRIPTION_CHARS]
-        self._entities.setdefault((name, kind), described)
+    def _mention(self, items: list[Item], sentence: TextSentence, evidence: str) -> None:
+        for at, item in enumerate(items):
+            if item.kind == "name":
+                name = self._discourse.full(item.text)
+                kind = item.type if name == item.text else self._discourse.type_of(name)
+                self._collector.add(name, kind, evidence)
+                self._introduction(items[at : at + 4], evidence)
+            elif item.kind in ("date", "quantity"):
+                self._collector.add(item.text, item.type, evidence)
+            elif item.kind == "term" and " " in item.text and not item.owner:
+                self._collector.repeat(" ".join(item.text.split()), sentence)
 
-    def _relate(self, statement: ReadStatement, evidence: str) -> None:
-        for end in (statement.subject, statement.object):
-            self._add(end.name, end.type, evidence)
-        subject, target = statement.subject.name, statement.object.name
-        self._relations.setdefault(
-            (subject, statement.predicate, target),
-            ExtractedRelation(
-                subject=subject,
-                predicate=statement.predicate,
-                object=target,
-                description=f"{subject} {statement.predicate} {target}",
-                weight=statement.weight,
-                evidence=evidence if len(evidence) <= _MAX_EVIDENCE_CHARS else "",
-                valid_from=statement.valid_from,
-                valid_to=statement.valid_to,
-            ),
-        )
-
-    def _abbreviations(self, items: list[Item], evidence: str) -> None:
-        for at, item in enumerate(items[:-2]):
-            if item.kind == "name" and items[at + 1].kind == "open" and items[at + 2].kind == "name":
-                short, long = sorted((item.text, items[at + 2].text), key=len)
-                if self._discourse.abbreviate(short, long):
-                    kind = self._discourse.type_of(long)
-                    self._add(short, kind, evidence)
-                    ends = (Reference(long, kind), Reference(short, kind))
-                    self._relate(ReadStatement(ends[0], "is abbreviated as", ends[1], 1.0), evidence)
-
-    def _repeated_terms(self) -> None:
-        """Add noun phrases of two words or more that the text repeats as entities of their own."""
-        repeated = [(term, where) for term, where in self._terms.items() if len(where) > 1]
-        repeated.sort(key=lambda pair: (-len(pair[1]), pair[0]))
-        for term, where in repeated[:_MAX_REPEATED_TERMS]:
-            self._add(term, "term", self._text[where[0].start : where[0].end])
+    def _introduction(self, items: list[Item], evidence: str) -> None:
+        """Add "Norwegian Polar Institute (NPI)" as a name of its own: it ties the acronym to the name in the graph."""
+        if [item.kind for item in items] != ["name", "open", "name", "close"]:
+            return
+        short, long = sorted((items[0].text, items[2].text), key=len)
+        if self._discourse.abbreviate(short, long):
+            kind = self._discourse.type_of(long)
+            self._collector.add(short, kind, evidence)
+            self._collector.add(" ".join(self._text[items[0].start : items[3].end].split()), kind, evidence)
 
 
 def _capitals_inside(sentences: list[TextSentence]) -> list[str]:

@@ -171,7 +171,7 @@ def _ends(text: str) -> list[int]:
 
 def _end(text: str, start: int) -> int:
     """Return the end of the sentence that starts there. It depends on nothing before it: a stream forgets that."""
-    first = next(sentences_of(text, start, sys.maxsize), None)
+    first = next(sentences_of(text, start, max_word_chars=sys.maxsize), None)
     end = _skip_blanks(text, first.end if first else start)
     following = _LEADING.match(text, end) if end < len(text) else None
     return _skip_blanks(text, following.end()) if following else end

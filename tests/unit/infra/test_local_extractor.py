@@ -140,7 +140,10 @@ def test_dates_are_not_seen_in_other_numbers(text: str) -> None:
         ("Skarv Island", "place"),
         ("Norway", "place"),
         ("Orrin Accord", "work"),
-        ("Halcyon", "term"),
+        ("Halcyon", "name"),
+        ("Bastian", "person"),
+        ("Rose", "name"),
+        ("heat pump", "term"),
     ],
 )
 def test_type_depends_on_the_name_alone(name: str, kind: str) -> None:
@@ -189,6 +192,10 @@ _HOSTILE = {
     "zero-width": "a\u200b",
     "nul": "\0",
     "organisations": "Foo Company. The company. ",
+    "rows": "Name: Ann; Town: X; ",
+    "labels": "Owner: Ann Lee. ",
+    "blocks": "Owner: Ann\n\n",
+    "list markers": "- [ ] To do: ",
 }
 
 
@@ -254,6 +261,83 @@ def test_extraction_survives_random_text() -> None:
         found = extract(text, rng.choice(["", "Ann Lee", "The Ship"]))
         names = {entity.name for entity in found.entities}
         assert all({r.subject, r.object} <= names and r.evidence in text for r in found.relations), text
+
+
+def test_row_is_about_its_key_and_its_columns_are_predicates() -> None:
+    """The first column is the subject; beside a number or an id the column of names is."""
+    row = "inv_no: 1931.004; object: tanner's lantern; donor: Ezra Holloway; place: case 1"
+    found = extract(f"Name: Joachim Pell; Day: Saturday; Since: 2 May 2024\n\n{row}", "Volunteers")
+    assert {
+        ("Joachim Pell", "day", "Saturday"),
+        ("Joachim Pell", "since", "2 May 2024"),
+        ("tanner's lantern", "inv no", "1931.004"),
+        ("tanner's lantern", "donor", "Ezra Holloway"),
+    } <= statements(found)
+    assert {(e.name, e.type) for e in found.entities} >= {("Ezra Holloway", "person"), ("2 May 2024", "date")}
+
+
+def test_labelled_value_and_list_item_are_facts_of_the_topic() -> None:
+    """The title's thing is the subject of labels, of list items under a heading, and of sentences without a subject."""
+    text = "Owner: Rosalind Quaye\n\nAnna Kowalska (lead)\n\nTrained on 2 TB of text. Supports 40 languages."
+    found = extract(text, "Model card: Falcon-7B > Members")
+    assert {
+        ("Falcon-7B", "owner", "Rosalind Quaye"),
+        ("Falcon-7B", "members", "Anna Kowalska"),
+        ("Falcon-7B", "trained on", "2 TB"),
+        ("Falcon-7B", "supports", "40 languages"),
+    } <= statements(found)
+    assert "Falcon-7B" in {entity.name for entity in found.entities}
+    assert not extract("Return the raft to Ann Lee.", "Falcon-7B").relations  # a command has no subject
+
+
+def test_labels_list_persons_with_initials_and_one_sentence_each() -> None:
+    """A full stop after an initial ends nothing; the next label begins a new fact."""
+    found = extract("Present: I. Solheim (chair), F. de Wit (video). Excused: G. Lindqvist.", "Kickoff")
+    expected = {
+        ("Kickoff", "present", "I. Solheim"),
+        ("Kickoff", "present", "F. de Wit"),
+        ("Kickoff", "excused", "G. Lindqvist"),
+    }
+    assert statements(found) == expected
+    assert {e.type for e in found.entities if e.name != "Kickoff"} == {"person"}
+
+
+def test_label_that_is_a_person_is_the_subject() -> None:
+    """A task of a checklist names who does what."""
+    assert ("Ann Lee", "hand library to", "Tobias") in statements(
+        extract("Ann Lee: hand the library to Tobias.", "Plan")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("Ingrid Solheim leads the project. Ingrid met Bob Lee.", "Ingrid Solheim", "person"),
+        ("Seun Adeyemi is the technician of Heron Pond.", "Seun Adeyemi", "person"),
+        ("Quarry Pond has fish.", "Quarry Pond", "place"),
+        ("Halcyon replaced the heat pump.", "heat pump", "term"),
+        ("The lamp costs 387 euros.", "387 euros", "quantity"),
+        ("The survey is on 12 June.", "12 June", "date"),
+    ],
+)
+def test_types_are_credible_in_context(text: str, name: str, kind: str) -> None:
+    """A person is typed as one by the name or by what the text says of it."""
+    assert (name, kind) in {(entity.name, entity.type) for entity in extract(text).entities}
+
+
+def test_given_name_is_the_full_name_within_a_passage() -> None:
+    """A given name that one person of the passage has stands for that person; one that two have, for neither."""
+    one = extract("Ingrid Solheim leads the project. Ingrid lives in Marrick.")
+    assert ("Ingrid Solheim", "lives in", "Marrick") in statements(one)
+    two = extract("Ingrid Solheim met Ingrid Halvorsen. Ingrid lives in Marrick.")
+    assert ("Ingrid", "lives in", "Marrick") in statements(two)
+
+
+def test_acronym_and_its_introduction_are_names() -> None:
+    """The introduction is a name of its own, which ties the acronym to its expansion wherever either occurs."""
+    found = extract("The Norwegian Polar Institute (NPI) employs Tor Ruud.")
+    names = {entity.name for entity in found.entities}
+    assert {"Norwegian Polar Institute", "NPI", "Norwegian Polar Institute (NPI)"} <= names
 
 
 # the bundled sample

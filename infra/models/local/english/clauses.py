@@ -12,11 +12,13 @@ from graphtide.infra.models.local.english.discourse import Discourse
 from graphtide.infra.models.local.english.joining import clause_items
 from graphtide.infra.models.local.english.mentions import Item
 from graphtide.infra.models.local.english.references import References, phrase, role_phrase
-from graphtide.infra.models.local.english.statements import Dates, ReadStatement, Reference, worth_stating
+from graphtide.infra.models.local.english.statements import Dates, ReadStatement, Reference, certainty, worth_stating
+from graphtide.infra.models.local.english.verbs import VERBS
 from graphtide.infra.models.local.english.words import DIMENSION_NOUNS, ROLES
 
 NOUNS = frozenset({"name", "date", "quantity", "term", "pronoun"})
 _MAX_LIST = 6
+_ABOUT_TOPIC = 0.7  # the certainty that a sentence without a subject is about the document's topic
 _RANGE_OPENERS = ("from", "between", "since")
 
 
@@ -54,6 +56,7 @@ class ClauseReader:
         if self._first is None and not names:
             return
         subject = self._first.name if self._first is not None and not self._first.via else ""
+        self._discourse.continue_with(subject)
         clear = subject[:1].isupper() and len(self._clause_subjects) < 2
         self._discourse.finish(subject if clear else "", names)
 
@@ -202,6 +205,10 @@ class ClauseReader:
         verb = self._items[at]
         reduced = verb.participle and self._kind(at + 1) == "preposition" and at > 0 and self._kind(at - 1) in NOUNS
         subjects = self._last if reduced and self._last and not self._copular and self._found else self._subjects
+        if at == 0 and not subjects and self._discourse.topic and not _imperative(verb):
+            topic = self._discourse.topic
+            self._first = Reference(topic, self._discourse.type_of(topic), "", _ABOUT_TOPIC)
+            subjects = self._subjects = [self._first]
         self._copular = verb.be
         if self._kind(at - 1) == "preposition" and self._items[at - 1].text == "to" and self._verb_before:
             verb = replace(verb, text=f"{self._verb_before} to {verb.text}")
@@ -310,7 +317,7 @@ class ClauseReader:
             and not verb.be
             and direct.head.isalpha()
         ):
-            return f"{verb.text} {direct.head}"
+            return f"{verb.text} {' '.join(direct.text.lower().partition(' of ')[0].split()[-3:])}"
         return verb.text
 
     # references
@@ -318,13 +325,19 @@ class ClauseReader:
     def _state(
         self, subject: Reference, predicate: str, target: Reference, weight: float, dates: Dates | None = None
     ) -> None:
-        if subject.name.casefold() == target.name.casefold() or not worth_stating(subject, target, predicate):
+        if subject.name.casefold() == target.name.casefold() or not worth_stating(subject, target):
             return
         predicate = f"{subject.via} {predicate}" if subject.via else predicate
         predicate = f"{predicate} {target.via} of" if target.via else predicate
         dates = dates or self._when
-        certainty = round(weight * subject.certainty * target.certainty, 2)
-        self._found.append(ReadStatement(subject, predicate, target, certainty, dates.valid_from, dates.valid_to))
+        sure = certainty(subject, target, weight)
+        self._found.append(ReadStatement(subject, predicate, target, sure, dates.valid_from, dates.valid_to))
+
+
+def _imperative(verb: Item) -> bool:
+    """Return whether a sentence that begins with the verb is a command: "Return the raft", but "Returns the raft"."""
+    form = VERBS.get(verb.text.partition(" ")[0])
+    return form is not None and form.bare
 
 
 def _with(words: str, preposition: str) -> str:

@@ -35,6 +35,7 @@ _DATE = re.compile(
     rf"|(?P<decade>(?:1[0-9]|20)\d0s)"
     rf"|(?P<century>\d{{1,2}}(?:st|nd|rd|th)[ -]century)"
     rf"|(?P<year>{_YEAR})"
+    rf"|(?P<bday>\d{{1,2}})(?:st|nd|rd|th)?\s{{1,3}}(?:of\s)?{_MONTH.format('b')}"
     rf")(?![\w-]|[.,]\d)"
 )
 _RANGE = re.compile(rf"(?<![\w.,-])(?P<first>{_YEAR})\s?[-–—]\s?(?P<second>{_YEAR})(?![\w-]|[.,]\d)")  # noqa: RUF001 -- dashes as printed
@@ -90,16 +91,22 @@ def _date(match: re.Match[str], text: str, low: int) -> Measure | None:
         return _day(span, year, month, day)
     for letter in "dm":
         if group[f"{letter}day"]:
-            month = _MONTH_NUMBER[group[f"{letter}month"][:3].lower()]
+            month = _month(group[f"{letter}month"])
             return _day(span, int(group[f"{letter}year"]), month, int(group[f"{letter}day"]))
     if group["yyear"]:
-        month = _MONTH_NUMBER[group["ymonth"][:3].lower()]
+        month = _month(group["ymonth"])
         return Measure(*span, f"{_MONTHS[month - 1]} {group['yyear']}", "date", f"{group['yyear']}-{month:02d}")
     if group["decade"] or group["century"]:
         name = match.group().replace("-", " ")
         return Measure(*span, name, "date", group["decade"][:4] if group["decade"] else None)
+    if group["bday"]:
+        return Measure(*span, f"{int(group['bday'])} {_MONTHS[_month(group['bmonth']) - 1]}", "date")
     before = text[max(low, span[0] - 12) : span[0]]
     return Measure(*span, match.group(), "date", match.group()) if _BEFORE_YEAR.search(before) else None
+
+
+def _month(written: str) -> int:
+    return _MONTH_NUMBER[written[:3].lower()]
 
 
 def _day(span: tuple[int, int], year: int, month: int, day: int) -> Measure | None:

@@ -23,6 +23,9 @@ class Discourse:
         self._organisations: list[str] = []
         self._person: str | None = None
         self._thing: str | None = None
+        self._several: str | None = None
+        self.topic = ""
+        """The thing that the document is about, "" if unknown: statements without a subject are about it."""
 
     def introduce(self, name: str, kind: str) -> None:
         """Add a full name before the text is read."""
@@ -75,6 +78,12 @@ class Discourse:
         elif not subject or things:
             self._thing = next(iter(things)) if subject and len(things) == 1 else None
 
+    def continue_with(self, subject: str) -> None:
+        """Record the subject of a finished sentence, "" when unclear: "they" refers to it if it is a plural."""
+        plural = subject[:1].islower() and subject.endswith("s") and not subject.endswith("ss")
+        if subject:
+            self._several = subject if plural else None
+
     def type_of(self, name: str) -> str:
         """Return the type a name was introduced with, or the type that the name itself suggests."""
         return self._types.get(name) or type_of(name)
@@ -94,6 +103,8 @@ class Discourse:
             return self._person
         if word in THING_PRONOUNS or word == "its":
             return self._thing
+        if word in ("they", "them", "their"):
+            return self._several
         return None
 
     def definite(self, head: str) -> str | None:

@@ -58,6 +58,8 @@ class Grammar:
             return True
         form = VERBS.get(lower)
         if form is None:
+            if is_gerund(lower) and not self.capital(at):
+                return self.complement(at + 1) or self.plain(at + 1) or self._phrase(at + 1)
             return after_noun and _regular_past(lower) and not self.capital(at)
         if form.ambiguous or (form.bare and not form.finite):
             alone = form.finite and not self._sure_verb and (after_name or self._phrase(at + 1))
@@ -90,7 +92,8 @@ class Grammar:
             return False
         if at == first:
             return True
-        if token.lower.endswith("ing") and _stem_ing(token.lower) in VERBS and not self.plain(at + 1):
+        adverb = token.lower.endswith("ly") and token.lower not in w.LY_NOUNS and not self.plain(at + 1)
+        if adverb or (is_gerund(token.lower) and (not self.plain(at + 1) or self.plain(at - 1))):
             return False
         return not self.verb(at, after_noun=True) or self._adjective(at)
 
@@ -115,7 +118,7 @@ class Grammar:
             words.append(lower)
             last, position = position, position + 1
         tail = words[-1] if words else ""
-        participle = main and len(words) == 1 and (tail not in VERBS or VERBS[tail].participle)
+        participle = main and len(words) == 1 and not is_gerund(tail) and (tail not in VERBS or VERBS[tail].participle)
         return VerbGroup(last, " ".join(words), (be and not main) or tail in w.BE, participle)
 
     def _nationality(self, at: int) -> bool:
@@ -148,11 +151,15 @@ class Grammar:
 
     def _main_verb(self, at: int, after_auxiliary: bool) -> bool:
         token = self.tokens[at]
-        if token.capital or token.lower in w.AUXILIARIES or token.kind != "word":
+        if (token.capital and at) or token.lower in w.AUXILIARIES or token.kind != "word":
             return False
         form = VERBS.get(token.lower)
         if form is None:
-            return _regular_past(token.lower) or (self.lower(at - 1) in _MODALS and not closed(token.lower))
+            return (
+                _regular_past(token.lower)
+                or is_gerund(token.lower)
+                or (self.lower(at - 1) in _MODALS and not closed(token.lower))
+            )
         return not after_auxiliary or form.participle or (form.bare and self.lower(at - 1) not in w.BE)
 
 
@@ -163,6 +170,11 @@ def closed(word: str) -> bool:
 
 def _regular_past(word: str) -> bool:
     return word.endswith("ed") and len(word) > 4
+
+
+def is_gerund(word: str) -> bool:
+    """Return whether the word is the -ing form of a known verb."""
+    return word.endswith("ing") and _stem_ing(word) in VERBS
 
 
 def _surely_verb(token: WordToken) -> bool:

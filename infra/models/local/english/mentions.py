@@ -135,11 +135,14 @@ class SentenceReader:
             before is not None and before.kind == "name" and not before.possessive and self._touches(before, at)
         )
         after_noun = before is not None and before.kind != "verb"
-        if self._grammar.verb(at, after_noun=after_noun, after_name=after_name):
+        opens = at == 0 and self._grammar.complement(1)
+        if self._grammar.verb(at, after_noun=after_noun or opens, after_name=after_name):
             return self._verb(at)
+        until_then = kind == "preposition" and self._grammar.lower(at + 1) in w.TIMES
         if kind is not None:
-            self._push(kind, at, at).text = lower
-            return at + 1
+            if not until_then:
+                self._push(kind, at, at).text = lower
+            return at + 1 + until_then
         if lower in w.ADVERBS or (lower.endswith("ly") and len(lower) > 4):
             return at + 1
         return self._term(at)

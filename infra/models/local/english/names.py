@@ -40,6 +40,8 @@ class NameFinder:
         token = self._tokens[at]
         if not token.capital or token.kind != "word" or token.lower in w.CALENDAR:
             return False
+        if self._initial(at):
+            return True
         joined = self._grammar.capital(at + 1) and self._grammar.lower(at + 1) not in w.OPENERS
         if token.lower in w.OPENERS:
             shouted = token.text.isupper() and len(token.text) > 2 and token.text in self._known
@@ -62,6 +64,12 @@ class NameFinder:
         for ending in (*_POSSESSIVE, "'", "\u2019"):
             text = text.removesuffix(ending)
         return Name(last, without_title(" ".join(text.split())), self._possessive(last))
+
+    def _initial(self, at: int) -> bool:
+        """Return whether it is the initial of a name: "I. Solheim"."""
+        token = self._tokens[at]
+        dotted = len(token.text) == 1 and self._grammar.lower(at + 1) == "." and self._tokens[at + 1].start == token.end
+        return dotted and self._grammar.capital(at + 2) and not closed(self._grammar.lower(at + 2))
 
     def _opens(self, at: int) -> bool:
         return at == 0 or self._tokens[at - 1].text in _OPENING_MARKS
@@ -93,7 +101,8 @@ class NameFinder:
             return 0
         token, following = self._tokens[at], self._tokens[at + 1]
         if following.text == "." and following.start == token.end and self._abbreviates(at):
-            return 2 if self._grammar.capital(at + 2) else 0
+            particle = self._grammar.lower(at + 2) in w.NAME_PARTICLES and self._grammar.capital(at + 3)
+            return 2 if self._grammar.capital(at + 2) else 3 if particle else 0
         if following.start - token.end > 2:
             return 0
         if following.capital and (following.lower not in w.OPENERS or following.text.isupper()):

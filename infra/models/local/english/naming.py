@@ -6,6 +6,7 @@ one exception is a title before a name ("Captain Ruud"), which belongs to the na
 
 from functools import lru_cache
 
+from graphtide.graph.resolution.given_names import AMBIGUOUS
 from graphtide.infra.models.local.english.words import (
     FIRST_NAMES,
     HONORIFICS,
@@ -17,7 +18,9 @@ from graphtide.infra.models.local.english.words import (
     WORK_CUES,
 )
 
-PERSON, ORGANISATION, PLACE, WORK, TERM = "person", "organisation", "place", "work", "term"
+PERSON, ORGANISATION, PLACE, WORK = "person", "organisation", "place", "work"
+NAME, TERM = "name", "term"
+"""A proper name of unknown kind, and a common noun phrase."""
 _CUES = ((WORK_CUES, WORK), (ORGANISATION_CUES, ORGANISATION), (PLACE_CUES, PLACE))
 # A place has its cue word first ("Lake Vigdis") or last ("Skarv Island").
 _LEADING_PLACES = frozenset(
@@ -28,19 +31,22 @@ _VESSELS = frozenset({"uss", "hms", "rv", "ms", "mv", "ss"})
 
 @lru_cache(maxsize=16_384)
 def type_of(name: str) -> str:
-    """Return one of person, organisation, place, work, term. Pure; the tokenizer bounds the length of ``name``."""
+    """Return person, organisation, place, work, name or term. Pure; the tokenizer bounds the length of ``name``."""
     words = [word.strip(".,'\u2019&-").lower() for word in name.split()]
-    if not words or words[0] in _VESSELS:
+    if not words or not any(character.isupper() for character in name):
         return TERM
+    if words[0] in _VESSELS:
+        return NAME
     if name.lower() in PLACE_NAMES or (len(words) == 1 and words[0] in PLACES):
         return PLACE
     cued = _by_cue(words)
     if cued:
         return cued
-    if _titled(words) or _initials_first(name) or (words[0] in FIRST_NAMES and _looks_personal(name, words)):
+    first = words[0] in FIRST_NAMES and (len(words) > 1 or words[0] not in AMBIGUOUS)
+    if _titled(words) or _initials_first(name) or (first and _looks_personal(name, words)):
         return PERSON
     acronym = name.isupper() and 2 <= len(name) <= 6 and name.isalpha()
-    return ORGANISATION if acronym else TERM
+    return ORGANISATION if acronym else NAME
 
 
 def _titled(words: list[str]) -> bool:
@@ -62,7 +68,16 @@ def _by_cue(words: list[str]) -> str:
 
 
 def _looks_personal(name: str, words: list[str]) -> bool:
-    return len(words) <= 4 and not any(character.isdigit() for character in name) and "of" not in words
+    capitals = all(part[0].isupper() or part.lower() in NAME_PARTICLES for part in name.split())
+    return capitals and len(words) <= 4 and not any(character.isdigit() for character in name) and "of" not in words
+
+
+def could_be_person(name: str) -> bool:
+    """Return whether a name of unknown kind has a person's form, so that its context may decide."""
+    words = name.split()
+    return 1 <= len(words) <= 3 and all(
+        len(w) > 2 and w[0].isupper() and not w.isupper() and w.isalpha() for w in words
+    )
 
 
 def _initials_first(name: str) -> bool:
@@ -81,7 +96,7 @@ def without_title(name: str) -> str:
 
 
 def short_forms(name: str) -> tuple[str, ...]:
-    """Return the short forms of ``name`` in a text: a person's surname, with and without particles."""
+    """Return the short forms of ``name`` in a text: a person's surname, with and without particles, and given name."""
     if type_of(name) != PERSON:
         return ()
     parts = [part for part in name.split() if part.strip(".").lower() not in HONORIFICS]
@@ -90,7 +105,8 @@ def short_forms(name: str) -> tuple[str, ...]:
     at = len(parts) - 1
     while at > 1 and parts[at - 1].lower() in NAME_PARTICLES:
         at -= 1
-    return tuple(dict.fromkeys((parts[-1], " ".join(parts[at:]))))
+    given = [parts[0]] if len(parts[0]) > 2 and parts[0].isalpha() else []
+    return tuple(dict.fromkeys((parts[-1], " ".join(parts[at:]), *given)))
 
 
 def expands(short: str, name: str) -> bool:

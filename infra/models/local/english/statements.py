@@ -5,8 +5,6 @@ Data for the clauses; no text is read here. Every name is already resolved to it
 
 from dataclasses import dataclass
 
-from graphtide.infra.models.local.english.naming import PERSON
-
 _GENERIC = frozenset(
     {
         "time", "year", "years", "part", "number", "way", "people", "thing", "things", "place", "end", "day", "days",
@@ -14,6 +12,10 @@ _GENERIC = frozenset(
         "work", "side", "today", "others", "it", "months", "weeks", "hours", "member", "series", "majority", "rest",
     }
 )  # fmt: skip
+
+
+_MIN_TERM_CHARS = 3
+_UNNAMED = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,15 @@ class Dates:
             self.valid_from = self.valid_from or iso
 
 
-def worth_stating(subject: Reference, target: Reference, predicate: str) -> bool:
-    """Return whether one end is a name (or the other a date or a quantity), and no end a word without meaning alone."""
+def worth_stating(subject: Reference, target: Reference) -> bool:
+    """Return whether both ends mean something alone, and the subject is a thing."""
     for end in (subject, target):
-        if end.type == "term" and end.name.casefold() in _GENERIC:
+        if end.type == "term" and (end.name.casefold() in _GENERIC or len(end.name) < _MIN_TERM_CHARS):
             return False
-    named = [end for end in (subject, target) if end.name[:1].isupper() or end.type in ("date", "quantity", PERSON)]
-    lone_subject = subject.type == "term" and " " not in subject.name and subject.name.islower()
-    return bool(named) and not lone_subject and subject.type != "quantity"
+    return subject.type not in ("quantity", "date")
+
+
+def certainty(subject: Reference, target: Reference, weight: float) -> float:
+    """Return the weight of a statement: less for one between two common nouns, which names nothing."""
+    named = any(end.type not in ("term", "quantity") for end in (subject, target))
+    return round(weight * subject.certainty * target.certainty * (1.0 if named else _UNNAMED), 2)

@@ -26,6 +26,7 @@ _TOKEN = re.compile(
 )
 _ENDS = frozenset(".!?\u2026\u3002\uff01\uff1f")
 _CLOSERS = frozenset("\"'\u201d\u2019)]\u00bb*_")
+_BEFORE_INITIALS = frozenset((".", ",", ";", ":", "(", ")", "by", "and", "with", "from", "to", "for", "of", "or", "is"))
 _LINE_STARTS = frozenset("-*#>|•+")
 
 
@@ -50,9 +51,11 @@ class TextSentence:
     tokens: tuple[WordToken, ...]
 
 
-def tokens_of(text: str, start: int = 0, max_word_chars: int = MAX_WORD_CHARS) -> Iterator[WordToken]:
-    """Yield every word, number, mark and run of white space of ``text[start:]``, in order, without gaps."""
-    for match in _TOKEN.finditer(text, start):
+def tokens_of(
+    text: str, start: int = 0, end: int | None = None, *, max_word_chars: int = MAX_WORD_CHARS
+) -> Iterator[WordToken]:
+    """Yield every word, number, mark and run of white space of ``text[start:end]``, in order, without gaps."""
+    for match in _TOKEN.finditer(text, start, len(text) if end is None else end):
         kind, word = match.lastgroup or "mark", match.group()
         if kind in ("word", "dotted"):
             long = len(word) > max_word_chars
@@ -62,14 +65,16 @@ def tokens_of(text: str, start: int = 0, max_word_chars: int = MAX_WORD_CHARS) -
             yield WordToken(word, word, match.start(), match.end(), kind, False)
 
 
-def sentences_of(text: str, start: int = 0, max_word_chars: int = MAX_WORD_CHARS) -> Iterator[TextSentence]:
-    """Yield the sentences of ``text[start:]`` in order.
+def sentences_of(
+    text: str, start: int = 0, end: int | None = None, *, max_word_chars: int = MAX_WORD_CHARS
+) -> Iterator[TextSentence]:
+    """Yield the sentences of ``text[start:end]`` in order.
 
     A blank line, a list item and a heading end one as a full stop does; a longer word is a sentence of its own.
     """
     held: list[WordToken] = []
     ended = ""
-    for token in tokens_of(text, start, max_word_chars):
+    for token in tokens_of(text, start, end, max_word_chars=max_word_chars):
         if token.kind == "space":
             ended = _breaks(token.text, held, ended)
             continue
@@ -112,9 +117,10 @@ def _abbreviated(held: list[WordToken], at: int) -> bool:
     word = held[at]
     if word.end != held[at + 1].start:
         return False
-    initial = len(word.text) == 1 and word.capital and (at == 0 or held[at - 1].capital or held[at - 1].text == ".")
-    by_initial = len(word.text) == 1 and word.capital and at > 0 and held[at - 1].lower in ("by", "and", "with")
-    return initial or by_initial or word.lower in ABBREVIATIONS
+    before = held[at - 1] if at else None
+    initial = len(word.text) == 1 and word.capital
+    listed = before is None or before.capital or before.text in _BEFORE_INITIALS or before.lower in _BEFORE_INITIALS
+    return (initial and listed) or word.lower in ABBREVIATIONS
 
 
 def _new_item(held: list[WordToken], token: WordToken, text: str) -> bool:

@@ -11,6 +11,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 _REGULAR = """
+hand lock knock park phone mail email book borrow check clean fill mention confirm count dissolve donate paint
 melt store bore flood steer steam devote differ enjoy exist expect favour intend permit persuade surrender
 abandon accept accompany achieve acquire act adapt add adopt advise affect agree aim allow analyse announce
 anchor appear apply appoint approach approve arrive ask assemble assign assist attach attack attend award base
@@ -40,6 +41,34 @@ shape share shift ship show sign simulate solve span specialise specialize spons
 station stay stop store stretch study submit succeed suffer suggest supervise supply support surround survey
 survive suspect switch tend terminate test tour track trade train transfer translate transmit transport travel
 treat trigger turn use value view visit vote walk warm warn wash weigh win witness work yield
+absorb accelerate access accommodate accumulate acknowledge activate adjust admire adore advance advocate afford
+alleviate alter amplify anticipate applaud arrange assess assume assure attain attract automate avoid balance
+behave believe benefit boast boost brew broaden captivate categorise categorize cease certify challenge chase
+cherish clarify classify coincide combat combine comfort commemorate communicate compel compensate complement
+comply compress compute conceive condense confer configure conform confront confuse conserve consume contaminate
+contemplate contract contrast convey convince cook cope correlate corrupt craft crave criticise criticize
+cultivate cure customise customize decide decorate decrease deepen degrade delegate delight demand demonstrate
+deserve destine deteriorate dictate differentiate digest diminish disable disappoint discourage discuss
+dismantle dispose disrupt distinguish distribute diversify dominate dream dwell ease educate eliminate embed
+embody embrace emerge emit emphasise emphasize empower encounter encourage endanger endure enforce engage
+enhance enrich ensure entertain entice eradicate erode erupt evaluate evaporate evoke evolve exacerbate excel
+excite exclude execute exemplify exercise exert exhaust experiment exploit expose facilitate fascinate fertilise
+fertilize filter flourish fluctuate foster frustrate fulfil fulfill function glow graze harness hatch heal heat
+highlight hinder hunt hypothesise illuminate illustrate imagine imitate immerse impact impair imply impose
+impress incorporate indicate induce infect inflict inhibit innovate insert instil insulate integrate intensify
+interact interfere interpret intrigue involve irritate justify lack lessen leverage lift limit linger manifest
+manipulate master mature maximise maximize mediate meditate memorise metamorphose migrate mimic minimise
+minimize mitigate mold molt motivate multiply nest neutralise neutralize nurture obsess offset optimise optimize
+outweigh overlap overlook override overwhelm owe oxidise penetrate perceive perpetuate persist pertain pollinate
+pollute pose practice preach predate prefer prevail proceed process proclaim prohibit project proliferate
+prolong prompt propagate prosper provoke purify push quantify react realise realize reap reason recall reckon
+reconcile reconnect recruit recycle redefine refine regain regenerate regulate reign reinforce rejuvenate rely
+remind render repel replenish replicate reproduce resist restrict resume reuse revitalise revive revolutionise
+revolutionize reward ripen roam safeguard scatter sense shelter shield showcase simplify slow soothe spark
+specify speculate speed spoil stabilise stabilize stem stimulate strengthen stress struggle subdue substitute
+suit summarise summarize suppress surpass sustain symbolise symbolize synthesise synthesize target taste tempt
+thrive tolerate touch transcend transform trap treasure unfold unify unite unlock update upgrade urge utilise
+utilize vary verify violate waste weaken welcome whisper widen wish wonder worry worship yearn
 """
 _IRREGULAR = {
     "become": "became become", "begin": "began begun", "break": "broke broken", "bring": "brought brought",
@@ -57,9 +86,36 @@ _IRREGULAR = {
     "write": "wrote written", "bear": "bore born", "forbid": "forbade forbidden", "shrink": "shrank shrunk",
     "cast": "cast cast", "swim": "swam swum", "ride": "rode ridden", "lie": "lay lain", "freeze": "froze frozen",
     "show": "showed shown", "undergo": "underwent undergone",
+    "arise": "arose arisen", "seek": "sought sought", "strive": "strove striven", "overcome": "overcame overcome",
+    "uphold": "upheld upheld", "undertake": "undertook undertaken", "withstand": "withstood withstood",
+    "spread": "spread spread", "shed": "shed shed", "bite": "bit bitten", "bind": "bound bound", "blow": "blew blown",
+    "deal": "dealt dealt", "drink": "drank drunk", "eat": "ate eaten", "forget": "forgot forgotten",
+    "forgive": "forgave forgiven", "foresee": "foresaw foreseen", "hide": "hid hidden", "hit": "hit hit",
+    "hurt": "hurt hurt", "let": "let let", "shoot": "shot shot", "shut": "shut shut", "sit": "sat sat",
+    "sleep": "slept slept", "spin": "spun spun", "steal": "stole stolen", "stick": "stuck stuck",
+    "strike": "struck struck", "sweep": "swept swept", "tear": "tore torn", "understand": "understood understood",
+    "wake": "woke woken", "weave": "wove woven", "wind": "wound wound", "arouse": "aroused aroused",
+    "breed": "bred bred", "cling": "clung clung", "dig": "dug dug", "grind": "ground ground", "mean": "meant meant",
+    "rebuild": "rebuilt rebuilt", "outgrow": "outgrew outgrown", "undo": "undid undone", "leap": "leapt leapt",
+    "lean": "leaned leaned", "hang": "hung hung", "shine": "shone shone", "split": "split split", "cost": "cost cost",
+    "beat": "beat beaten", "bend": "bent bent", "fit": "fit fit", "quit": "quit quit", "rewrite": "rewrote rewritten",
 }  # fmt: skip
 # Forms that are nouns at least as often as verbs; they count as verbs only if the next word shows it.
 AMBIGUOUS = _set(
+    "hand hands lock locks park parks phone phones mail mails book books knock knocks "
+    "access accesses advance advances balance balances beat beats bend bends benefit benefits bite bites blow blows "
+    "boost boosts brew brews challenge challenges chase chases combat combats comfort comforts compress compresses "
+    "contract contracts contrast contrasts cook cooks cost costs craft crafts cure cures deal deals decrease "
+    "decreases delight delights demand demands digest digests dream dreams drink drinks ease eases excise excises "
+    "exercise exercises experiment experiments filter filters fit fits function functions glow glows heal heals "
+    "heat heats highlight highlights hit hits hunt hunts hurt hurts impact impacts lack lacks lean leans leap leaps "
+    "lift lifts limit limits master masters mold molds nest nests offset offsets practice practices process "
+    "processes project projects prompt prompts push pushes reason reasons recruit recruits reign reigns reward "
+    "rewards sense senses shed sheds shelter shelters shield shields showcase showcases sleep sleeps slow slows "
+    "spark sparks speed speeds split splits spread spreads stem stems stress stresses strike strikes struggle "
+    "struggles suit suits target targets taste tastes tear tears touch touches trap traps treasure treasures update "
+    "updates upgrade upgrades urge urges waste wastes welcome welcomes whisper whispers wind winds wish wishes "
+    "wonder wonders worries worry worship worships "
     "reports records measures works runs lights ships studies leads houses charts maps names plans plays tests "
     "uses views visits tours tracks trades stages stars states stations stores samples ranges ranks results rules "
     "searches shapes shares shifts signs marks means mines models mounts moves needs notes numbers offers orders "
@@ -109,9 +165,10 @@ def _third(base: str) -> str:
     return base + "s"
 
 
-_DOUBLED = _set("map ship stop drop plan star refer equip transfer transmit submit patrol commit control") - _set(
-    "rout"
-)
+_DOUBLED = _set(
+    "map ship stop drop plan star refer equip transfer transmit submit patrol commit control compel confer excel emit "
+    "trap repel"
+) - _set("rout")
 
 
 def _verb_forms() -> dict[str, VerbForm]:

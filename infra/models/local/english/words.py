@@ -3,63 +3,72 @@
 Data, not logic. Everything is lower case. A missing word costs recall, never correctness.
 """
 
+from graphtide.graph.resolution.given_names import GIVEN_NAMES
 
-def _set(words: str) -> frozenset[str]:
+
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a list that is written as one text."""
     return frozenset(words.split())
 
 
-DETERMINERS = _set("a an the this that these those each every another any some no both all several many most few")
-POSSESSIVES = _set("its his her their our my your")
-PERSON_PRONOUNS = _set("he she")
-THING_PRONOUNS = _set("it")
-OTHER_PRONOUNS = _set("they we you i them him us me himself herself itself themselves there what one")
-RELATIVES = _set("who which that whom whose where when")
-CONJUNCTIONS = _set("and or but nor yet")
-SUBORDINATORS = _set(
+DETERMINERS = word_set("a an the this that these those each every another any some no both all several many most few")
+POSSESSIVES = word_set("its his her their our my your")
+PERSON_PRONOUNS = word_set("he she")
+THING_PRONOUNS = word_set("it")
+OTHER_PRONOUNS = word_set("they we you i them him us me himself herself itself themselves there what one")
+RELATIVES = word_set("who which that whom whose where when")
+CONJUNCTIONS = word_set("and or but nor yet")
+SUBORDINATORS = word_set(
     "because although though while if unless whereas whether than as so once since until after before when where "
     "how why"
 )
-PREPOSITIONS = _set(
+PREPOSITIONS = word_set(
     "in on at by for from to of with near into onto over under between among during since until after before "
     "through throughout across along against around behind beside beneath below above beyond within without as "
     "about toward towards upon via off inside outside aboard alongside despite per like including"
 )
-AUXILIARIES = _set(
+AUXILIARIES = word_set(
     "is are was were be been being has have had do does did will would can could may might must shall should"
 )
-BE = _set("is are was were be been being became remains remained becomes become")
-NEGATIONS = _set("not never")
-ADVERBS = _set(
+BE = word_set("is are was were be been being became remains remained becomes become")
+NEGATIONS = word_set("not never")
+ADVERBS = word_set(
     "also then now later soon still already once twice again often always usually sometimes only just almost "
     "nearly about roughly first finally eventually originally initially formerly currently together alone away "
     "back even however therefore moreover meanwhile thus hence instead today yesterday tomorrow very too there "
     "here ever yet long much more most less least quite rather perhaps down up out well"
 )
+# Nouns and adjectives that only look like adverbs.
+LY_NOUNS = word_set(
+    "family assembly supply reply butterfly fly ally anomaly monopoly daily weekly monthly yearly friendly likely "
+    "early elderly lively lovely lonely orderly costly hourly quarterly italy july"
+)
+TIMES = word_set("then now today yesterday tomorrow here there")
 # Words that open a sentence with a capital and are not names.
 OPENERS = (
     DETERMINERS | POSSESSIVES | PERSON_PRONOUNS | THING_PRONOUNS | OTHER_PRONOUNS | RELATIVES | CONJUNCTIONS
     | SUBORDINATORS | PREPOSITIONS | AUXILIARIES | ADVERBS
-    | _set("according such other others his hers following given due her two three four five six seven eight nine ten "
-           "new old early late next last today see note chapter section figure table part yes no please")
+    | word_set("according such other others his hers following given due her two three four five six seven eight nine "
+           "ten new old early late next last today see note chapter section figure table part yes no please")
 )  # fmt: skip
-NUMBER_WORDS = _set(
+NUMBER_WORDS = word_set(
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion "
     "dozen half"
 )
 
-HONORIFICS = _set(
+HONORIFICS = word_set(
     "mr mrs ms miss dr prof professor sir dame lord lady captain capt colonel col general gen major lieutenant lt "
     "commander admiral sergeant king queen prince princess pope saint st president chancellor minister senator "
     "judge father sister brother engineer"
 )
-ABBREVIATIONS = HONORIFICS | _set(
+ABBREVIATIONS = HONORIFICS | word_set(
     "jr sr vs etc eg ie cf approx ca no nos vol fig figs ed eds al inc ltd co corp dept est mt ft jan feb mar apr jun "
     "jul aug sep sept oct nov dec rev hon gov sen rep univ pp p ch sec"
 )
-NAME_PARTICLES = _set("de la le du van von der den di da del della dos el al bin ibn af av ter zu y")
+NAME_PARTICLES = word_set("de la le du van von der den di da del della dos el al bin ibn af av ter zu y")
 
-ORGANISATION_CUES = _set(
+ORGANISATION_CUES = word_set(
     "institute institution university college school academy society association agency administration ministry "
     "department bureau office council committee commission company corporation corp inc ltd llc gmbh plc bank "
     "board foundation trust laboratory laboratories observatory museum library union league party group "
@@ -68,21 +77,21 @@ ORGANISATION_CUES = _set(
     "organization division battalion regiment orchestra band airlines airways motors industries systems studios "
     "records media shipyard yard works cooperative centre center directorate embassy government"
 )
-PLACE_CUES = _set(
+PLACE_CUES = word_set(
     "island islands isle bay lake river sea ocean mount mountain mountains hill hills valley strait channel gulf "
     "cape peninsula glacier ridge trench harbour harbor port point coast beach desert forest park county province "
     "state states city town village district region republic kingdom street avenue road square bridge canal "
     "plateau basin reef shelf fjord sound inlet creek falls station airport castle palace hut base camp north "
     "south east west territory archipelago atoll crater field plain spring springs bank pole passage lagoon quay "
-    "pier"
-) - _set("bank spring field sound")
-WORK_CUES = _set(
+    "pier pond meadow hollow creek estate farm orchard marsh moor woods grove"
+) - word_set("bank spring field sound")
+WORK_CUES = word_set(
     "report atlas journal treaty act law catalogue catalog chronicle gazette review times post handbook manual "
     "encyclopedia encyclopaedia dictionary bible charter constitution declaration novel symphony letters logbook "
     "diary bulletin proceedings transactions protocol accord accords agreement map song album film magazine "
     "newspaper"
 )
-PLACES = _set(
+PLACES = word_set(
     "afghanistan albania algeria andorra angola argentina armenia australia austria azerbaijan bahrain bangladesh "
     "belarus belgium belize benin bhutan bolivia botswana brazil brunei bulgaria burundi cambodia cameroon canada "
     "chad chile china colombia congo croatia cuba cyprus denmark ecuador egypt eritrea estonia ethiopia fiji "
@@ -100,19 +109,33 @@ PLACES = _set(
     "california texas florida amsterdam brussels zurich geneva hamburg munich prague warsaw budapest istanbul "
     "jerusalem dubai seoul bangkok jakarta manila tromsø svalbard hobart ushuaia santiago"
 )
-PLACE_NAMES = _set("united states")  # two-word names that no cue word marks
-NATIONALITIES = _set(
+WEEKDAYS = word_set(
+    "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun mondays "
+    "tuesdays wednesdays thursdays fridays saturdays sundays"
+)
+# Names of columns and labels that tell the type of their values.
+KEYS_OF_PERSONS = word_set(
+    "person author contact attendees present excused host speaker lead assignee reviewer member members volunteer "
+    "volunteers colleague"
+)
+KEYS_OF_PLACES = word_set("place town city country location site where room region address venue")
+KEYS_OF_ORGANISATIONS = word_set("company organisation organization supplier vendor team department employer")
+# Verbs whose subject is a person.
+PERSON_VERBS = word_set("born died married retired speaks spoke graduated studied lives lived resigned says said wrote")
+FIRST_NAMES = GIVEN_NAMES
+PLACE_NAMES = word_set("united states")  # two-word names that no cue word marks
+NATIONALITIES = word_set(
     "american british english scottish welsh irish french german italian spanish portuguese dutch belgian swiss "
     "austrian danish norwegian swedish finnish icelandic polish czech hungarian romanian bulgarian greek turkish "
     "russian soviet ukrainian chinese japanese korean indian pakistani iranian iraqi israeli arab egyptian "
     "african nigerian kenyan australian canadian mexican brazilian argentine chilean european asian antarctic "
     "arctic roman christian catholic protestant jewish muslim islamic latin"
 )
-CALENDAR = _set(
+CALENDAR = word_set(
     "january february march april may june july august september october november december monday tuesday "
     "wednesday thursday friday saturday sunday spring summer autumn winter"
 )
-ROLES = _set(
+ROLES = word_set(
     "director captain leader head chief founder president chairman chairwoman chair secretary treasurer manager "
     "editor engineer physicist chemist biologist geologist glaciologist oceanographer astronomer meteorologist "
     "scientist mathematician historian explorer navigator pilot architect author writer novelist poet composer "
@@ -123,39 +146,12 @@ ROLES = _set(
     "predecessor deputy wife husband son daughter brother sister mother father colleague assistant skipper mate "
     "bassist guitarist drummer songwriter"
 )
-FIRST_NAMES = _set(
-    "aaron abdul abigail adam adele adrian agnes ahmed aisha alan albert alexander alexandra alfred alice alison "
-    "amalia amanda amelia amina amir amy ana anders andrea andreas andrew angela anita anna anne annette anthony "
-    "anton antonio arne arthur astrid audrey august barbara beatrice ben benjamin bernard bertha bjorn boris "
-    "brian bruno carl carla carlos carmen caroline catherine cecilia charles charlotte chen chloe christian "
-    "christina christine christopher clara claire claude claudia clement conrad cyril daniel david deborah denis "
-    "diana diego dmitri dolores dominic donald dora dorothy douglas edgar edith edmund eduardo edward edwin "
-    "eileen einar elena eleanor elias elin elisabeth elizabeth ella ellen elsa emil emily emma eric erica erik "
-    "erika ernest esther eva evelyn fatima felix ferdinand fernando fiona florence frances francis francisco "
-    "frank franz frederick frida friedrich gabriel george gerald gerard gertrude giovanni giulia grace greta "
-    "gregory gunnar gustav hana hannah hans harald harold harriet harry hassan heidi helen helena henrik henry "
-    "herbert hiroshi hugh hugo ian ibrahim ida igor ines inga ingrid irene iris isaac isabel isabella ivan ivar "
-    "jack jacob jacques jakob james jan jane janet jason jean jens jeremy jessica joan joanna joaquin johan "
-    "johann john jonas jonathan jorge jose joseph josephine juan judith julia julian julie julius karen karin "
-    "karl kate katherine kathleen keiko kenneth kenji kevin klaus knut kofi kurt lars laura laurence lea leah "
-    "leif lena leo leon leonard liam lidia lily linda lisa louis louise lucas lucia lucy ludwig luis magnus malik "
-    "manuel marc marcel marco marcus margaret maria marie marina mario marion mark marta martha martin mary "
-    "mathilde matthew maurice max maya mei michael michel miguel mikhail milan mina miriam mohamed mohammed "
-    "monica nadia nancy naomi natalia nathan niels nicholas nicole nikolai nils nina noah nora norman odd olaf "
-    "ole oleg olga oliver olivia oscar otto pablo patricia patrick paul paula pauline pedro per peter petra "
-    "philip pierre rachel rafael ralph rasmus raymond rebecca richard rita robert roberto robin roger roland rosa "
-    "rosalind rose ruth samuel sanna sara sarah sebastian sergei sigrid silvia simon sofia solveig sonia sophia "
-    "sophie stefan stella stephen steven sunniva susan susanna sven svetlana sylvia tamara tatiana teresa terje "
-    "theodor theresa thomas timothy tom tomas tor tove ulrich ursula valentina vera veronica victor victoria "
-    "viktor vincent viola virginia vladimir walter werner wilhelm william wolfgang xavier yan yasmin yuki yusuf "
-    "yves zoe"
-)
 UNITS = (
     r"%|percent|per cent|°\s?[CF]|degrees?(?: (?:Celsius|Fahrenheit|north|south|east|west))?|"
     r"kilomet(?:re|er)s?|met(?:re|er)s?|centimet(?:re|er)s?|millimet(?:re|er)s?|km²?|cm|mm|nm|m|miles?|feet|foot|inch(?:es)?|"
     r"hectares?|acres?|square (?:kilomet(?:re|er)s?|met(?:re|er)s?|miles?)|cubic met(?:re|er)s?|"
     r"kilograms?|grams?|tonnes?|tons?|kg|mg|g|pounds?|litres?|liters?|"
-    r"(?:kilo|mega|giga)?watts?|kW|MW|GW|volts?|(?:kilo|mega|giga)?hertz|Hz|kHz|MHz|GHz|(?:kilo|mega|giga|tera)bytes?|"
+    r"(?:kilo|mega|giga)?watts?|kW|MW|GW|volts?|(?:kilo|mega|giga)?hertz|Hz|kHz|MHz|GHz|(?:kilo|mega|giga|tera)bytes?|[kMGTP]i?B|"
     r"seconds?|minutes?|hours?|days?|weeks?|months?|years?|knots?|atmospheres?|bar|kelvin|K|"
     r"people|inhabitants|students|employees|members|euros?|dollars?|kronor|kroner|crowns"
 )
@@ -168,16 +164,16 @@ OF_HEADS = (
     ORGANISATION_CUES
     | PLACE_CUES
     | WORK_CUES
-    | _set(
+    | word_set(
         "battle siege treaty duke duchess earl lord archbishop bishop age order isle house war university book kingdom "
         "union history theory law sea gulf bay cape head tower"
     )
 )
 # Common nouns that often open a sentence without an article, so with a capital that has no meaning.
-MASS_NOUNS = _set(
+MASS_NOUNS = word_set(
     "ice water research work construction power life time money snow wind weather rain oil gas food music science "
     "history people children men women evidence access most more less much many data funding nothing everything "
     "someone everyone anyone nobody none production communication scientists engineers"
 )
 # The openers that a name or a noun phrase may begin with: "New Haven", "the first ship".
-PLAIN_ADJECTIVES = _set("new old early late next last first young several most own other")
+PLAIN_ADJECTIVES = word_set("new old early late next last first young several most own other")
