@@ -99,6 +99,7 @@ class ContextPassage:
     facts: tuple[str, ...] = ()
     outdated: tuple[str, ...] = ()
     place: Place = NO_PLACE
+    occurred_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +235,16 @@ class Generator(Protocol):
 
         Every sentence cites sources of this part, or is marked as unsupported.
         """
+        ...
+
+
+@runtime_checkable
+class WideReader(Protocol):
+    """Generator that reads more passages than a result has, because it compares their sentences itself."""
+
+    @property
+    def context_passages(self) -> int:
+        """Return how many passages it reads beyond those of the result, at most."""
         ...
 
 

@@ -6,6 +6,8 @@ as one about something particular. Invariant: the result depends on the question
 
 from __future__ import annotations
 
+import re
+
 from graphtide.graph.retrieval.scoring.terms import words
 
 _ASKING = """who whom whose what which when where why how is are was were be been do does did has have had can could
@@ -18,7 +20,13 @@ gist document documents text texts corpus collection dataset data database graph
 articles passage passages source sources describe explain list discuss discussed cover covers covered mention mentioned
 concern concerns happen happens happened across all most important whole entire everything entirety here contain
 contains included kinds kind sort types type things thing content contents material together recurring dominant
-principal areas area domain domains catch up last recent updates news new"""
+principal areas area domain domains catch up last recent updates news new note notes file files folder folders entry
+entries highlights everybody know written recorded learned happening going"""
+MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_YEAR = re.compile(r"(?:1[0-9]|20)\d\d")
 ASKING = frozenset(_ASKING.split())
 EVERYTHING = frozenset(_EVERYTHING.split())
 
@@ -28,6 +36,14 @@ def content_words(question: str) -> frozenset[str]:
     return frozenset(words(question)) - ASKING - EVERYTHING
 
 
+def time_words(question: str) -> frozenset[str]:
+    """Return the words that name a month or a year."""
+    return frozenset(word for word in words(question) if word in MONTHS or _YEAR.fullmatch(word))
+
+
 def is_corpus_question(question: str) -> bool:
-    """Return whether the question asks about the whole corpus: it has a word for the whole, and no content word."""
-    return bool(frozenset(words(question)) & EVERYTHING) and not content_words(question)
+    """Return whether the question asks about the whole corpus: it has a word for the whole, and no content word.
+
+    The name of a time limits the whole: "Summarise the notes of March 2025".
+    """
+    return bool(frozenset(words(question)) & EVERYTHING) and not content_words(question) - time_words(question)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from graphtide.graph.retrieval import RetrievalResult
 from graphtide.graph.retrieval.types import TraceStep
@@ -13,8 +13,12 @@ from graphtide.services.query.generate import AnswerContext, WrittenAnswer
 from graphtide.streams.model_ports import ContextPart, ContextPassage
 
 
-def material(view: LiveView, retrieved: RetrievalResult, as_of: str = "") -> AnswerContext:
+def material(
+    view: LiveView, retrieved: RetrievalResult, as_of: str = "", background: Sequence[str] = ()
+) -> AnswerContext:
     """Return the retrieval result as context for the generator, with facts valid at `as_of`, or now.
+
+    `background` are the ids of further passages.
 
     Call under `view.lock.read()`. Cost: the passages and the sources, and the claims that compete with theirs.
     """
@@ -26,16 +30,19 @@ def material(view: LiveView, retrieved: RetrievalResult, as_of: str = "") -> Ans
             for part in retrieved.parts
         ),
         retrieved.synthesis,
+        tuple(_passage(view, chunk_id, validity) for chunk_id in background),
     )
 
 
 def _passage(view: LiveView, chunk_id: str, validity: ValidityReader) -> ContextPassage:
     number = view.chunk_numbers[chunk_id]
     chunk = view.chunks[number]
-    title = view.documents[chunk.doc_id].info.title
+    info = view.documents[chunk.doc_id].info
     facts = tuple(_facts(view, number, validity))
     outdated = _outdated(view, number, validity)
-    return ContextPassage(chunk.text, title, chunk.doc_id, chunk_id, facts, outdated, chunk.place)
+    return ContextPassage(
+        chunk.text, info.title, chunk.doc_id, chunk_id, facts, outdated, chunk.place, info.occurred_at
+    )
 
 
 def _facts(view: LiveView, chunk: int, validity: ValidityReader) -> Iterator[str]:

@@ -41,6 +41,8 @@ class AnswerContext:
     passages: tuple[ContextPassage, ...] = ()
     parts: tuple[ContextPart, ...] = ()
     synthesis: Synthesis = Synthesis.AT_ONCE
+    background: tuple[ContextPassage, ...] = ()
+    """Passages that the generator reads beyond those of the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ async def write(
     generator: Generator, question: str, material: AnswerContext
 ) -> AsyncGenerator[str | WrittenAnswer, None]:
     """Yield the answer in pieces, then, as the last item, the whole. Raises the generator's errors."""
-    usage, passages, parts = Usage(), material.passages, material.parts
+    usage, passages, parts = Usage(), (*material.passages, *material.background), material.parts
     numbering = _Numbering(material.passages)
     if material.synthesis is Synthesis.BY_PART and parts:
         parts = grouped(parts)

@@ -16,8 +16,11 @@ from graphtide.graph.retrieval import MODES, Question, RetrievalResult, retrieve
 from graphtide.graph.retrieval.global_search.dynamic import Selection
 from graphtide.graph.retrieval.global_search.reports import ReportView
 from graphtide.graph.retrieval.modes.auto import ModeChoice, choose, with_choice
+from graphtide.graph.retrieval.question_words import time_words
 from graphtide.graph.retrieval.temporal import dated
+from graphtide.graph.retrieval.time_limits import with_time_limits
 from graphtide.graph.view import LiveView
+from graphtide.services.query.background import background
 from graphtide.services.query.context import material
 from graphtide.services.query.generate import AnswerContext
 from graphtide.streams.model_ports import Rater
@@ -34,13 +37,15 @@ TEXTS_A_CALL = 16
 
 
 async def found(
-    view: LiveView, question: Question, shelves: Shelves, rater: Rater | None, pool: WorkPool
+    view: LiveView, question: Question, shelves: Shelves, rater: Rater | None, pool: WorkPool, more: int = 0
 ) -> tuple[RetrievalResult, AnswerContext]:
     """Return the result of the question's mode, and the context of its answer.
 
-    `rater` rates the reports for `global-dynamic`; without one the question's neighbourhood does. Raises the errors of
-    `retrieve` and of the rater.
+    The context has up to `more` passages beyond the result. `rater` rates the reports for `global-dynamic`;
+    without one the question's neighbourhood does. Raises the errors of `retrieve` and of the rater.
     """
+    if time_words(question.text):
+        question = await _reading(pool, view, partial(with_time_limits, view, question))
     if question.mode in READS_REPORTS:
         await shelves.fill(view)
     choice = None
@@ -49,7 +54,7 @@ async def found(
         question = replace(question, mode=choice.mode)
     if rater is None or question.mode != RATED_BY_MODEL:
         return await _reading(
-            pool, view, partial(_concluded, view, question, choice, partial(retrieve, view, question))
+            pool, view, partial(_concluded, view, question, choice, partial(retrieve, view, question), more)
         )
     selection = Selection(question)
     asked = await _reading(pool, view, partial(selection.begin, view))
@@ -57,7 +62,7 @@ async def found(
         ratings = await _ratings(rater, question.text, asked)
         asked = await _reading(pool, view, partial(selection.rate, view, ratings))
     return await _reading(
-        pool, view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection))
+        pool, view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection), more)
     )
 
 
@@ -77,10 +82,11 @@ async def _ratings(rater: Rater, question: str, asked: Sequence[ReportView]) -> 
 
 
 def _concluded(
-    view: LiveView, question: Question, choice: ModeChoice | None, find: Callable[[], RetrievalResult]
+    view: LiveView, question: Question, choice: ModeChoice | None, find: Callable[[], RetrievalResult], more: int
 ) -> tuple[RetrievalResult, AnswerContext]:
     retrieved = find()
-    used = material(view, retrieved, question.filters.as_of)
+    beyond = background(view, question, retrieved, more) if more else ()
+    used = material(view, retrieved, question.filters.as_of, beyond)
     return retrieved if choice is None else with_choice(retrieved, choice), used
 
 

@@ -21,6 +21,7 @@ from graphtide.services.query.generate import AnswerContext, WrittenAnswer, writ
 from graphtide.services.query.retrieve import found
 from graphtide.services.runtime import Runtime
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Retryable
+from graphtide.streams.model_ports import WideReader
 from graphtide.streams.tracing import Span, ending, span
 from graphtide.streams.usage import Bill, BillingContext, paid_by
 
@@ -109,7 +110,12 @@ class QueryService:
         question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level)
         rater = self._runtime.rater if ask.generate else None
         with span("retrieve", mode=ask.mode):
-            return await found(view, question, self._runtime.shelves, rater, self._runtime.pool)
+            return await found(view, question, self._runtime.shelves, rater, self._runtime.pool, self._more(ask))
+
+    def _more(self, ask: QueryRequest) -> int:
+        """Return how many passages the generator reads beyond those of the result."""
+        generator = self._runtime.generator
+        return generator.context_passages if ask.generate and isinstance(generator, WideReader) else 0
 
     def _absence(self, graph: str, ask: QueryRequest) -> GraphtideError:
         """Return the reason why a graph without an applied document cannot be queried."""

@@ -1,8 +1,8 @@
 """Measures the answers over realistic notes with the default settings, and writes the README's table.
 
-Three collections of notes (`notes/` of the bench data) are published as a user would, each into its own graph of one
-service without any endpoint. Ninety questions are asked over HTTP with the question alone; then the updates are applied
-one by one, each followed by its questions. `score.py` of the bench data judges the answers. It asserts nothing.
+Three collections of notes (`notes/` of the bench data) are published by `graphtide sync`, each into its own graph of
+one service without any endpoint. Ninety questions are asked over HTTP with the question alone; then the updates are
+applied one by one, each followed by its questions. `score.py` of the bench data judges the answers. It asserts nothing.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
-from graphtide.services.cli.sources import File, Unreadable, read_file
 from tests.support.bench_data import ROOT, bench_data
 from tests.support.processes import service
 
@@ -53,14 +53,12 @@ class Judged:
 
 
 class NotesFolder:
-    """A copy of a collection's notes, and the graph that contains them."""
+    """A copy of a collection's notes, and the graph that `graphtide sync` keeps equal to it."""
 
     def __init__(self, client: httpx.Client, graph: str, folder: Path) -> None:
         self._client = client
         self._graph = graph
         self._folder = folder
-        self._published: dict[str, Json] = {}
-        self._token = ""
 
     def apply(self, update: Json) -> None:
         """Write or delete one file, and publish the difference."""
@@ -72,37 +70,21 @@ class NotesFolder:
         self.publish()
 
     def publish(self) -> None:
-        """Publish what changed in the folder since the last call."""
-        found = {one["id"]: one for path in sorted(self._folder.iterdir()) for one in documents(path)}
-        for doc_id in self._published.keys() - found.keys():
-            self._accept(self._client.delete(f"{self._url}/documents/{quote(doc_id, safe='')}"))
-        changed = [one for doc_id, one in found.items() if self._published.get(doc_id) != one]
-        if changed:
-            body = b"".join(json.dumps(one).encode() + b"\n" for one in changed)
-            headers = {"content-type": "application/x-ndjson"}
-            self._accept(self._client.post(f"{self._url}/documents", content=body, headers=headers))
-        self._published = found
+        """Publish the folder as a user would, and wait until everything is applied."""
+        command = [sys.executable, "-m", "graphtide.services.cli", "sync", str(self._folder), "--graph", self._graph]
+        environment = {**os.environ, "GRAPHTIDE_URL": str(self._client.base_url)}
+        # S603: the command is this project's own
+        done = subprocess.run(
+            [*command, "--prune", "--json"], env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            sys.exit(f"sync ended with {done.returncode}: {done.stderr}")
 
     def ask(self, question: str) -> Json:
-        """Ask with the default settings, after everything published."""
-        body = {"question": question, "after": self._token}
-        found: Json = self._client.post(f"{self._url}/query", json=body).raise_for_status().json()
+        """Ask with the default settings."""
+        body = {"question": question}
+        found: Json = self._client.post(f"/v1/graphs/{self._graph}/query", json=body).raise_for_status().json()
         return found
-
-    @property
-    def _url(self) -> str:
-        return f"/v1/graphs/{self._graph}"
-
-    def _accept(self, response: httpx.Response) -> None:
-        self._token = response.raise_for_status().json()["token"]
-
-
-def documents(path: Path) -> Iterator[Json]:
-    """Yield the documents of a file; none of a format that cannot be published."""
-    if path.suffix in (".md", ".txt", ".jsonl", ".csv", ".html"):
-        for one in read_file(File(path, path.name)):
-            if not isinstance(one, Unreadable):
-                yield json.loads(one.line)
 
 
 def scorer() -> ModuleType:

@@ -156,6 +156,9 @@ def tracked() -> list[Path]:
         "_pb2",
         "english/words",
         "english/verbs",
+        "answers/thesaurus",
+        "answers/values",
+        "answers/words",
         "infra/prompts/",
     )
     return [Path(name) for name in listed.stdout.split("\n") if name and not any(part in name for part in skipped)]

@@ -1,0 +1,332 @@
+"""Scores of units: how much of the question each covers, and whether it has a value of the type asked for.
+
+A term counts fully in the unit's own text or the name of its column, less in its context: the introduction of its list,
+the headings, the title, the sentences around it. Invariant: a score depends on the question and the units alone.
+Cost: units times terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, Term, TermKind
+from graphtide.infra.models.local.answers.units import Unit, UnitKind, first_person
+from graphtide.infra.models.local.answers.values import (
+    column_measures,
+    days_in,
+    has_address,
+    has_date,
+    has_number,
+    has_phrase,
+    has_place,
+    has_quantity,
+    has_reason,
+    has_version,
+    same_day,
+    stands_somewhere,
+)
+from graphtide.infra.models.local.answers.words import STOP_WORDS, Word, words_of
+from graphtide.infra.models.local.english.words import CALENDAR, ORGANISATION_CUES, PLACE_CUES, PLACES, ROLES
+
+OWN, COLUMN, LEAD, HEADING, TITLE, BEFORE, AFTER, NEAR, DOCUMENT = 1.0, 1.0, 0.9, 0.9, 0.85, 0.6, 0.45, 0.5, 0.3
+SYNONYM = 0.75
+_KIND_WEIGHT = {
+    TermKind.NAME: 1.4,
+    TermKind.CODE: 1.8,
+    TermKind.WORD: 1.0,
+    TermKind.FOCUS: 0.7,
+    TermKind.IMPLIED: 0.9,
+    TermKind.WEAK: 0.2,
+}
+MAX_RARITY, RARITY_SHARE = 4.0, 0.5
+TYPE_BONUS, SIMILARITY_SHARE, NO_TYPE = 0.12, 0.2, 0.5
+
+
+@dataclass(slots=True)
+class Scored:
+    """A unit, the share of each term that it covers, and its score."""
+
+    unit: Unit
+    covers: tuple[float, ...]
+    coverage: float
+    fits: bool
+    """True if it has a value of the type asked for."""
+    similarity: float = 0.0
+    score: float = 0.0
+    on_day: bool = True
+    heading: str = ""
+    """The heading or title that holds the value asked for, if the unit itself does not."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """The units of a context, and the weights of the question's terms among them."""
+
+    plan: QuestionPlan
+    units: Sequence[Unit]
+    weights: tuple[float, ...] = ()
+    names: frozenset[str] = frozenset()
+    frequency: Counter[str] = field(default_factory=Counter)
+    documents: dict[str, frozenset[str]] = field(default_factory=dict)
+    scored: list[Scored] = field(default_factory=list)
+
+    @property
+    def total(self) -> float:
+        return sum(self.weights)
+
+
+def score_units(plan: QuestionPlan, units: Sequence[Unit], similarities: Sequence[float]) -> Evidence:
+    """Return the evidence with all units scored, in their order."""
+    frequency = Counter(name for unit in units for name in unit.names)
+    evidence = Evidence(plan, units, _weights(plan, units), _names(units), frequency, _documents(plan, units))
+    low, high = min(similarities, default=0.0), max(similarities, default=0.0)
+    scale = high - low or 1.0
+    for unit, similarity in zip(units, similarities, strict=True):
+        evidence.scored.append(_scored(evidence, unit, (similarity - low) / scale))
+    return evidence
+
+
+def _weights(plan: QuestionPlan, units: Sequence[Unit]) -> tuple[float, ...]:
+    """Return the weight of each term: its kind times its inverse document frequency among the units, bounded."""
+    count = len(units) + 1
+    weights = []
+    for term in plan.terms:
+        accepted = {term.key, *term.synonyms}
+        having = sum(1 for unit in units if accepted & unit.keys or accepted & unit.columns)
+        rarity = min(MAX_RARITY, max(0.0, math.log(count / (having + 0.5))))
+        weights.append(_KIND_WEIGHT[term.kind] * (1.0 + RARITY_SHARE * rarity))
+    return tuple(weights)
+
+
+def _documents(plan: QuestionPlan, units: Sequence[Unit]) -> dict[str, frozenset[str]]:
+    """Return the question's keys that occur anywhere in each document's units."""
+    found: dict[str, set[str]] = {}
+    for unit in units:
+        found.setdefault(unit.doc_id, set()).update(plan.keys & (unit.keys | unit.head_keys | unit.title_keys))
+    return {doc_id: frozenset(keys) for doc_id, keys in found.items()}
+
+
+_NOT_PERSONS = ORGANISATION_CUES | PLACE_CUES | PLACES | CALENDAR
+
+
+def _names(units: Sequence[Unit]) -> frozenset[str]:
+    """Return the keys of words that are names of persons, most likely: in capitalised runs without a word of another
+    kind of name, and never in lower case.
+    """
+    capital: set[str] = set()
+    lower: set[str] = set()
+    for unit in units:
+        for word in words_of(unit.text):
+            if not word.capital and not word.coded:
+                lower.add(word.key)
+        for run in _capitalised(unit.text):
+            if not any(word.text.lower() in _NOT_PERSONS for word in run):
+                capital.update(word.key for word in run if word.text.lower() not in STOP_WORDS)
+    return frozenset(capital - lower)
+
+
+def _capitalised(text: str) -> Iterator[list[Word]]:
+    """Yield the runs of capitalised words that only a blank separates, or the full stop of an initial."""
+    run: list[Word] = []
+    for word in words_of(text):
+        adjacent = bool(run) and text[run[-1].start + len(run[-1].text) : word.start] in (" ", ". ", "")
+        if run and not (adjacent and word.capital):
+            yield run
+            run = []
+        if word.capital:
+            run.append(word)
+    if run:
+        yield run
+
+
+def _scored(evidence: Evidence, unit: Unit, similarity: float) -> Scored:
+    plan = evidence.plan
+    known = evidence.documents.get(unit.doc_id, frozenset())
+    covers = tuple(max(cover(term, unit), DOCUMENT if term.key in known else 0.0) for term in plan.terms)
+    total = evidence.total
+    coverage = sum(w * c for w, c in zip(evidence.weights, covers, strict=True)) / total if total else 0.0
+    fits, heading = fits_type(evidence, unit), ""
+    if not fits:
+        heading = _valued_heading(plan, unit)
+        fits = bool(heading)
+    found = Scored(unit, covers, coverage, fits, similarity, on_day=day_fits(plan, unit), heading=heading)
+    found.score = (
+        coverage
+        + SIMILARITY_SHARE * similarity * coverage
+        + (TYPE_BONUS * _strength(plan, unit, heading) if fits else 0.0)
+    )
+    if not fits and plan.kind in TYPED:
+        found.score *= NO_TYPE
+    if not found.on_day:
+        found.score *= 0.4
+    found.score *= _form(unit)
+    found.score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
+    return found
+
+
+CONFLICT, PAST = 0.12, 0.06
+_WAS = ("was", "were", "former", "became", "had been")
+
+
+def conflicts(plan: QuestionPlan, unit: Unit) -> int:
+    """Return how many names of the question the unit has with another word: "frost sensor" for "rain sensor"."""
+    text = unit.whole
+    words = [word for word in words_of(text) if word.text.lower() not in STOP_WORDS]
+    held = {word.key for word in words} | unit.columns
+    count = 0
+    for first, second in plan.pairs:
+        if (first in held) == (second in held):
+            continue
+        for one, other in pairwise(words):
+            adjacent = text[one.start + len(one.text) : other.start] == " "
+            if adjacent and (
+                (other.key == second and one.key != first)
+                or (one.key == first and one.capital and other.capital and other.key != second)
+            ):
+                count += 1
+                break
+    return count
+
+
+TYPED = frozenset({Kind.PERSON, Kind.DATE, Kind.QUANTITY, Kind.VERSION})
+
+
+def _strength(plan: QuestionPlan, unit: Unit, heading: str) -> float:
+    if heading:
+        return 0.5
+    if plan.kind is Kind.PLACE:
+        return 1.5 if stands_somewhere(unit.text) else 0.6
+    return 1.0
+
+
+STALE = (
+    "still is", "still insured", "still listed", "still shows", "still says", "still has", "is still", "was still",
+    "so far", "until now", "formerly", "previously", "used to", "originally", "a figure of", "at first", "was to be",
+)  # fmt: skip
+"""Words of a sentence about an old value."""
+
+
+def _form(unit: Unit) -> float:
+    """Return the factor of a unit's form: questions, titles, code and quoted mails are poor answers."""
+    factor = 1.0
+    if unit.kind is UnitKind.CODE:
+        factor *= 0.3
+    if unit.kind is UnitKind.ABOUT:
+        factor *= 0.55
+    if unit.quoted:
+        factor *= 0.8
+    if has_phrase(unit.text, STALE):
+        factor *= 0.9
+    if unit.text.endswith("?"):
+        factor *= 0.6
+    if unit.text.endswith(":") or len(unit.text.split()) < 2:
+        factor *= 0.6
+    return factor
+
+
+def cover(term: Term, unit: Unit) -> float:
+    """Return how far a unit covers a term, from 0 to 1."""
+    own = _place_of(term.key, unit)
+    if own >= 1.0:
+        return own
+    if any(_place_of(key, unit) >= 1.0 for key in term.same):
+        return 1.0
+    other = max((_place_of(key, unit) for key in term.synonyms), default=0.0)
+    return max(own, SYNONYM * other)
+
+
+def _place_of(key: str, unit: Unit) -> float:  # noqa: PLR0911 -- one return for each place
+    if key in unit.keys:
+        return OWN
+    if key in unit.columns:
+        return COLUMN
+    if key in unit.lead_keys:
+        return LEAD
+    if key in unit.head_keys:
+        return HEADING
+    before, after = unit.before, unit.after
+    if before is not None and before.block == unit.block and key in before.keys:
+        return 0.95 if unit.dangling else BEFORE + 0.15
+    if key in unit.title_keys:
+        return TITLE
+    if before is not None and key in before.keys:
+        return BEFORE
+    if after is not None and key in after.keys:
+        return AFTER
+    return NEAR if key in unit.near_keys else 0.0
+
+
+def fits_type(evidence: Evidence, unit: Unit) -> bool:  # noqa: PLR0911 -- one return for each kind
+    """Return whether the unit has a value of the type asked for that the question does not have itself."""
+    plan = evidence.plan
+    match plan.kind:
+        case Kind.PERSON:
+            keys = unit.keys | unit.before.keys if unit.dangling and unit.before is not None else unit.keys
+            return bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
+        case Kind.DATE:
+            return has_date(unit.text) and _new_digits(plan, unit.text, dates=True)
+        case Kind.QUANTITY:
+            return _measured(plan, unit)
+        case Kind.VERSION:
+            return has_version(unit.text) and _new_digits(plan, unit.text)
+        case Kind.ADDRESS:
+            return has_address(unit.text)
+        case Kind.PLACE:
+            return has_place(unit.text) or unit.kind is UnitKind.ROW
+        case Kind.REASON:
+            return has_reason(unit.text)
+        case _:
+            return True
+
+
+def _names_role(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the unit names a person by a role that the question does not have: "a passing pilot"."""
+    words = words_of(unit.text)
+    return any(word.text.lower() in ROLES and word.key not in plan.keys for word in words)
+
+
+def _valued_heading(plan: QuestionPlan, unit: Unit) -> str:
+    """Return the innermost heading, or the title, that holds the date or version asked for."""
+    if plan.kind not in (Kind.DATE, Kind.VERSION):
+        return ""
+    has = has_date if plan.kind is Kind.DATE else has_version
+    texts = (*reversed(unit.headings), unit.title if " " in unit.title else "")
+    return next((text for text in texts if has(text) and _new_digits(plan, text)), "")
+
+
+def _measured(plan: QuestionPlan, unit: Unit) -> bool:
+    if not _new_digits(plan, unit.text):
+        return False
+    if not plan.measures:
+        return has_number(unit.text)
+    if has_quantity(unit.text, plan.measures):
+        return True
+    accepted = plan.keys.union(*(term.synonyms for term in plan.terms))
+    return any(
+        has_number(cell.value) and (column_measures(cell.column, plan.measures) or cell.column_keys & accepted)
+        for cell in unit.cells
+    )
+
+
+def _new_digits(plan: QuestionPlan, text: str, dates: bool = False) -> bool:
+    """Return whether a number of the text is not the question's."""
+    asked = plan.keys
+    if dates and not any(char.isdigit() for char in text):
+        return True
+    return any(has_number(word.text) and word.key not in asked for word in words_of(text))
+
+
+def day_fits(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the unit may be about the day that the question names: it names no other day."""
+    days = [day for day in plan.dates if day[2]]
+    if not days or (unit.kind is UnitKind.ROW and plan.kind is Kind.DATE):
+        return True
+    stated = days_in(unit.text) or ([unit.date] if unit.date != (0, 0, 0) else [])
+    full = [day for day in stated if day[2]]
+    if not full:
+        return True
+    return any(same_day(day, other) for day in days for other in [*full, *([unit.date] if unit.date[2] else [])])

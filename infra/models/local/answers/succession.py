@@ -1,0 +1,105 @@
+"""Succession of values: of two units that state another value of the same thing, the later one is quoted.
+
+Later is the unit whose heading or document has a later date; without dates, the one that says that it corrects
+("now", "instead", "again"). Invariant: succession is decided by the two units alone.
+"""
+
+from __future__ import annotations
+
+from graphtide.infra.models.local.answers.matching import Evidence, Scored
+from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.values import days_in, has_phrase
+from graphtide.infra.models.local.answers.words import spaced, words_of
+
+_CORRECTING = (
+    "now", "instead", "again", "corrected", "corrects", "correction", "no longer", "any more", "anymore", "extended",
+    "postponed", "brought forward", "final", "finally", "revised", "replaces", "replaced by", "later date", "only this",
+    "goes up", "goes down", "recounted", "swapped", "mistake", "mistaken", "since then", "corrigendum",
+)  # fmt: skip
+_CHANGED = ("dropped", "changed", "moved", "updated", "withdrawn", "cancelled", "canceled")
+_CHANGING = (
+    "change", "changes", "changed", "moved", "moves", "new", "update", "updated", "wrong", "rather than", "has been",
+    "as of", "dropped",
+)  # fmt: skip
+"""Words that may mean it; they count only beside a later date."""
+
+
+def corrects(text: str) -> bool:
+    """Return whether a sentence says that it states a new value."""
+    words = spaced(text)
+    if any(f" {phrase} " in words for phrase in _CORRECTING):
+        return True
+    if any(f" {verb} {change} " in words for verb in ("is", "are", "was", "were", "been") for change in _CHANGED):
+        return True
+    return " from " in words and any(day[2] for day in days_in(text.partition("rom ")[2][:18]))
+
+
+_REACH = 0.65
+"""A later unit replaces one whose score is at most 1 / _REACH of its own."""
+
+
+_ALIKE = 0.95
+_PAST = ("was", "were", "former", "formerly", "became", "had been", "used to", "once", "first")
+
+
+def is_past(text: str) -> bool:
+    """Return whether a sentence is about the past, so that it replaces nothing that holds now."""
+    return has_phrase(text, _PAST)
+
+
+def latest(evidence: Evidence, best: Scored, ranked: list[Scored]) -> Scored:
+    """Return the unit that replaces the best one, or the best one itself."""
+    current = best
+    for other in ranked:
+        if other.score < _REACH * best.score or not other.fits or not other.on_day or other.unit is current.unit:
+            continue
+        if _same_subject(evidence, current, other) and _replaces(other, current):
+            current = other
+    return current
+
+
+def _same_subject(evidence: Evidence, one: Scored, other: Scored) -> bool:
+    """Return whether the other unit covers the names and most of what the one covers, and states another value."""
+    plan = evidence.plan
+    for term, a, b in zip(plan.terms, one.covers, other.covers, strict=True):
+        if term.kind in (TermKind.NAME, TermKind.CODE) and a >= 0.7 > b:
+            return False
+    strong = sum(w for w, a in zip(evidence.weights, one.covers, strict=True) if a >= 0.7)
+    both = sum(w for w, a, b in zip(evidence.weights, one.covers, other.covers, strict=True) if a >= 0.7 and b >= 0.55)
+    if not strong or both < 0.8 * strong:
+        return False
+    return _differ(one, other, plan)
+
+
+def _differ(one: Scored, other: Scored, plan: QuestionPlan) -> bool:
+    """Return whether two units state different values. A person whom both name is the same value."""
+    mine, theirs = values(one, plan.keys), values(other, plan.keys)
+    if plan.kind is Kind.PERSON:
+        context = other.unit.title_keys | (other.unit.before.names if other.unit.before else frozenset())
+        return not mine & (theirs | context)
+    return mine != theirs
+
+
+def values(scored: Scored, asked: frozenset[str]) -> frozenset[str]:
+    """Return the keys of numbers and names of a unit that the question does not have."""
+    unit = scored.unit
+    return frozenset(
+        w.key for w in words_of(unit.text) if w.key not in asked and (w.coded or w.key.isdigit() or w.capital)
+    )
+
+
+def _replaces(later: Scored, earlier: Scored) -> bool:
+    one, other = later.unit.date, earlier.unit.date
+    if later.unit.quoted and not earlier.unit.quoted:
+        return False
+    says_so = corrects(later.unit.text)
+    if later.unit.doc_id == earlier.unit.doc_id and one == other:
+        return says_so and later.unit.headings != earlier.unit.headings and not corrects(earlier.unit.text)
+    if one[0] and other[0] and one != other:
+        alike = later.score >= _ALIKE * earlier.score and not is_past(later.unit.text)
+        return one > other and (says_so or has_phrase(later.unit.text, _CHANGING) or alike)
+    if one[0] and not other[0]:
+        return says_so
+    if not one[0] and other[0]:
+        return False
+    return says_so and not corrects(earlier.unit.text)

@@ -1,0 +1,89 @@
+"""Support: whether the chosen units answer the question at all.
+
+Evidence must cover the question's names and codes, most of its other words, and state a value of the type asked for.
+The limits are calibrated on notes with unanswerable questions and false premises (`tests/bench/notes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.matching import TYPED, Evidence, Scored
+from graphtide.infra.models.local.answers.question import Kind, TermKind
+
+MIN_COVERAGE = {
+    Kind.PERSON: 0.62, Kind.DATE: 0.65, Kind.QUANTITY: 0.55, Kind.VERSION: 0.55, Kind.PLACE: 0.55, Kind.ADDRESS: 0.4,
+    Kind.REASON: 0.75, Kind.YES_NO: 0.75, Kind.SUMMARY: 0.5,
+}  # fmt: skip
+TWO_UNITS = 0.7
+WITHOUT_VERB = 0.64
+OTHER_COVERAGE = 0.55
+MIN_HARD = 0.5
+_STRONG = 0.7
+
+
+def union(chosen: Sequence[Scored]) -> tuple[float, ...]:
+    """Return the share of each term that the units cover together."""
+    return tuple(map(max, zip(*(one.covers for one in chosen), strict=True)))
+
+
+def coverage(evidence: Evidence, covers: Sequence[float]) -> float:
+    return sum(w * c for w, c in zip(evidence.weights, covers, strict=True)) / evidence.total if evidence.total else 0.0
+
+
+def supported(evidence: Evidence, chosen: Sequence[Scored]) -> bool:
+    """Return whether the units together support an answer."""
+    plan = evidence.plan
+    if not chosen or not plan.terms:
+        return False
+    covers = union(chosen)
+    if plan.kind in TYPED and not any(one.fits for one in chosen):
+        return False
+    if not all(one.on_day for one in chosen):
+        return False
+    if not _names_covered(evidence, chosen, covers):
+        return False
+    if plan.kind in (Kind.REASON, Kind.YES_NO) and _missing(evidence, covers):
+        return False
+    needed = MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
+    if plan.kind is not Kind.SUMMARY and _no_verb(evidence, covers):
+        needed = max(needed, WITHOUT_VERB)
+    return coverage(evidence, covers) >= needed
+
+
+def connected(evidence: Evidence, pair: Sequence[Scored]) -> bool:
+    """Return whether two units of different passages together cover enough to be two steps of one answer."""
+    covers = union(pair)
+    return coverage(evidence, covers) >= TWO_UNITS and not _no_verb(evidence, covers)
+
+
+def _names_covered(evidence: Evidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+    """Return whether every name and code of the question is covered: in the units, or, if they cover all the rest, in
+    their document.
+    """
+    plan = evidence.plan
+    soft = [
+        (w, c)
+        for w, c, t in zip(evidence.weights, covers, plan.terms, strict=True)
+        if not t.hard and t.kind is not TermKind.WEAK
+    ]
+    rest = sum(w * c for w, c in soft) / (sum(w for w, _ in soft) or 1.0)
+    limit = 0.3 if rest >= 0.9 else MIN_HARD
+    return all(c >= limit for c, t in zip(covers, plan.terms, strict=True) if t.hard)
+
+
+def _no_verb(evidence: Evidence, covers: Sequence[float]) -> bool:
+    """Return whether the question has verbs that carry meaning, and the evidence has none of them."""
+    verbs = [
+        c
+        for c, t in zip(covers, evidence.plan.terms, strict=True)
+        if t.verb and t.kind in (TermKind.WORD, TermKind.FOCUS)
+    ]
+    return bool(verbs) and max(verbs) < 0.4
+
+
+def _missing(evidence: Evidence, covers: Sequence[float]) -> bool:
+    """Return whether a word that carries meaning occurs nowhere in the units or their context."""
+    return any(
+        c < 0.4 for c, t in zip(covers, evidence.plan.terms, strict=True) if t.kind in (TermKind.WORD, TermKind.FOCUS)
+    )

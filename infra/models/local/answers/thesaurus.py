@@ -1,0 +1,146 @@
+"""Words of one meaning, as groups of keys; and words that the type of an answer implies.
+
+Data: general English of notes, mails and tables, no names. A missing word costs recall, never correctness.
+"""
+
+from __future__ import annotations
+
+from graphtide.infra.models.local.answers.words import key_of, word_set
+
+_GROUPS = """
+cost price pay fee charge expense cheap expensive
+telephone phone mobile extension number
+lead leader head chief manager director run
+deputy substitute replace replacement successor
+make maker build builder manufacture manufacturer produce create
+donate donor donation give gift
+mend repair fix restore restoration
+buy purchase
+sell sale
+begin start beginning commence
+end finish complete
+big large size area
+tall high height
+deep depth
+wide width broad
+long length duration
+heavy weigh weight mass
+old age date year
+fast quick speed soon rapid
+hot warm temperature
+reply answer respond response
+keep store storage place kept hang
+decide decision agree resolve resolution
+due deadline
+valid validity expire expiry
+allow permit permission may authorise only
+error bug fault problem issue defect
+solve resolve fix
+withdraw recall
+move relocate
+visit visitor people
+job role post position title
+work employ employee staff
+live reside residence
+born birth
+die dead death
+mail email e-mail
+photo photograph picture image
+doctor physician
+address street
+amount sum total
+salary earn wage
+author write
+own owner belong possess
+lend borrow loan
+guarantee warranty
+insure insurer insurance
+cover include
+month monthly
+year yearly annual
+day daily
+week weekly
+customer client
+firm company
+child kid
+car vehicle
+test exam examination
+teach teacher teaching
+hold held holder
+install installation
+report reporting
+find finding result outcome
+maximum max highest most greatest upper
+minimum min lowest least smallest lower
+near nearest close closest
+order ordered
+need require requirement necessary
+enough suffice sufficient need
+stock inventory quantity
+mean meaning signify
+part component spare
+arrive arrival
+leave departure depart quit
+estimate estimated approximately
+catch capture
+control operate steer
+tell inform told
+forbid prohibit ban
+meet meeting
+speak language
+dad father
+mum mother
+shop store
+full level percentage pct percent
+press push
+air compressed compressor
+training train learn learning
+"""
+
+_ADJECTIVES = """big bigger biggest;
+ large larger largest; tall taller tallest; high higher highest; deep deeper deepest;
+wide wider widest; broad broader broadest; long longer longest; heavy heavier heaviest; old older oldest; fast faster
+fastest; quick quicker quickest; hot hotter hottest; warm warmer warmest; cold colder coldest; small smaller smallest;
+short shorter shortest; near nearer nearest; close closer closest; cheap cheaper cheapest; expensive; young younger
+youngest; early earlier earliest; late later latest; strong stronger strongest; light lighter lightest"""
+
+
+def _synonyms() -> dict[str, frozenset[str]]:
+    """Return the other words of each word's groups; forms of comparison have the groups of their adjective."""
+    found: dict[str, frozenset[str]] = {}
+    for line in _GROUPS.strip().splitlines():
+        keys = frozenset(map(key_of, line.split()))
+        for key in keys:
+            found[key] = found.get(key, frozenset()) | keys
+    for forms in _ADJECTIVES.split(";"):
+        keys = frozenset(map(key_of, forms.split()))
+        keys = keys.union(*(found.get(key, frozenset()) for key in keys))
+        for key in map(key_of, forms.split()):
+            found[key] = found.get(key, frozenset()) | keys
+    return {key: keys - {key} for key, keys in found.items()}
+
+
+SYNONYMS = _synonyms()
+
+
+def synonyms_of(word: str) -> frozenset[str]:
+    """Return the keys of words of the same meaning, and of the verb of one who does it: "roofer" has "roof"."""
+    found = SYNONYMS.get(key_of(word), frozenset())
+    lower = word.lower()
+    if len(lower) > 5 and lower.endswith(("er", "or")) and lower.isalpha():
+        found |= {key_of(lower[:-2]), key_of(lower[:-1])}
+    return found - {key_of(word)}
+
+
+WEAK = frozenset(
+    map(
+        key_of,
+        word_set(
+            """find take get go come work sit stay lie belong serve put happen say tell know look use want need
+            do have be stand come list show explain describe mean get become call kind sort type thing
+            something anything one ones ask there people person somebody someone anybody anyone time way
+            today currently recorded far moment"""
+        ),
+    )
+)
+"""Keys of words that say little about what is asked."""

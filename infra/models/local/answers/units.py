@@ -1,0 +1,260 @@
+"""Units of quotation: the sentences and the table rows of passages, with the context in which each is stated.
+
+The headings, the title, the introduction of a list and the names of columns are context: they help to match a question
+and are never quoted alone. Invariants: a unit's `text` occurs in its passage, apart from white space; units are in the
+order of the text; linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from graphtide.graph.place import PassageKind
+from graphtide.infra.models.local.answers.values import days_in
+from graphtide.infra.models.local.answers.words import STOP_WORDS, keys_of, word_set, words_of
+from graphtide.infra.models.local.english.text import sentences_of
+from graphtide.streams.model_ports import ContextPassage
+
+_BULLET = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)])[ \t]++")
+_MAX_COLUMN_CHARS = 60
+_PUNCTUATION = str.maketrans("-_./", "    ")
+_OPENERS = word_set(
+    """he she it they his her its their this these that those him them there both then so therefore otherwise
+    instead neither such here"""
+)
+_ABOUT = frozenset(
+    {"title", "tags", "author", "updated", "date", "owner", "version", "weather", "status", "mail", "from", "to", "cc"}
+)
+_FIRST_PERSON = frozenset({"i", "we", "my", "our", "me", "us"})
+
+
+class UnitKind(StrEnum):
+    SENTENCE = "sentence"
+    ITEM = "item"
+    ROW = "row"
+    ABOUT = "about"
+    """A row of the document's own description, such as its front matter."""
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of a table row under the name of its column, which may be empty."""
+
+    column: str
+    value: str
+
+    @property
+    def column_keys(self) -> frozenset[str]:
+        return keys_of(self.column.translate(_PUNCTUATION))
+
+    @property
+    def text(self) -> str:
+        return f"{self.column}: {self.value}" if self.column else self.value
+
+
+@dataclass(slots=True)
+class Unit:
+    """A sentence, list item or table row. `place` is its position among the units of its passage.
+
+    `origin` is the index of its passage; `block` groups the sentences of one paragraph or list item.
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: UnitKind
+    origin: int
+    block: int
+    place: int
+    cells: tuple[Cell, ...] = ()
+    quoted: bool = False
+    headings: tuple[str, ...] = ()
+    lead_in: str = ""
+    title: str = ""
+    doc_id: str = ""
+    date: tuple[int, int, int] = (0, 0, 0)
+    keys: frozenset[str] = frozenset()
+    columns: frozenset[str] = frozenset()
+    lead_keys: frozenset[str] = frozenset()
+    head_keys: frozenset[str] = frozenset()
+    title_keys: frozenset[str] = frozenset()
+    near_keys: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    """Keys of words that look like names: capitalised, or codes, or long numbers."""
+    before: Unit | None = field(default=None, repr=False)
+    after: Unit | None = field(default=None, repr=False)
+    cites: tuple[int, ...] = ()
+
+    @property
+    def dangling(self) -> bool:
+        """Return whether it opens with a pronoun, so that the previous sentence belongs to the quotation."""
+        first = self.text.split(" ", 1)[0].strip("\"'(,").lower()
+        return self.kind is UnitKind.SENTENCE and first in _OPENERS and self._follows
+
+    @property
+    def _follows(self) -> bool:
+        return self.before is not None and self.before.block == self.block
+
+    @property
+    def whole(self) -> str:
+        """Return the text with the previous sentence where it depends on it."""
+        return f"{self.before.text} {self.text}" if self.dangling and self.before is not None else self.text
+
+
+def units_of(passages: Sequence[ContextPassage]) -> list[Unit]:
+    """Return the units of the passages, in order, without those that a later document contradicts."""
+    found: list[Unit] = []
+    for origin, passage in enumerate(passages):
+        found.extend(_passage_units(passage, origin))
+    return found
+
+
+def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
+    units = [
+        unit for unit in _raw_units(passage, origin)
+        if not any(passage.text[unit.start : unit.end] in piece for piece in passage.outdated)
+    ]  # fmt: skip
+    place = passage.place
+    head_keys = keys_of(" ".join(place.headings))
+    title_keys = keys_of(passage.title) | keys_of(passage.doc_id.translate(_PUNCTUATION))
+    day = _day(passage)
+    lead = place.lead_in
+    lead_block = -1
+    previous: Unit | None = None
+    for number, unit in enumerate(units):
+        unit.place = number
+        unit.headings, unit.title, unit.doc_id = place.headings, passage.title, passage.doc_id
+        unit.quoted = place.kind is PassageKind.QUOTE
+        unit.date = day
+        unit.title_keys, unit.head_keys = title_keys, head_keys
+        unit.lead_in = lead if unit.block != lead_block else ""
+        unit.lead_keys = keys_of(unit.lead_in)
+        if unit.text.endswith(":"):
+            lead, lead_block = unit.text, unit.block
+        if unit.cells:
+            unit.columns = keys_of(" ".join(cell.column.translate(_PUNCTUATION) for cell in unit.cells))
+            unit.keys = keys_of(" ; ".join(cell.value for cell in unit.cells))
+        else:
+            unit.keys = keys_of(unit.text)
+        unit.names = _names(unit)
+        if previous is not None and previous.kind is not UnitKind.ROW and unit.kind is not UnitKind.ROW:
+            unit.before, previous.after = previous, unit
+        previous = unit
+    whole = frozenset().union(*(unit.keys | unit.columns for unit in units)) if len(units) <= 12 else frozenset()
+    for unit in units:
+        unit.near_keys = whole if unit.kind is not UnitKind.ROW else frozenset()
+    return units
+
+
+def _names(unit: Unit) -> frozenset[str]:
+    return frozenset(
+        word.key for word in words_of(unit.text)
+        if (word.coded and (len(word.text) > 3 or any(c.isalpha() for c in word.text)) and ":" not in word.text)
+        or (word.capital and word.text.lower() not in STOP_WORDS)
+    )  # fmt: skip
+
+
+def _day(passage: ContextPassage) -> tuple[int, int, int]:
+    """Return the date of a passage: that of its innermost heading that names one, else that of its document."""
+    document = next(iter(days_in(passage.occurred_at[:10])), (0, 0, 0))
+    if document == (0, 0, 0) and passage.occurred_at[:4].isdigit():
+        part = passage.occurred_at[5:7]
+        document = (int(passage.occurred_at[:4]), int(part) if part.isdigit() else 0, 0)
+    for text in (*reversed(passage.place.headings), passage.title):
+        for year, month, day in days_in(text):
+            return year or document[0], month, day
+    return document
+
+
+def _raw_units(passage: ContextPassage, origin: int) -> Iterator[Unit]:
+    table = passage.place.kind is PassageKind.TABLE
+    code = passage.place.kind is PassageKind.CODE
+    for block, (first, end) in enumerate(_blocks(passage.text)):
+        start = first
+        while start < end and passage.text[start].isspace():
+            start += 1
+        if start == end:
+            continue
+        if code:
+            yield _unit(passage.text, start, end, UnitKind.CODE, origin, block)
+        elif table:
+            yield from _rows(passage.text, start, end, origin, block)
+        else:
+            yield from _sentences(passage.text, start, end, origin, block)
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans between empty lines."""
+    start = 0
+    while (end := text.find("\n\n", start)) >= 0:
+        yield start, end
+        start = end + 2
+    yield start, len(text)
+
+
+def _rows(text: str, start: int, end: int, origin: int, block: int) -> Iterator[Unit]:
+    at = start
+    for line in text[start:end].split("\n"):
+        if line.strip():
+            unit = _unit(text, at, at + len(line), UnitKind.ROW, origin, block)
+            unit.cells = _cells(unit.text)
+            names = {cell.column.lower() for cell in unit.cells}
+            if (
+                names & _ABOUT
+                and names & {"title", "tags", "author", "date", "mail", "from", "subject"}
+                and block == 0
+                and origin >= 0
+            ):
+                unit.kind = UnitKind.ABOUT if _describes(names) else UnitKind.ROW
+            yield unit
+        at += len(line) + 1
+
+
+def _describes(names: set[str]) -> bool:
+    """Return whether a row has the columns of a document's own description, and not those of a table."""
+    return bool(names & {"title", "tags", "author", "mail", "subject"}) or {"from", "to"} <= names
+
+
+def _cells(text: str) -> tuple[Cell, ...]:
+    cells: list[Cell] = []
+    for part in text.split("; "):
+        column, found, value = part.partition(": ")
+        if found and len(column) <= _MAX_COLUMN_CHARS:
+            cells.append(Cell(column.strip(), value.strip()))
+        elif cells and cells[-1].column:
+            cells[-1] = Cell(cells[-1].column, f"{cells[-1].value}; {part.strip()}")
+        else:
+            cells.append(Cell("", part.strip()))
+    return tuple(cells)
+
+
+def _sentences(text: str, start: int, end: int, origin: int, block: int) -> Iterator[Unit]:
+    mark = _BULLET.match(text, start, end)
+    held = -1
+    for sentence in sentences_of(text[start:end]):
+        first, last = start + sentence.start, start + sentence.end
+        if mark and first < mark.end():
+            first = min(mark.end(), last)
+        first = held if held >= 0 else first
+        held = first if _ends_in_initial(text, last) and last < end else -1
+        if held < 0 and first < last:
+            yield _unit(text, first, last, UnitKind.SENTENCE, origin, block)
+    if held >= 0:
+        yield _unit(text, held, end, UnitKind.SENTENCE, origin, block)
+
+
+def _ends_in_initial(text: str, end: int) -> bool:
+    """Return whether a sentence that ends there was cut within a name: "goes to T. Okonjo"."""
+    return text[end - 1 : end] == "." and text[end - 2 : end - 1].isupper() and not text[end - 3 : end - 2].isalnum()
+
+
+def _unit(text: str, start: int, end: int, kind: UnitKind, origin: int, block: int) -> Unit:
+    return Unit(" ".join(text[start:end].split()), start, end, kind, origin, block, 0)
+
+
+def first_person(unit: Unit) -> bool:
+    return any(word.text.lower() in _FIRST_PERSON for word in words_of(unit.text)[:12])

@@ -1,0 +1,220 @@
+"""Typed values in a text: quantities by the kind of their unit, dates, addresses, and words of place and reason.
+
+Everything is decided on the words of a text, in one pass each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from graphtide.graph.retrieval.question_words import MONTHS
+from graphtide.infra.models.local.answers.words import NUMBER_WORDS, Word, spaced, word_set, words_of
+
+Day = tuple[int, int, int]
+"""A date as year, month and day, 0 for a part that is not named."""
+
+_UNITS: dict[str, frozenset[str]] = {
+    "money": word_set("euro euros eur pound pounds gbp dollar dollars usd cent cents chf franc francs kroner kronor"),
+    "length": word_set(
+        "mm cm km m metre metres meter meters kilometre kilometres kilometer kilometers centimetre centimetres "
+        "millimetre millimetres mile miles feet foot inch inches yard yards"
+    ),
+    "area": word_set("m\u00b2 m2 km\u00b2 square hectare hectares ha acre acres"),
+    "mass": word_set("kg g gram grams kilogram kilograms tonne tonnes ton tons mg lb lbs ounce ounces"),
+    "duration": word_set(
+        "second seconds minute minutes hour hours day days week weeks month months year years decade decades night "
+        "nights s min h hrs hr"
+    ),
+    "temperature": word_set("c f degree degrees celsius fahrenheit"),
+    "share": word_set("percent pct cent"),
+    "volume": word_set("litre litres liter liters l ml m\u00b3 gallon gallons"),
+    "data": word_set("kb mb gb tb byte bytes bit bits"),
+}
+_SYMBOLS = {"money": "\u20ac\u00a3$", "share": "%", "temperature": "\u00b0"}
+_COUNTS = word_set("none no several dozen dozens hundred hundreds thousand thousands half twice once few")
+_AMOUNTS = frozenset({"a", "an", "several", "few", "half"})
+_PHONE_WORDS = word_set("phone telephone tel mobile extension ext number")
+_WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+_TIMES = _WEEKDAYS | word_set(
+    "spring summer autumn winter easter christmas noon midnight yesterday tomorrow tonight o'clock mondays tuesdays "
+    "wednesdays thursdays fridays saturdays sundays am pm"
+)
+_PREPOSITIONS = word_set(
+    "in at on under below beneath behind beside above near inside outside opposite between to from into by underside "
+    "across off"
+)
+_STANDING = word_set(
+    "is are was were be hangs hang lies lie stands kept stored stays stay located found printed sit sits lives live "
+    "goes go put moved hidden installed mounted built born meets meet held works work"
+)
+_STREETS = word_set("street road lane avenue square quay")
+_REASONS = (
+    "because", "due to", "so that", "as a result", "reason", "cause", "caused", "causes", "owing", "therefore",
+    "in order to", "for fear", "thanks to", "so",
+)  # fmt: skip
+_MONTH_NUMBERS = {name: number for number, name in enumerate(MONTHS, 1)} | {
+    name[:3]: number for number, name in enumerate(MONTHS, 1)
+}
+_WITHIN = 4
+_MIN_PHONE_DIGITS = 5
+
+
+def has_phrase(text: str, phrases: Sequence[str]) -> bool:
+    """Return whether the text has one of the phrases, by whole words."""
+    words = spaced(text)
+    return any(f" {phrase} " in words for phrase in phrases)
+
+
+def has_number(text: str) -> bool:
+    return any(_is_number(word) or word.text.lower() in _COUNTS for word in words_of(text))
+
+
+def has_quantity(text: str, kinds: frozenset[str]) -> bool:
+    """Return whether the text has a number with a unit of one of the kinds."""
+    if "phone" in kinds and _has_phone(text):
+        return True
+    accepted = frozenset().union(*(_UNITS.get(kind, frozenset()) for kind in kinds))
+    symbols = "".join(_SYMBOLS.get(kind, "") for kind in kinds)
+    words = words_of(text)
+    for at, word in enumerate(words):
+        if not _is_number(word) and word.text.lower() not in _AMOUNTS:
+            continue
+        end = word.start + len(word.text)
+        unit = words[at + 1].text.lower() if at + 1 < len(words) else ""
+        if unit.split("-")[0] in accepted or word.text.lstrip("0123456789.,").lower() in accepted - {""}:
+            return True
+        if (
+            symbols
+            and _is_number(word)
+            and any(s in text[max(0, word.start - 2) : word.start] + text[end : end + 3] for s in symbols)
+        ):
+            return True
+    return False
+
+
+def column_measures(column: str, kinds: frozenset[str]) -> bool:
+    """Return whether the name of a column states a unit of one of the kinds: `area (m²)`, `price_eur`."""
+    words = {word.text.lower() for word in words_of(column.replace("_", " "))}
+    if "phone" in kinds and words & _PHONE_WORDS:
+        return True
+    return any(words & _UNITS.get(kind, frozenset()) or set(column) & set(_SYMBOLS.get(kind, "")) for kind in kinds)
+
+
+def has_date(text: str) -> bool:
+    """Return whether the text names a day, month, year, weekday or time of day."""
+    return any(_is_time(word) for word in words_of(text))
+
+
+def has_place(text: str) -> bool:
+    return any(word.text.lower() in _PREPOSITIONS for word in words_of(text))
+
+
+def stands_somewhere(text: str) -> bool:
+    """Return whether the text says where something is: a verb of being, then a preposition of place."""
+    words = [word.text.lower() for word in words_of(text)]
+    for at, word in enumerate(words):
+        if word in _STANDING and not _PREPOSITIONS.isdisjoint(words[at + 1 : at + 2 + _WITHIN]):
+            return True
+    return False
+
+
+def has_reason(text: str) -> bool:
+    return has_phrase(text, _REASONS)
+
+
+def has_address(text: str) -> bool:
+    """Return whether the text has a street, a name with a house number, or an e-mail address."""
+    if "@" in text:
+        return True
+    words = words_of(text)
+    if any(word.text.lower() in _STREETS for word in words):
+        return True
+    return any(
+        one.capital and len(one.text) > 3 and one.text.lower() not in _MONTH_NUMBERS and _is_house(other)
+        for one, other in pairwise(words)
+    )
+
+
+def has_version(text: str) -> bool:
+    return any("." in word.text and word.text.replace(".", "").isdigit() for word in words_of(text))
+
+
+def days_in(text: str) -> list[Day]:
+    """Return the dates of the text that name at least a month."""
+    return list(_days(words_of(text)))
+
+
+def same_day(one: Day, other: Day) -> bool:
+    """Return whether two dates agree in all parts that both name."""
+    return all(not a or not b or a == b for a, b in zip(one, other, strict=True))
+
+
+def _days(words: Sequence[Word]) -> Iterator[Day]:
+    for at, word in enumerate(words):
+        if (iso := _iso(word.text)) is not None:
+            yield iso
+            continue
+        month = _MONTH_NUMBERS.get(word.text.lower().rstrip("."), 0) if word.capital else 0
+        if not month:
+            continue
+        before, after = _number_at(words, at - 1), _number_at(words, at + 1)
+        if 1 <= before <= 31:
+            yield _year(after), month, before
+        elif 1 <= after <= 31:
+            yield _year(_number_at(words, at + 2)), month, after
+        elif _year(after):
+            yield after, month, 0
+
+
+def _iso(text: str) -> Day | None:
+    parts = text.split("-")
+    if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts) or len(parts[0]) != 4:
+        return None
+    year, month, day = map(int, parts)
+    return (year, month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
+
+
+def _number_at(words: Sequence[Word], at: int) -> int:
+    if not 0 <= at < len(words):
+        return 0
+    digits = words[at].text.removesuffix("st").removesuffix("nd").removesuffix("rd").removesuffix("th")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 4 else 0
+
+
+def _year(number: int) -> int:
+    return number if 1000 <= number <= 2100 else 0
+
+
+def _is_number(word: Word) -> bool:
+    return word.text[0].isdigit() or word.text.lower() in NUMBER_WORDS
+
+
+def _is_time(word: Word) -> bool:
+    lower = word.text.lower()
+    if lower in _TIMES or (word.capital and lower in _MONTH_NUMBERS) or _iso(word.text) is not None:
+        return True
+    if word.text.isdigit():
+        return len(word.text) == 4 and bool(_year(int(word.text)))
+    return ":" in word.text and word.text.replace(":", "").isdigit()
+
+
+def _is_house(word: Word) -> bool:
+    digits = word.text.rstrip("abcdefgh")
+    return digits.isdigit() and 1 <= len(digits) <= 3
+
+
+def _has_phone(text: str) -> bool:
+    run, groups, since_word = 0, 0, _WITHIN
+    for word in words_of(text):
+        digits = word.text.replace("-", "").replace("/", "")
+        since_word = 0 if word.text.lower() in _PHONE_WORDS else since_word + 1
+        if not digits.isdigit():
+            run, groups = 0, 0
+            continue
+        run, groups = run + len(digits), groups + 1
+        if since_word < _WITHIN and len(digits) > 1:
+            return True
+        if run >= _MIN_PHONE_DIGITS and groups > 1 and len(digits) <= 7 and "." not in word.text:
+            return True
+    return False

@@ -1,0 +1,111 @@
+"""Keys of words: the form in which words of questions and texts are compared.
+
+A key is the stem of a word (Snowball, English), the base form of an irregular verb first; a number without its
+separators of thousands; a code such as `SPR-2214` in lower case. Invariant: a key depends on the word alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import snowballstemmer
+
+from graphtide.infra.models.local.english.verbs import VERBS
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list in a string."""
+    return frozenset(text.split())
+
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-.,:'\u2019/&_][^\W_]+)*+")
+_PARTS = re.compile(r"[^\W_]+")
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})++")
+_STEMMER = snowballstemmer.stemmer("english")
+_NUMBER_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split())} | {
+    word: str(number)
+    for number, word in zip(
+        range(30, 100, 10), ["thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], strict=True
+    )
+}
+_FORMS = """
+withdraw withdrew withdrawn; hang hung; steal stole stolen; hide hid hidden; bite bit bitten;
+tear tore torn;
+wake woke woken; forget forgot forgotten;
+hit; hurt; sleep slept; sweep swept; spend spent; deal dealt; dig dug; stick stuck;
+swing swung; bind bound; feed fed; weave wove woven; sew sewed sewn; shake shook shaken; throw threw thrown; split;
+spread; sit sat; shut; understand understood; stand stood; teach taught; bring brought; weigh weight"""
+IRREGULAR = {form: forms.split()[0] for forms in _FORMS.split(";") for form in forms.split()}
+"""Forms of irregular verbs that the extractor's table lacks, with their base."""
+STOP_WORDS = word_set(
+    """a an the and or but nor if then than of in on at to for by with from as about into onto over under
+    between among during through is are was were be been being am do does did doing done has have had having
+    can could will would shall should may might must ought it its he she they them him her his hers their
+    theirs we us our you your i me my mine this these that those there here who whom whose what which when
+    where why how not no nor so too very just also please any some such own same both until till since each
+    other up out once 's s t don didn doesn isn aren wasn weren let exactly actually currently now still yet
+    ever already much many more most less least"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text at `start`; `capital`: it begins with an upper-case letter; `coded`: it has a digit."""
+
+    text: str
+    key: str
+    start: int
+    capital: bool
+    coded: bool
+
+
+@lru_cache(maxsize=4_000)
+def words_of(text: str) -> tuple[Word, ...]:
+    """Return the words in order. A compound word is followed by its parts. Linear."""
+    return tuple(word for match in _TOKEN.finditer(text) for word in _words(match.group(), match.start()))
+
+
+@lru_cache(maxsize=8_000)
+def keys_of(text: str) -> frozenset[str]:
+    """Return the keys of the words that carry meaning."""
+    return frozenset(word.key for word in words_of(text) if word.text.lower() not in STOP_WORDS)
+
+
+@lru_cache(maxsize=4_000)
+def spaced(text: str) -> str:
+    """Return the words in lower case with blanks around each, to search for phrases."""
+    return f" {' '.join(match.group().lower() for match in _TOKEN.finditer(text))} "
+
+
+def _words(token: str, start: int) -> list[Word]:
+    bare = token[:-2] if token.endswith(("'s", "\u2019s")) and len(token) > 2 else token
+    coded = any(char.isdigit() for char in bare)
+    whole = Word(bare, key_of(bare), start, bare[0].isupper(), coded)
+    if bare.isalnum() or _GROUPED.fullmatch(bare):
+        return [whole]
+    parts = [(part.group(), part.start()) for part in _PARTS.finditer(bare)]
+    if coded:
+        parts = [(part, at) for part, at in parts if len(part) > 2 and not part.isdigit()]
+        if "_" not in bare and "," not in bare and ":" not in bare:
+            return [whole]
+    others = [Word(p, key_of(p), start + at, p[0].isupper(), any(c.isdigit() for c in p)) for p, at in parts]
+    return [whole, *others]
+
+
+@lru_cache(maxsize=50_000)
+def key_of(word: str) -> str:
+    """Return the key of a word."""
+    lower = word.lower().replace("\u2019", "'")
+    if any(char.isdigit() for char in lower):
+        return lower.replace(",", "") if _GROUPED.fullmatch(lower) else lower
+    if lower in NUMBER_WORDS:
+        return NUMBER_WORDS[lower]
+    form = VERBS.get(lower)
+    stem: str = _STEMMER.stemWord(IRREGULAR.get(lower, lower) if form is None else form.base)
+    return stem

@@ -1,0 +1,113 @@
+"""Background of a question: further passages for a generator that compares sentences, beyond those of the result.
+
+A generator without a language model finds an answer by comparing many sentences, so it reads more passages than the
+result shows: those near the question, those that state what the question names, and those linked to the best. A
+question about the whole corpus has the first passages of the documents instead. Invariant: admitted passages only, in
+an order that depends on the graph's content alone. Cost: at most MAX_READ passages, whatever the graph's size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
+
+from graphtide.graph.place import PassageKind, path_title
+from graphtide.graph.retrieval import Question, RetrievalResult
+from graphtide.graph.retrieval.entity_linking import link_entities
+from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
+from graphtide.graph.retrieval.question_words import is_corpus_question
+from graphtide.graph.retrieval.scoring.candidates import linked_passages
+from graphtide.graph.retrieval.seeds import nearest_passages
+from graphtide.graph.view import LiveView
+from graphtide.infra.models.local.answers.question import plan_of
+from graphtide.infra.models.local.answers.words import keys_of
+
+MAX_READ = 400
+NEAR = 150
+SMALL_GRAPH = 300
+"""Passages up to which all are read."""
+_OF_AN_ENTITY = 40
+_LINKED_FROM = 6
+_NEARNESS = 0.5
+_MAX_DOCUMENTS = 2_000
+
+
+def background(view: LiveView, question: Question, retrieved: RetrievalResult, count: int) -> tuple[str, ...]:
+    """Return the ids of up to `count` passages, the most relevant first. Call under `view.lock.read()`."""
+    shown = {passage.chunk_id for passage in retrieved.passages}
+    admits = admitted_chunks(view, question.filters)
+    if is_corpus_question(question.text):
+        found = _overview(view, admits)
+    else:
+        found = _relevant(view, question, retrieved, admits, count)
+    ids = (view.chunks[number].chunk_id for number in found)
+    return tuple(islice((chunk_id for chunk_id in ids if chunk_id not in shown), count))
+
+
+def _relevant(
+    view: LiveView, question: Question, retrieved: RetrievalResult, admits: ChunkPredicate | None, count: int
+) -> list[int]:
+    """Return passages by the share of the question's words that they have, and by their similarity to it."""
+    near = {hit.number: hit.cosine for hit in nearest_passages(view, question.vector, admits, NEAR)}
+    read = [view.chunk_numbers[passage.chunk_id] for passage in retrieved.passages]
+    numbers = dict.fromkeys([*read, *near, *_named(view, question.text, admits)])
+    if len(view.chunks) <= SMALL_GRAPH:
+        numbers |= dict.fromkeys(n for n in view.chunks if admits is None or admits(n))
+    best = _ranked(view, question.text, list(islice(numbers, MAX_READ)), near)
+    linked = [other for number in best[:_LINKED_FROM] for other in linked_passages(view, number, admits)]
+    if set(linked) <= numbers.keys():
+        return best
+    more = dict.fromkeys([*best[: max(1, count // 2)], *sorted(linked, key=lambda n: view.chunks[n].chunk_id)])
+    return list(more | dict.fromkeys(best))
+
+
+def _named(view: LiveView, question: str, admits: ChunkPredicate | None) -> Iterable[int]:
+    """Yield the passages that mention the entities named in the question."""
+    for entity in link_entities(view, question, admits):
+        chunks = sorted(view.entities[entity.node].chunks, key=lambda n: view.chunks[n].chunk_id)
+        yield from islice((n for n in chunks if admits is None or admits(n)), _OF_AN_ENTITY)
+
+
+def _ranked(view: LiveView, question: str, numbers: list[int], near: dict[int, float]) -> list[int]:
+    terms = plan_of(question).terms
+    held = {number: _keys(view, number) for number in numbers}
+    counts = Counter(term.key for keys in held.values() for term in terms if _has(term.key, term.synonyms, keys))
+    weights = {term.key: math.log(1 + len(held) / (counts[term.key] + 0.5)) for term in terms}
+    total = sum(weights.values()) or 1.0
+    low, high = min(near.values(), default=0.0), max(near.values(), default=1.0)
+
+    def score(number: int) -> float:
+        words = sum(weights[term.key] for term in terms if _has(term.key, term.synonyms, held[number]))
+        similar = (near[number] - low) / (high - low or 1.0) if number in near else 0.0
+        return words / total + _NEARNESS * similar
+
+    return sorted(numbers, key=lambda number: (-score(number), view.chunks[number].chunk_id))
+
+
+def _has(key: str, synonyms: frozenset[str], keys: frozenset[str]) -> bool:
+    return key in keys or not synonyms.isdisjoint(keys)
+
+
+def _keys(view: LiveView, number: int) -> frozenset[str]:
+    chunk = view.chunks[number]
+    return _text_keys(path_title(view.documents[chunk.doc_id].info.title, chunk.place), chunk.text)
+
+
+@lru_cache(maxsize=2_000)
+def _text_keys(heading: str, text: str) -> frozenset[str]:
+    return keys_of(heading) | keys_of(text.replace("_", " "))
+
+
+def _overview(view: LiveView, admits: ChunkPredicate | None) -> list[int]:
+    """Return the first passage of prose of each document, the documents with most mentions first."""
+    found = []
+    for doc_id in islice(view.documents, _MAX_DOCUMENTS):
+        chunks = [n for n in view.documents[doc_id].chunks if n in view.chunks and (admits is None or admits(n))]
+        if chunks:
+            prose = (n for n in chunks if view.chunks[n].place.kind is PassageKind.TEXT)
+            mentions = sum(len(view.chunks[n].mentions) for n in chunks)
+            found.append((-mentions, doc_id, next(prose, chunks[0])))
+    return [number for _, _, number in sorted(found)]
