@@ -22,7 +22,7 @@ def decode_text(raw: bytes) -> str:
     if b"\0" in raw[:_SAMPLE_BYTES]:
         raise UnreadableFileError("contains binary data and is not a text; convert it to text")
     try:
-        return raw.decode()
+        return raw.decode().replace("\0", "")
     except UnicodeDecodeError:
         pass
     found = from_bytes(raw[:_SAMPLE_BYTES], cp_isolation=_COMMON).best()

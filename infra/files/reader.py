@@ -12,6 +12,7 @@ from graphtide.infra.documents.description import describe
 from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.mail import mail_to_text
 from graphtide.infra.files.names import date_of, title_of
+from graphtide.infra.files.parts import parts_of
 from graphtide.infra.files.records import read_records
 from graphtide.infra.files.types import INSTALL, FileDocument, RecordProblem, UnreadableFileError
 from graphtide.streams.model_ports import CSV, MARKDOWN, PLAIN
@@ -44,7 +45,7 @@ def read_bytes(raw: bytes, name: str) -> Iterator[FileDocument | RecordProblem]:
     if suffix in _RECORDS:
         yield from read_records(decode_text(raw))
         return
-    yield _described(_document(raw, suffix), name)
+    yield from parts_of(_described(_document(raw, suffix), name))
 
 
 def _document(raw: bytes, suffix: str) -> FileDocument:

@@ -111,7 +111,7 @@ def read_file(file: File) -> Iterator[DocumentSource | Unreadable]:
             elif is_records:
                 yield _record(one, file.doc_id)
             else:
-                yield source_of(one, file.doc_id, file.doc_id)
+                yield source_of(one, f"{file.doc_id}#{one.key}" if one.key else file.doc_id, file.doc_id)
     except UnreadableFileError as error:
         yield Unreadable(file.doc_id, str(error))
     except OSError as error:

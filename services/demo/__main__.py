@@ -153,7 +153,7 @@ def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
         "Ask something yourself, in another terminal:\n",
         (f'  .venv/bin/graphtide query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
         "Publish your own notes, and ask about them:\n",
-        ("  .venv/bin/graphtide publish --graph notes --wait FOLDER\n", "bold"),
+        ("  .venv/bin/graphtide sync FOLDER --graph notes\n", "bold"),
         ('  .venv/bin/graphtide query --graph notes "…"\n\n', "bold"),
         "Ctrl-C stops the service; the graph stays in the data folder.",
     )

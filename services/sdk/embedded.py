@@ -117,6 +117,7 @@ class EmbeddedGraph:
         metadata: Mapping[str, Any] | None = None,
         entities: Sequence[Mapping[str, Any]] | None = None,
         facts: Sequence[Mapping[str, Any]] | None = None,
+        media_type: str = "",
     ) -> Receipt:
         """See Graph.add."""
         document = {
@@ -128,6 +129,7 @@ class EmbeddedGraph:
             "metadata": None if metadata is None else dict(metadata),
             "entities": _plain(entities),
             "facts": _plain(facts),
+            "media_type": media_type,
         }
         return await self._application.publish([self._message(document)])
 

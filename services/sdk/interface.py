@@ -28,7 +28,8 @@ from graphtide.services.application import (
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
 
 Document: TypeAlias = Mapping[str, Any]
-"""A document as a mapping: `id` and `text`, optionally title, source, occurred_at, metadata, entities and facts."""
+"""A document as a mapping: `id` and `text`, optionally title, source, occurred_at, metadata, media_type, entities
+and facts."""
 
 Documents: TypeAlias = Iterable[Document] | AsyncIterable[Document]
 
@@ -81,10 +82,12 @@ class Graph(Protocol):
         metadata: Mapping[str, Any] | None = None,
         entities: Sequence[Mapping[str, Any]] | None = None,
         facts: Sequence[Mapping[str, Any]] | None = None,
+        media_type: str = "",
     ) -> Receipt:
         """Publish a document, or a new revision of it. Returns once the revision would survive a crash.
 
-        `occurred_at` is an ISO 8601 date. With `entities` or `facts`, even empty ones, no extractor runs for it.
+        `media_type` is text/markdown, text/plain or text/csv; without one Markdown is recognised. `occurred_at` is an
+        ISO 8601 date. With `entities` or `facts`, even empty ones, no extractor runs for it.
         """
         ...
 

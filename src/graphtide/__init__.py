@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from graphtide import sync
+    from graphtide.graph.place import PassageKind, Place
     from graphtide.services.application import (
         Answer,
         Citation,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         ReportText,
     )
     from graphtide.services.sdk.embedded import open_database as open  # noqa: A004 - read as graphtide.open
+    from graphtide.services.sdk.files import documents_in
     from graphtide.services.sdk.interface import BulkReceipt, Database, Graph, RejectedDocument
     from graphtide.streams.errors import (
         Broken,
@@ -94,6 +96,9 @@ _ERRORS = "graphtide.streams.errors"
 _HOMES = {
     "open": "graphtide.services.sdk.embedded:open_database",
     "sync": "graphtide.sync",
+    "documents_in": "graphtide.services.sdk.files:documents_in",
+    "PassageKind": "graphtide.graph.place:PassageKind",
+    "Place": "graphtide.graph.place:Place",
     "ContextPassage": "graphtide.streams.model_ports:ContextPassage",
     **{
         name: f"graphtide.services.browsing:{name}"
@@ -196,7 +201,9 @@ __all__ = [
     "Neighbourhood",
     "NotFound",
     "Overloaded",
+    "PassageKind",
     "Piece",
+    "Place",
     "QueryError",
     "RankedPassage",
     "Rebuilt",
@@ -214,6 +221,7 @@ __all__ = [
     "Usage",
     "Verification",
     "__version__",
+    "documents_in",
     "open",
     "sync",
 ]

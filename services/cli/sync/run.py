@@ -121,21 +121,21 @@ class _Pass:
 
     def _compare_with_service(self) -> None:
         """Forget what the service does not hold, such as after it was restored; without a state ask for each one."""
-        counts = self._stats()
-        held = counts.get("documents", 0) if counts else 0
-        if held < len(self._state.documents):
+        stats = self._stats()
+        held = stats["counts"]["documents"] if stats else 0
+        is_processed = stats is None or not stats["lag"]
+        if is_processed and held < len(self._state.documents):
             self._state.documents.clear()
             self._state.files = {}
         self._adopting = bool(held) and not self._state.documents
 
-    def _stats(self) -> dict[str, int] | None:
+    def _stats(self) -> Json | None:
         try:
-            counts: dict[str, int] = self._client.get(f"{graph_path(self._options.graph)}/stats")["counts"]
+            return self._client.get(f"{graph_path(self._options.graph)}/stats")
         except CommandError as error:
             if error.code == NOT_FOUND:
                 return None
             raise
-        return counts
 
     def _refuse_empty_folder(self, has_files: bool) -> None:
         if not has_files and self._state.documents and not self._options.prune:
@@ -327,7 +327,10 @@ class _Pass:
             advance(1)
 
     def _forget(self, doc_id: str) -> None:
-        """Forget a document and its file, so that the next pass publishes it again."""
+        """Count a document as failed, and forget it and its file, so that the next pass publishes it again."""
+        for done in (self._result.new, self._result.changed):
+            if doc_id in done:
+                done.remove(doc_id)
         self._state.documents.pop(doc_id, None)
         for name in [name for name, known in self._state.files.items() if doc_id in known.doc_ids]:
             del self._state.files[name]

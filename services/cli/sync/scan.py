@@ -47,15 +47,15 @@ def scan_folder(folder: Path) -> FolderScan:
     found = FolderScan()
     rules: dict[str, tuple[_Rules, ...]] = {}
     root = folder.resolve()
-    for here, folders, names in os.walk(folder, onerror=lambda error: found.skipped.append(_unreadable(folder, error))):
-        inside = _relative(folder, Path(here))
-        held = (*rules.get(_parent(inside), ()), *_own_rules(Path(here), inside))
+    for parent, folders, names in os.walk(folder, onerror=lambda error: _take_error(found, folder, error)):
+        inside = _relative(folder, Path(parent))
+        held = (*rules.get(_parent(inside), ()), *_own_rules(Path(parent), inside))
         rules[inside] = held
         folders[:] = sorted(each for each in folders if _is_open(f"{_prefix(inside)}{each}/", each, held))
         for each in sorted(names):
             name = f"{_prefix(inside)}{each}"
             if _is_open(name, each, held):
-                _take(found, Path(here, each), name, root)
+                _take(found, Path(parent, each), name, root)
     return found
 
 
@@ -85,16 +85,16 @@ def _is_open(name: str, last: str, rules: Sequence[_Rules]) -> bool:
     return True
 
 
-def _own_rules(here: Path, inside: str) -> tuple[_Rules, ...]:
+def _own_rules(parent: Path, inside: str) -> tuple[_Rules, ...]:
     try:
-        lines = (here / IGNORE_FILE).read_text(errors="replace").splitlines()
+        lines = (parent / IGNORE_FILE).read_text(errors="replace").splitlines()
     except OSError:
         return ()
     return (_Rules(_prefix(inside), GitIgnoreSpec.from_lines(lines)),)
 
 
-def _relative(folder: Path, here: Path) -> str:
-    inside = here.relative_to(folder).as_posix()
+def _relative(folder: Path, parent: Path) -> str:
+    inside = parent.relative_to(folder).as_posix()
     return "" if inside == "." else inside
 
 
@@ -107,5 +107,6 @@ def _parent(inside: str) -> str:
     return "" if parent == "." else parent
 
 
-def _unreadable(folder: Path, error: OSError) -> Unreadable:
-    return Unreadable(os.path.relpath(str(error.filename), folder), f"cannot be read: {error.strerror}")
+def _take_error(found: FolderScan, folder: Path, error: OSError) -> None:
+    name = os.path.relpath(str(error.filename), folder)
+    found.skipped.append(Unreadable(name, f"cannot be read: {error.strerror}"))

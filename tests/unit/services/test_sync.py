@@ -35,7 +35,8 @@ class EmbeddedClient(Client):
         graph, doc_id = self._named(path)
         try:
             if path.endswith("/stats"):
-                return {"counts": dict(self._database.graph(graph).stats().counts)}
+                stats = self._database.graph(graph).stats()
+                return {"counts": dict(stats.counts), "lag": stats.lag}
             return asdict(self._database.graph(graph).document(doc_id))
         except graphtide.NotFound as error:
             raise CommandError(str(error), NOT_FOUND) from error

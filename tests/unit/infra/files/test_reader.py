@@ -159,6 +159,30 @@ def test_unreadable_file_is_named_with_reason_and_remedy(name: str, raw: bytes, 
         list(read_bytes(raw, name))
 
 
+def test_long_text_is_published_in_parts_that_an_edit_changes_locally() -> None:
+    """The parts are the text; an inserted paragraph changes the part that it is in, and no other."""
+    paragraphs = [f"Paragraph {n} tells that box {n} is in room {n % 17}." * 4 for n in range(8_000)]
+    before = list(read_bytes("\n\n".join(paragraphs).encode(), "log.txt"))
+    paragraphs.insert(3_000, "A new paragraph.")
+    after = list(read_bytes("\n\n".join(paragraphs).encode(), "log.txt"))
+    found = [one for one in (*before, *after) if isinstance(one, FileDocument)]
+    assert "".join(one.text for one in found[len(before) :]) == "\n\n".join(paragraphs)
+    assert len(before) > 4 and before[0].key == "" and len({one.key for one in before}) == len(before)
+    assert {one.title for one in found} == {"log"}
+    held = {(one.key, one.text) for one in found[: len(before)]}
+    assert sum((one.key, one.text) not in held for one in found[len(before) :]) <= 2
+
+
+def test_parts_keep_columns_and_pages() -> None:
+    """A part of a table has its header, and a page has its number in the whole."""
+    rows = "name,town\n" + "".join(f"Person {n},Town {n}\n" for n in range(30_000))
+    parts = [one for one in read_bytes(rows.encode(), "t.csv") if isinstance(one, FileDocument)]
+    assert len(parts) > 1 and all(one.text.startswith("name,town\n") for one in parts)
+    text = "\f".join(f"On page {n} we read about box {n}. " * 400 for n in range(1, 61))
+    last = [one for one in read_bytes(text.encode(), "t.txt") if isinstance(one, FileDocument)][-1]
+    assert SemanticChunker().split(last.text, last.media_type)[-1].place.page == 60
+
+
 def test_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra the message says what to install."""
     monkeypatch.delitem(sys.modules, "graphtide.infra.files.pdf", raising=False)

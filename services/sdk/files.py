@@ -1,0 +1,58 @@
+"""Documents of files for Python programs: the readers of `graphtide publish` and `graphtide sync`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from graphtide.infra.files.reader import read_path
+from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
+from graphtide.streams.errors import Invalid
+
+Skipped = Callable[[str, str], object]
+
+
+def documents_in(path: str | Path, *, on_skipped: Skipped | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the documents of a file, or of all files in a folder, as mappings for `Graph.add_many`.
+
+    The ids are those of `graphtide sync`: the path relative to the folder, and for a record of JSON lines # and its id.
+    A file that cannot be read is passed to `on_skipped` with its name and the reason; without that, Invalid is raised.
+    """
+    from graphtide.services.cli.sync.scan import scan_folder
+
+    def skip(name: str, reason: str) -> None:
+        if on_skipped is None:
+            raise Invalid("path", f"{name}: {reason}")
+        on_skipped(name, reason)
+
+    root = Path(path)
+    if not root.is_dir():
+        yield from _read(root, root.name, skip)
+        return
+    found = scan_folder(root)
+    for skipped in found.skipped:
+        skip(skipped.name, skipped.reason)
+    for file in found.files.values():
+        yield from _read(file.path, file.name, skip)
+
+
+def _read(path: Path, name: str, skip: Skipped) -> Iterator[dict[str, Any]]:
+    try:
+        for one in read_path(path):
+            if isinstance(one, RecordProblem):
+                skip(f"{name}, {one.key}", one.reason)
+            else:
+                yield _mapping(one, f"{name}#{one.key}" if one.key else name, name)
+    except UnreadableFileError as error:
+        skip(name, str(error))
+    except OSError as error:
+        skip(name, f"cannot be read: {error.strerror}")
+
+
+def _mapping(document: FileDocument, doc_id: str, source: str) -> dict[str, Any]:
+    if document.body is not None:
+        return {"source": source, **document.body, "id": doc_id}
+    fields = {"text": document.text, "media_type": document.media_type, "title": document.title, "source": source}
+    fields |= {"occurred_at": document.occurred_at}
+    return {"id": doc_id, **{name: value for name, value in fields.items() if value}}
