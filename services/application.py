@@ -128,13 +128,21 @@ class QueryRequest:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A cited passage; `title` is that of its document, `place` where the passage is in it."""
+    """A cited passage; `title` is that of its document, `place` where the passage is in it.
+
+    `number` is the `[n]` of the answer. `quote` is the cited sentence or row, without line breaks; it is
+    `text[start:end]`.
+    """
 
     doc_id: str
     chunk_id: str
     text: str
     title: str = ""
     place: Place = NO_PLACE
+    number: int = 0
+    quote: str = ""
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)

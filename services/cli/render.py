@@ -43,8 +43,21 @@ def _sources(console: Console, body: Json) -> None:
         if cited and each["chunk_id"] not in cited:
             continue
         score = "" if cited else f"  {each['score']:.3f}"
-        console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (score, "dim")))
+        where = _where(each)
+        console.print(
+            Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (where, "dim"), (score, "dim"))
+        )
         console.print(Padding(Text(_short(each["text"]), "dim"), (0, 0, 0, 4)))
+
+
+def _where(passage: Json) -> str:
+    """Return the title of a passage's document, its headings, page and row, as far as they are known."""
+    place = passage.get("place") or {}
+    title = passage.get("title", "")
+    parts = [" > ".join(filter(None, (title if title != passage["doc_id"] else "", *place.get("headings", ()))))]
+    parts += [f"{name} {place[name]}" for name in ("page", "row") if place.get(name)]
+    shown = ", ".join(filter(None, parts))
+    return f"  {_short(shown, 120)}" if shown else ""
 
 
 def _step(console: Console, step: Json) -> None:

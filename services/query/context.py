@@ -8,7 +8,8 @@ from graphtide.graph.retrieval import RetrievalResult
 from graphtide.graph.retrieval.types import TraceStep
 from graphtide.graph.validity.intervals import ValidityInterval, ValidityReader
 from graphtide.graph.view import LiveView
-from graphtide.services.application import Answer, Citation, RankedPassage
+from graphtide.services.application import Answer, RankedPassage
+from graphtide.services.query.citations import citations
 from graphtide.services.query.generate import AnswerContext, WrittenAnswer
 from graphtide.streams.model_ports import ContextPart, ContextPassage
 
@@ -80,7 +81,7 @@ def answer(retrieved: RetrievalResult, used: AnswerContext, written: WrittenAnsw
     given = WrittenAnswer("") if written is None else written
     return Answer(
         given.text,
-        tuple(Citation(each.doc_id, each.chunk_id, each.text, each.title, each.place) for each in given.cited),
+        citations(given.text, (*used.passages, *given.beyond)),
         (
             *(_ranked(passage, one.score) for one, passage in zip(retrieved.passages, used.passages, strict=True)),
             *(_ranked(passage, 0.0) for passage in given.beyond),

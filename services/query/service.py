@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from graphtide.graph.retrieval import MODES, Question, RetrievalResult
 from graphtide.services.access.credentials import CALLER
@@ -42,7 +43,15 @@ class QueryService:
                     retrieved, used = await self._retrieve(graph, ask)
                     _answered(asked, retrieved)
                     whole = await self._written(ask, used) if ask.generate else None
-        return self._billed(answer(retrieved, used, whole), who)
+        return self._billed(await self._composed(graph, retrieved, used, whole), who)
+
+    async def _composed(
+        self, graph: str, retrieved: RetrievalResult, used: AnswerContext, whole: WrittenAnswer | None
+    ) -> Answer:
+        """Return the answer with its citations, which are located in a thread."""
+        if whole is None:
+            return answer(retrieved, used, None)
+        return await self._runtime.pool.run(partial(answer, retrieved, used, whole), graph)
 
     async def _written(self, ask: QueryRequest, used: AnswerContext) -> WrittenAnswer:
         with span("generate"):
@@ -71,7 +80,7 @@ class QueryService:
                                     whole = piece
                                 else:
                                     yield Piece(piece)
-                yield self._billed(answer(retrieved, used, whole), who)
+                yield self._billed(await self._composed(graph, retrieved, used, whole), who)
 
     async def _pieces(
         self, ask: QueryRequest, used: AnswerContext, until: float, on_behalf: tuple[BillingContext, Span]

@@ -17,8 +17,8 @@ from typing import Any
 
 from graphtide.graph.place import PassageKind, path_title
 from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.services.cli.sources import File, Unreadable, read_file
 from graphtide.streams.model_ports import ExtractedRelation, Extractor
-from tests.bench.notes import documents
 from tests.support.bench_data import bench_data
 
 _MEDIA_TYPES = {".md": "text/markdown", ".txt": "text/plain", ".csv": "text/csv"}
@@ -51,7 +51,7 @@ def measure_notes(extractor: Extractor) -> NotesScore:
 
 def _statements(path: Path, extractor: Extractor, types: dict[str, int]) -> Iterator[ExtractedRelation]:
     chunker = SemanticChunker()
-    for one in documents(path):
+    for one in _documents(path):
         media_type = _MEDIA_TYPES.get(path.suffix, "")
         title = one.get("title") or chunker.describe(one["text"], media_type).title
         for passage in chunker.split(one["text"], media_type):
@@ -60,6 +60,14 @@ def _statements(path: Path, extractor: Extractor, types: dict[str, int]) -> Iter
                 for entity in found.entities:
                     types[entity.type] += 1
                 yield from found.relations
+
+
+def _documents(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the documents of a text file; none of another format."""
+    if path.suffix in (".md", ".txt", ".jsonl", ".csv", ".html"):
+        for one in read_file(File(path, path.name)):
+            if not isinstance(one, Unreadable):
+                yield json.loads(one.line)
 
 
 def _answers(stated: list[ExtractedRelation], must: list[list[str]]) -> bool:

@@ -115,7 +115,7 @@ class PlaceBody(Response):
     lead_in: str = Field(default="", description="the sentence that introduces a list which the passage continues")
 
 
-class CitationBody(Response):
+class SourceBody(Response):
     doc_id: str
     chunk_id: str
     text: str
@@ -123,7 +123,14 @@ class CitationBody(Response):
     place: PlaceBody = Field(description="where the passage is in the document; empty in a text without structure")
 
 
-class PassageBody(CitationBody):
+class CitationBody(SourceBody):
+    number: int = Field(description="the [n] of the answer")
+    quote: str = Field(description="the cited sentence or row")
+    start: int = Field(description="where the quote begins in the passage's text, in characters")
+    end: int = Field(description="where it ends")
+
+
+class PassageBody(SourceBody):
     score: float
 
 

@@ -264,18 +264,26 @@ class Place(_message.Message):
     def __init__(self, headings: _Optional[_Iterable[str]] = ..., page: _Optional[int] = ..., row: _Optional[int] = ..., kind: _Optional[str] = ..., lead_in: _Optional[str] = ...) -> None: ...
 
 class Citation(_message.Message):
-    __slots__ = ("doc_id", "chunk_id", "text", "title", "place")
+    __slots__ = ("doc_id", "chunk_id", "text", "title", "place", "number", "quote", "start", "end")
     DOC_ID_FIELD_NUMBER: _ClassVar[int]
     CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    QUOTE_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
     doc_id: str
     chunk_id: str
     text: str
     title: str
     place: Place
-    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., place: _Optional[_Union[Place, _Mapping]] = ...) -> None: ...
+    number: int
+    quote: str
+    start: int
+    end: int
+    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., place: _Optional[_Union[Place, _Mapping]] = ..., number: _Optional[int] = ..., quote: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
 
 class Passage(_message.Message):
     __slots__ = ("doc_id", "chunk_id", "score", "text", "title", "place")
