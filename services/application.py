@@ -17,6 +17,7 @@ from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.retrieval.types import RetrievedPart as ContextPart
 from graphtide.services.browsing import Browser
+from graphtide.services.component_state import ComponentState
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import ReportFinding, RevisionState
 
@@ -377,10 +378,10 @@ class LetterQuery:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Readiness of a process. `components` describes the state of each component in plain words."""
+    """Readiness of a process, and the state of each component by name."""
 
     ready: bool
-    components: Mapping[str, str]
+    components: Mapping[str, ComponentState]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from graphtide.services.component_state import ComponentState, degraded
 from graphtide.streams.errors import Broken
 
 log = logging.getLogger("graphtide")
@@ -23,9 +24,9 @@ class Damage:
     def __bool__(self) -> bool:
         return bool(self._found)
 
-    def components(self) -> Mapping[str, str]:
+    def components(self) -> Mapping[str, ComponentState]:
         """Return the health components: for each damaged graph what is wrong and how to repair it."""
-        return {f"graph {graph}": message for graph, message in sorted(self._found.items())}
+        return {f"graph {graph}": degraded(message) for graph, message in sorted(self._found.items())}
 
     @contextmanager
     def noted(self, graph: str) -> Iterator[None]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.application import Health
+from graphtide.services.component_state import DRAINING, WELL, Condition, degraded
 from graphtide.streams.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ Warming = Callable[[Callable[[], str]], None]
 
 TIMEOUT_S = 2.0
 MIN_FREE_BYTES = 64 << 20
-WELL = "well"
-_PLAIN = frozenset({WELL, "running", "open", "draining"})
 
 
 def silent(_: Callable[[], str]) -> None:
@@ -50,8 +49,9 @@ class Dependency:
 async def with_dependencies(health: Health, dependencies: Sequence[Dependency]) -> Health:
     """Return `health` combined with the dependencies, checked concurrently in at most TIMEOUT_S."""
     troubles = await asyncio.gather(*(_trouble(each) for each in dependencies))
-    components = {each.name: trouble or WELL for each, trouble in zip(dependencies, troubles, strict=True)}
-    missing = any(trouble for each, trouble in zip(dependencies, troubles, strict=True) if each.needed)
+    states = [degraded(trouble) if trouble else WELL for trouble in troubles]
+    components = {each.name: state for each, state in zip(dependencies, states, strict=True)}
+    missing = any(not components[each.name].is_healthy for each in dependencies if each.needed)
     return Health(health.ready and not missing, {**health.components, **components})
 
 
@@ -125,13 +125,17 @@ class HasHealth(Protocol):
 async def readiness(application: HasHealth, gate: AccessGate) -> Health:
     """Return the health that /readyz and gRPC report. A process that shuts down reports only that."""
     if gate.draining:
-        return Health(False, {"service": "draining"})
+        return Health(False, {"service": DRAINING})
     health = await application.health()
-    refused = {f"newer {name}": problem for name, problem in gate.problems().items() if problem}
+    refused = {f"newer {name}": degraded(problem) for name, problem in gate.problems().items() if problem}
     return Health(health.ready, {**health.components, **refused})
 
 
 def in_outline(health: Health) -> Health:
     """Return the health without names of graphs, documents or addresses, for probes without a credential."""
-    components = {name: state if state in _PLAIN else "see its log" for name, state in health.components.items()}
-    return Health(health.ready, components)
+    outline = degraded("see its log")
+    components = health.components.items()
+    return Health(
+        health.ready,
+        {name: outline if state.condition is Condition.DEGRADED else state for name, state in components},
+    )

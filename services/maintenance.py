@@ -17,6 +17,7 @@ from graphtide.graph.digest import digest as digest_of
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.view import LiveView
 from graphtide.services.application import Health, Purged, Rebuilt, Verification
+from graphtide.services.component_state import degraded, task_states
 from graphtide.services.damage import Damage
 from graphtide.streams.consolidate import verification as recounting
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceReply, MaintenanceRequest
@@ -112,15 +113,17 @@ class EmbeddedMaintenance:
         return self.views.get(view.graph) or view
 
     def health(self) -> Health:
-        parts = {name: note or "running" for name, note in self.notes.items()}
+        components = task_states(self.notes)
         if self.waiting:
             (graph, doc_id), reason = next(iter(self.waiting.items()))
-            parts["extract"] = f"{len(self.waiting)} documents wait, among them {doc_id!r} of graph {graph!r}: {reason}"
+            components["extract"] = degraded(
+                f"{len(self.waiting)} documents wait, among them {doc_id!r} of graph {graph!r}: {reason}"
+            )
         troubles = self.consolidate.troubles
         if troubles:
-            parts["consolidate"] = next(iter(troubles.values()))
-        parts |= self.damage.components()
-        return Health(not any(self.notes.values()) and not troubles and not self.damage, parts)
+            components["consolidate"] = degraded(next(iter(troubles.values())))
+        components |= self.damage.components()
+        return Health(not any(self.notes.values()) and not troubles and not self.damage, components)
 
 
 Asked = asyncio.Future[MaintenanceReply]
@@ -198,7 +201,7 @@ class ClusterMaintenance:
         return reply
 
     def health(self) -> Health:
-        return Health(self.ready(), {name: note or "running" for name, note in self._notes.items()})
+        return Health(self.ready(), task_states(self._notes))
 
 
 def rows_of(view: LiveView) -> tuple[int, GraphDelta]:

@@ -91,7 +91,8 @@ def fields(console: Console, body: Json) -> None:
 
 def standing(console: Console, body: Json) -> None:
     """Print the state of a process in a sentence, then by component."""
-    from graphtide.services.cli.status import components_of, outlook
+    from graphtide.services.cli.status import outlook
+    from graphtide.services.doctor.running import components_of
 
     ready = bool(body.get("ready"))
     sentence = outlook(ready, components_of(body))

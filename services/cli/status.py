@@ -6,10 +6,9 @@ Unlike the doctor, it uses only the service's own report. The invariant: compone
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from graphtide.services.doctor.running import REMEDIES, WELL_SAID
-from graphtide.services.health import WELL
+from graphtide.services.component_state import WELL, ComponentState
+from graphtide.services.doctor.running import REMEDIES
 
 _ROLES = {
     "extract": "extracts entities and relations from documents",
@@ -40,7 +39,7 @@ RENAMED = {"component": "part", "role": "does", "state": "says", "action": "do"}
 _WAITS = "nothing: it continues automatically; the process's log has details"
 
 
-def explained(components: Mapping[str, str]) -> list[dict[str, str]]:
+def explained(components: Mapping[str, ComponentState]) -> list[dict[str, str]]:
     """Return a row per component, unhealthy ones first: its name, role, state, and action (empty for healthy ones).
 
     The old names `part`, `does`, `says` and `do` are kept beside them until the next release.
@@ -49,8 +48,8 @@ def explained(components: Mapping[str, str]) -> list[dict[str, str]]:
         {
             "component": name,
             "role": _role(name),
-            "state": state,
-            "action": "" if state in WELL_SAID else REMEDIES.get(name, _WAITS),
+            "state": state.text,
+            "action": "" if state.is_healthy else REMEDIES.get(name, _WAITS),
         }
         for name, state in components.items()
     ]
@@ -58,18 +57,13 @@ def explained(components: Mapping[str, str]) -> list[dict[str, str]]:
     return sorted(rows, key=lambda row: not row["action"])
 
 
-def components_of(body: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the components of a body of /readyz; a service of the previous release calls them parts."""
-    return body.get("components") or body.get("parts") or {}
-
-
 def _role(name: str) -> str:
     return _ROLES.get(name) or ("writes the graphs of this partition" if name.startswith("partition ") else "")
 
 
-def outlook(ready: bool, components: Mapping[str, str]) -> str:
+def outlook(ready: bool, components: Mapping[str, ComponentState]) -> str:
     """Return the state of the process in one sentence."""
-    ill = [name for name, state in components.items() if state not in WELL_SAID]
+    ill = [name for name, state in components.items() if not state.is_healthy]
     if ready:
         return "ready" if not ill else f"ready, but without: {', '.join(ill)}"
     return f"not ready, because of: {', '.join(ill)}" if ill else f"not ready, although every component is {WELL}"

@@ -23,6 +23,7 @@ from graphtide.infra.settings import Settings
 from graphtide.services.application import Application, Health
 from graphtide.services.cluster.backing import Backing
 from graphtide.services.cluster.gauges import FollowerGauges, PartitionGauges
+from graphtide.services.component_state import degraded, task_states
 from graphtide.services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.maintenance import ClusterMaintenance
@@ -122,10 +123,10 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
     async with _tasks(runs, notes):
 
         async def health() -> Health:
-            parts = {name: note or "running" for name, note in notes.items()}
-            parts |= {f"partition {number}": state for number, state in {**stage.upkeep, **stage.troubles}.items()}
+            partitions = {**stage.upkeep, **stage.troubles}.items()
+            components = task_states(notes) | {f"partition {number}": degraded(state) for number, state in partitions}
             runs_on = not any(notes.values()) and not stage.troubles
-            return await with_dependencies(Health(runs_on, parts), _dependencies(tools))
+            return await with_dependencies(Health(runs_on, components), _dependencies(tools))
 
         yield Worker(health)
 
@@ -257,8 +258,8 @@ def _health(tools: RoleDependencies, notes: Mapping[str, str], *more: Dependency
     """Return the health function of a role whose tasks write these notes."""
 
     async def health() -> Health:
-        parts = {name: note or "running" for name, note in notes.items()}
-        return await with_dependencies(Health(not any(notes.values()), parts), [*_dependencies(tools), *more])
+        tasks = Health(not any(notes.values()), task_states(notes))
+        return await with_dependencies(tasks, [*_dependencies(tools), *more])
 
     return health
 

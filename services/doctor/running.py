@@ -9,9 +9,9 @@ from typing import Any
 
 from graphtide.services.cli.client import Client, graph_path
 from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.component_state import ComponentState, parse_state
 from graphtide.services.doctor import DoctorFinding
 
-WELL_SAID = frozenset({"running", "well", "open"})
 _BUDGET = "wait until tomorrow (UTC), or raise the budget (GRAPHTIDE_BUDGET_TOKENS_PER_DAY, _COST_PER_DAY)"
 _FILE = "correct the file that the message names; the previous version stays in use"
 REMEDIES = {
@@ -36,9 +36,9 @@ def running_findings(client: Client, leeway_s: float) -> Iterator[DoctorFinding]
     """Yield the findings in the service's own report. Raises CommandError when no service answers."""
     answer = client.probe()
     body, ready = answer.body, bool(answer.body.get("ready"))
-    for name, state in dict(body.get("components") or body.get("parts") or {}).items():
-        if state not in WELL_SAID:
-            yield _part(str(name), str(state), ready)
+    for name, state in components_of(body).items():
+        if not state.is_healthy:
+            yield _component_finding(name, state.text, ready)
     yield from _clock(answer.date, leeway_s)
     try:
         for each in client.get("/v1/graphs")["graphs"]:
@@ -50,7 +50,13 @@ def running_findings(client: Client, leeway_s: float) -> Iterator[DoctorFinding]
         )
 
 
-def _part(name: str, state: str, ready: bool) -> DoctorFinding:
+def components_of(body: Mapping[str, Any]) -> Mapping[str, ComponentState]:
+    """Return the components of a body of /readyz; a service of the previous release calls them parts."""
+    components = body.get("components") or body.get("parts") or {}
+    return {str(name): parse_state(str(text)) for name, text in components.items()}
+
+
+def _component_finding(name: str, state: str, ready: bool) -> DoctorFinding:
     why = "documents wait" if ready else "the service is not ready and receives no requests"
     if "budget" in state:
         return DoctorFinding(name, state, "documents wait until the budget allows them", _BUDGET)

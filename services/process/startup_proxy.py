@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from graphtide.services.api.schema.errors import Unready
 from graphtide.services.application import Application, Health
+from graphtide.services.component_state import degraded
 
 COME_BACK_S = 2.0
 
@@ -39,7 +40,9 @@ class StartupProxy:
 
     async def health(self) -> Health:
         """See Application.health."""
-        return await self._application.health() if self._application else Health(False, {"start": self.progress()})
+        if self._application is not None:
+            return await self._application.health()
+        return Health(False, {"start": degraded(self.progress())})
 
     def __getattr__(self, name: str) -> Any:
         if self._application is None:

@@ -22,6 +22,7 @@ from graphtide.services.access.gate import AccessGate
 from graphtide.services.application import Health
 from graphtide.services.cli.exit_codes import CommandError
 from graphtide.services.cli.terminal import tell
+from graphtide.services.component_state import degraded
 from graphtide.services.health import readiness
 from graphtide.services.process.interpreter import spare_the_collector, tune_interpreter
 from graphtide.services.process.serve import loop_factory, new_registry, on_signals, settled
@@ -94,7 +95,7 @@ class WorkerHealth:
     async def health(self) -> Health:
         """See Application.health."""
         if self.worker is None:
-            return Health(False, {"worker": self.arriving.progress()})
+            return Health(False, {"worker": degraded(self.arriving.progress())})
         return await readiness(self.worker, self.gate)
 
 

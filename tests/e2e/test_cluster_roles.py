@@ -26,6 +26,7 @@ from graphtide.services.application import Answer, Application, Health, Piece, Q
 from graphtide.services.cluster.backing import Backing, check_model
 from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.services.cluster.roles import ROLES, RoleDependencies, Worker
+from graphtide.services.component_state import WELL, degraded
 from graphtide.services.health import Warming
 from graphtide.services.model_wiring import Memos, open_models, plan
 from graphtide.services.process.startup_proxy import StartupProxy
@@ -252,7 +253,7 @@ async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pyt
         await replica.rebuild("g")
         after_it = await writer.health()
     assert all(one.ready for one in said)
-    told = [text for one in said for name, text in one.components.items() if name.startswith("partition ")]
+    told = [state.text for one in said for name, state in one.components.items() if name.startswith("partition ")]
     assert set(told) == {"rebuild of graph g: 1 documents read", "rebuild of graph g: 3 documents read"}
     assert not [name for name in after_it.components if name.startswith("partition ")]
 
@@ -296,7 +297,7 @@ async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_
     told: list[str] = []
     worker = await cluster.start(role, role + "-told", warming=lambda said: told.append(said()))
     well = await worker.health()
-    assert well.ready and (well.components["kafka"], well.components["graph database"]) == ("well", "well")
+    assert well.ready and (well.components["kafka"], well.components["graph database"]) == (WELL, WELL)
     assert any("loading the graphs" in one for one in told) == (role in ("summarize", "query"))
     with monkeypatch.context() as broken:
         broken.setattr("graphtide.services.health.TIMEOUT_S", 0.05)
@@ -304,8 +305,8 @@ async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_
         broken.setattr(cluster.backing.ledger, "unfinished", refuses)
         ill = await worker.health()
     assert (
-        "did not answer within" in ill.components["kafka"]
-        and "the login is refused" in ill.components["graph database"]
+        "did not answer within" in ill.components["kafka"].text
+        and "the login is refused" in ill.components["graph database"].text
     )
     assert ill.ready == (role == "query")
     assert (await worker.health()).ready
@@ -316,12 +317,12 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
     replica, gate = await cluster.replica("one"), AccessGate()
     async with grpc_service(replica, gate=gate) as channel:
         remote = RemoteApplication(lambda: channel)
-        assert await remote.health() == Health(True, {"query": "well"})
+        assert await remote.health() == Health(True, {"query": WELL})
         gate.draining = True
-        assert await remote.health() == Health(False, {"query": "the query replica is not ready"})
+        assert await remote.health() == Health(False, {"query": degraded("the query replica is not ready")})
     async with RemoteApplication.open(Settings(query_target="127.0.0.1:9")) as lost:
         said = await lost.health()
-    assert not said.ready and "no replica answers (UNAVAILABLE" in said.components["query"]
+    assert not said.ready and "no replica answers (UNAVAILABLE" in said.components["query"].text
 
 
 async def test_gateway_is_ready_and_answers_while_one_replica_of_two_is_ready(cluster: Cluster) -> None:

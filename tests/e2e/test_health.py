@@ -15,6 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.app import create_app
 from graphtide.services.application import Health
+from graphtide.services.component_state import DRAINING, RUNNING, WELL, degraded
 from graphtide.services.health import Dependency, disk, readiness, with_dependencies
 from graphtide.streams.errors import Broken
 from tests.support.application import InMemoryApplication
@@ -43,12 +44,12 @@ async def broken() -> str:
 async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dispensable dependency is only named; one that hangs or raises is not well."""
     monkeypatch.setattr("graphtide.services.health.TIMEOUT_S", 0.05)
-    stage = Health(True, {"extract": "running"})
+    stage = Health(True, {"extract": RUNNING})
     optional = await with_dependencies(stage, [Dependency("a", well), Dependency("b", ill, needed=False)])
-    assert optional == Health(True, {"extract": "running", "a": "well", "b": "the cable is out"})
+    assert optional == Health(True, {"extract": RUNNING, "a": WELL, "b": degraded("the cable is out")})
     for check, said in ((ill, "the cable is out"), (stuck, "did not answer"), (broken, "the database is closed")):
         needed = await with_dependencies(stage, [Dependency("a", well), Dependency("b", check)])
-        assert (needed.ready, said in needed.components["b"]) == (False, True)
+        assert (needed.ready, said in needed.components["b"].text) == (False, True)
     assert not (await with_dependencies(Health(False, {}), [Dependency("a", well)])).ready
 
 
@@ -78,7 +79,7 @@ async def test_draining_process_is_not_ready_and_still_serves() -> None:
     """A request that a load balancer sent earlier is answered."""
     application, gate = InMemoryApplication(), AccessGate()
     gate.draining = True
-    assert await readiness(application, gate) == Health(False, {"service": "draining"})
+    assert await readiness(application, gate) == Health(False, {"service": DRAINING})
     app = create_app(application, None, None, gate)
     async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         assert (await http.get("/readyz")).status_code == 503

@@ -185,7 +185,7 @@ async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp
         parts = (await application.health()).components
         applied = len(names) - len(waiting)
         assert 0 < applied < len(names) and stats.lag == len(waiting)
-        assert "budget of graph 'g'" in str(stats.spending["budget"]["paused"]) and "budget" in parts["extract"]
+        assert "budget of graph 'g'" in str(stats.spending["budget"]["paused"]) and "budget" in parts["extract"].text
         # There is one call at a time: the budget is exceeded only by the last call's difference from its estimate.
         assert int(str(stats.spending["today"]["llm_tokens"])) <= 5_000 + max(
             one.completion_tokens for one in server.seen

@@ -155,7 +155,7 @@ async def test_an_unreadable_extraction_is_named_with_a_remedy_by_verify_and_hea
                 await ask
         health = await application.health()
         assert not health.ready
-        assert "restore the data from a backup" in health.components["graph g"]
+        assert "restore the data from a backup" in health.components["graph g"].text
         assert "document 'd1' of graph 'g' is damaged" in caplog.text
 
 
@@ -166,7 +166,7 @@ async def test_rows_that_differ_are_told_by_health_until_a_rebuild(data: Path) -
             assert database.execute(ROWS["the weight of an edge"]).rowcount == 1
         assert (await application.verify("g")).differences
         health = await application.health()
-        assert not health.ready and "graphtide rebuild g" in health.components["graph g"]
+        assert not health.ready and "graphtide rebuild g" in health.components["graph g"].text
         await application.rebuild("g")
         health = await application.health()
         assert health.ready and "graph g" not in health.components

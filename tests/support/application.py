@@ -34,6 +34,7 @@ from graphtide.services.application import (
     Usage,
     Verification,
 )
+from graphtide.services.component_state import WELL, degraded
 from graphtide.streams.errors import GraphtideError, Invalid, NotFound
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import RevisionState
@@ -188,7 +189,7 @@ class InMemoryApplication(InMemoryBrowser):
 
     async def health(self) -> Health:
         await self._pass()
-        return Health(self.ready, {"store": "open" if self.ready else "the store is replaying"})
+        return Health(self.ready, {"store": WELL if self.ready else degraded("the store is replaying")})
 
     async def _pass(self) -> None:
         await asyncio.sleep(0)

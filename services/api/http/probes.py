@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from graphtide.services.api.schema.shapes import dump, fields_json
 from graphtide.services.application import Health
+from graphtide.services.component_state import degraded
 from graphtide.streams.errors import GraphtideError
 
 JSON = "application/json"
@@ -32,7 +33,7 @@ def probes(health: Callable[[], Awaitable[Health]], registry: CollectorRegistry)
         try:
             state = await health()
         except GraphtideError as error:
-            state = Health(False, {"worker": str(error)})
+            state = Health(False, {"worker": degraded(str(error))})
         return Response(dump(fields_json(state, old_names=True)), 200 if state.ready else 503, media_type=JSON)
 
     async def metrics(_: Request) -> Response:

@@ -16,6 +16,7 @@ from graphtide.services.application import (
     CommunityReport,
     Usage,
 )
+from graphtide.services.component_state import ComponentState
 from graphtide.streams.json_parts import dump, dump_in_parts
 
 __all__ = [
@@ -89,6 +90,8 @@ def _plain(value: object, old_names: bool = False) -> object:
     """Return dataclasses and mappings as dicts and sequences as lists, recursively."""
     if isinstance(value, Place):
         return value.known()
+    if isinstance(value, ComponentState):
+        return value.text
     if is_dataclass(value) and not isinstance(value, type):
         known = (each.name for each in fields(value) if _is_known(value, each.name))
         body = {name: _plain(getattr(value, name), old_names) for name in known}

@@ -222,7 +222,8 @@ def status(url: Url = URL, as_json: AsJson = False) -> None:
     A worker of a cluster answers at its metrics port: --url http://127.0.0.1:9464. Exits with 1 when it is not ready.
     """
     from graphtide.services.cli import render as show
-    from graphtide.services.cli.status import components_of, explained
+    from graphtide.services.cli.status import explained
+    from graphtide.services.doctor.running import components_of
 
     with _client(url) as client:
         body = client.readiness()

@@ -12,6 +12,7 @@ from graphtide.services.api.http import response_models as models
 from graphtide.services.api.schema.renamed_fields import RENAMED_FIELDS
 from graphtide.services.api.schema.shapes import answer_json, fields_json
 from graphtide.services.application import Answer, ContextPart, Health, LetterStatus, StatedFact, Usage
+from graphtide.services.component_state import RUNNING, degraded
 
 BODIES: dict[type, type[BaseModel]] = {
     Answer: models.AnswerBody,
@@ -49,6 +50,6 @@ def test_answers_send_renamed_fields_under_both_names() -> None:
 
 def test_health_sends_old_names_over_http_only() -> None:
     """Messages of gRPC know fields by number, so they are made from the present names."""
-    health = Health(False, {"kafka": "unreachable"})
-    assert fields_json(health) == {"ready": False, "components": {"kafka": "unreachable"}}
-    assert fields_json(health, old_names=True)["parts"] == {"kafka": "unreachable"}
+    health = Health(False, {"kafka": degraded("unreachable"), "extract": RUNNING})
+    assert fields_json(health) == {"ready": False, "components": {"kafka": "unreachable", "extract": "running"}}
+    assert fields_json(health, old_names=True)["parts"] == {"kafka": "unreachable", "extract": "running"}
