@@ -19,7 +19,6 @@ from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import document_id, graph_name, related_count
 from graphtide.services.api.schema.errors import MalformedRequest, TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
-from graphtide.services.api.schema.questions import question_of
 from graphtide.services.application import (
     Answer,
     Application,
@@ -39,6 +38,7 @@ from graphtide.services.application import (
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
 from graphtide.services.sdk.callables import Answering, Embedding, Extracting, own_models
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress, RejectedDocument
+from graphtide.services.sdk.questions import query_request
 from graphtide.streams.errors import Broken, Invalid, Overloaded
 from graphtide.streams.follow.progress import positions, token
 from graphtide.streams.messages import DocumentMessage
@@ -182,9 +182,10 @@ class EmbeddedGraph:
         timeout_s: float = 30.0,
     ) -> Answer:
         """See Graph.ask."""
-        chosen = replace(filters or Filters(), as_of=as_of) if as_of else filters or Filters()
-        request = QueryRequest(question, mode, top_k, after, chosen, generate, explain, timeout_s, level)
-        return await self._application.query(self._name, self._checked(request))
+        arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
+        arguments |= {"generate": generate, "explain": explain}
+        request = query_request(arguments, filters, as_of, timeout_s, self._limits)
+        return await self._application.query(self._name, request)
 
     async def ask_stream(
         self,
@@ -200,17 +201,10 @@ class EmbeddedGraph:
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """See Graph.ask_stream."""
-        chosen = replace(filters or Filters(), as_of=as_of) if as_of else filters or Filters()
-        request = QueryRequest(question, mode, top_k, after, chosen, True, explain, timeout_s, level)
-        async for piece in self._application.stream(self._name, self._checked(request)):
+        arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
+        request = query_request(arguments | {"explain": explain}, filters, as_of, timeout_s, self._limits)
+        async for piece in self._application.stream(self._name, request):
             yield piece
-
-    def _checked(self, request: QueryRequest) -> QueryRequest:
-        """Refuse what HTTP and gRPC refuse, with the same errors."""
-        fields = {name: getattr(request, name) for name in ("mode", "top_k", "after", "level")}
-        given = {name: value for name, value in fields.items() if value is not None and value != ""}
-        question_of({"question": request.question, **given}, self._limits)
-        return request
 
     async def wait(self, token: str, timeout_s: float = 60.0) -> int:
         """See Graph.wait."""

@@ -91,6 +91,69 @@ async def test_wrong_calls_raise_an_error_of_the_tree(call: Any, error: type[Exc
         assert await db.graphs() == {}
 
 
+WRONG_FILTERS: list[tuple[dict[str, Any], str, str]] = [
+    ({"occurred_from": "yesterday"}, "filters.occurred_from", "not an ISO date"),
+    ({"occurred_to": "2024-13"}, "filters.occurred_to", "not an ISO date"),
+    ({"occurred_from": "2025", "occurred_to": "2024"}, "filters.occurred_from", "is later than"),
+    ({"occurred_from": 2024}, "filters.occurred_from", "must be a string, not a number"),
+    ({"as_of": "soon"}, "filters.as_of", "not an ISO date"),
+    ({"doc_ids": tuple(map(str, range(1001)))}, "filters.doc_ids", "has 1001 entries; the limit is 1000"),
+    ({"sources": tuple(map(str, range(1001)))}, "filters.sources", "has 1001 entries; the limit is 1000"),
+    ({"doc_ids": "note-1"}, "filters.doc_ids", "must be a list, not a string"),
+    ({"doc_ids": {"note-1"}}, "filters.doc_ids", "must be a list, not a value of type set"),
+    ({"doc_ids": ("note-1", 2)}, "filters.doc_ids[1]", "must be a string, not a number"),
+    ({"sources": ("\0",)}, "filters.sources[0]", "contains a NUL character"),
+    ({"metadata": "team"}, "filters.metadata", "must be a tuple of (key, value) pairs, not str"),
+    ({"metadata": (("team",),)}, "filters.metadata", "not a pair"),
+    ({"metadata": (("team", "a"), ("team", "b"))}, "filters.metadata", "'team' twice"),
+    ({"metadata": (("team", object()),)}, "filters.metadata", "a value of type object"),
+    ({"metadata": (("team", {1: 2}),)}, "filters.metadata", "a key of type int"),
+    ({"metadata": (("team", float("nan")),)}, "filters.metadata", "not finite"),
+    ({"metadata": (("team", "x" * 70_000),)}, "filters.metadata", "the limit is 65536"),
+]
+
+
+async def test_wrong_filters_are_refused_with_the_errors_of_http(tmp_path: Path) -> None:
+    """`ask` and `ask_stream` name the field; the graph exists, so nothing else is wrong with the question."""
+    async with graphtide.open(tmp_path / "data") as db:
+        graph = db.graph("g")
+        receipt = await graph.add("note-1", "Ana Ruiz leads the workshop.", entities=[], facts=[])
+        await graph.wait(receipt.token)
+        for conditions, field, message in WRONG_FILTERS:
+            filters = graphtide.Filters(**conditions)
+            with pytest.raises(graphtide.Invalid) as asked:
+                await graph.ask("Who leads?", filters=filters, generate=False)
+            with pytest.raises(graphtide.Invalid) as streamed:
+                await anext(aiter(graph.ask_stream("Who leads?", filters=filters)))
+            assert asked.value.field == streamed.value.field == field, conditions
+            assert message in asked.value.message and asked.value.message == streamed.value.message
+        with pytest.raises(graphtide.Invalid, match=r"must be graphtide\.Filters, not dict"):
+            await graph.ask("Who leads?", filters={"doc_ids": ["note-1"]})  # type: ignore[arg-type]
+        with pytest.raises(graphtide.Invalid) as dated:
+            await graph.ask("Who leads?", as_of="soon")
+        assert dated.value.field == "as_of"
+
+
+async def test_right_filters_reach_the_answer(tmp_path: Path) -> None:
+    """Ids, sources, dates and metadata each select the one document that meets them."""
+    async with graphtide.open(tmp_path / "data") as db:
+        graph, receipt = db.graph("g"), graphtide.Receipt("", 0)
+        for year, team in ((2019, "ops"), (2021, "lab")):
+            receipt = await graph.add(
+                f"n{year}", f"Ana Ruiz led {team}.", source=team, occurred_at=f"{year}-05-01", metadata={"team": team}
+            )
+        for conditions in (
+            {"doc_ids": ("n2019",)},
+            {"sources": ("ops",)},
+            {"metadata": (("team", "ops"),)},
+            {"occurred_from": "2019", "occurred_to": "2020-01"},
+        ):
+            found = await graph.ask(
+                "Who led?", mode="vector", after=receipt.token, filters=graphtide.Filters(**conditions), generate=False
+            )
+            assert {passage.doc_id for passage in found.passages} == {"n2019"}, conditions
+
+
 async def test_folder_is_refused_when_it_is_open_already(tmp_path: Path) -> None:
     """One process holds a data folder at a time."""
     async with graphtide.open(tmp_path / "data"):

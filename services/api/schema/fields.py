@@ -144,11 +144,23 @@ def _check_json(value: object, depth: int) -> None:
         raise PydanticCustomError("wide", "contains an integer of more than 64 bits; write it as a string")
     elif isinstance(value, dict):
         for key, inner in value.items():
-            check_text(key)
+            _check_key(key)
             _check_json(inner, depth + 1)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for inner in value:
             _check_json(inner, depth + 1)
+    elif value is not None and not isinstance(value, int | float):
+        raise PydanticCustomError("json", "contains a value of type {type}, which JSON does not have", _type_of(value))
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, str):  # only a caller in Python can have one
+        raise PydanticCustomError("key", "contains a key of type {type}; write it as a string", _type_of(key))
+    check_text(key)
+
+
+def _type_of(value: object) -> dict[str, Any]:
+    return {"type": type(value).__name__}
 
 
 # The patterns describe the fields; the functions validate them with readable errors.
@@ -220,6 +232,7 @@ def _complaint(error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return "is missing; it is required"
     if error["type"] in _WANTED:
-        given = _JSON_NAMES.get(type(error["input"]), "null")
+        value = error["input"]
+        given = "null" if value is None else _JSON_NAMES.get(type(value), f"a value of type {type(value).__name__}")
         return f"must be {_WANTED[error['type']]}, not {given}"
     return error["msg"].replace("Input should be", "must be")
