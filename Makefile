@@ -67,7 +67,7 @@ test-servers: env ## the tests that need a broker, a graph database or processes
 test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a whole cluster on them; two minutes
 	@$(BIN)/pytest tests/secure
 
-test-engines: env ## the chart on Kubernetes' API server, the dashboards in Grafana; two minutes, the first time (Go builds them) twenty
+test-engines: env ## the chart on Kubernetes' API server, the dashboards in Grafana, llama.cpp's server; some minutes, the first time (they are built) half an hour
 	@$(BIN)/pytest tests/engines
 
 fuzz-grpc: env ## every call of gRPC with 2,000 generated requests each; the seed is printed, GRAPHTIDE_FUZZ_SEED repeats it

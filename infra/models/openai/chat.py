@@ -5,7 +5,7 @@ but write. Endpoints differ in the parameters they accept: a parameter that one 
 names it) is left out or replaced from then on, so the difference costs one refused call.
 
     structured outputs  json_schema, else json_object, else only the prompt's words
-    bound of the answer max_completion_tokens, else max_tokens
+    bound of the answer max_tokens, else max_completion_tokens (other servers ignore it: their answers would not end)
     temperature 0       else the endpoint's own
     usage of a stream   include_usage, else counted here, roughly
 """
@@ -72,7 +72,7 @@ class _Dialect:
     """Parameters that this endpoint is known to accept."""
 
     format: Literal["json_schema", "json_object", "none"] = "json_schema"
-    bound: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    bound: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     usage: bool = True
 
@@ -86,8 +86,8 @@ class _Dialect:
                 "json_object": "none",
             }
             return replace(self, format=following[self.format]) if self.format in following else None
-        if "max_completion_tokens" in complaint and self.bound == "max_completion_tokens":
-            return replace(self, bound="max_tokens")
+        if "max_tokens" in complaint and self.bound == "max_tokens":
+            return replace(self, bound="max_completion_tokens")
         if "temperature" in complaint:
             return replace(self, temperature=False) if self.temperature else None
         return None

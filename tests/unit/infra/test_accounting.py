@@ -143,7 +143,7 @@ async def test_call_that_takes_learning_the_dialect_is_paid_once() -> None:
     """Calls that the endpoint refused for a parameter are free."""
     accounts = priced()
     with (
-        LlmServer(refuses=("json_schema", "max_completion_tokens", "temperature")) as server,
+        LlmServer(refuses=("json_schema", "max_tokens", "temperature")) as server,
         paid_by(BillingContext("g")),
     ):
         async with model(server, accounts) as chat:

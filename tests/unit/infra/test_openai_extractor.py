@@ -96,7 +96,7 @@ async def test_extraction_sends_text_between_marks_with_schema_and_no_tools(
     """The system message is the prompt alone; the text is marked, complete; no tool is offered."""
     await extractor.extract(TEXT, title="A\ntitle")
     [seen] = server.seen
-    assert set(seen.body) == {"model", "messages", "temperature", "max_completion_tokens", "response_format"}
+    assert set(seen.body) == {"model", "messages", "temperature", "max_tokens", "response_format"}
     assert seen.body["response_format"]["json_schema"] == {
         "name": "extraction",
         "strict": True,
@@ -114,7 +114,7 @@ async def test_extraction_sends_text_between_marks_with_schema_and_no_tools(
     [
         (("json_schema",), 1, {"response_format": {"type": "json_object"}}),
         (("response_format",), 2, {}),
-        (("max_completion_tokens",), 1, {"max_tokens": 4096}),
+        (("max_tokens",), 1, {"max_completion_tokens": 4096}),
         (("temperature", "json_schema"), 2, {"response_format": {"type": "json_object"}}),
     ],
 )
