@@ -265,7 +265,7 @@ def open_embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExi
 
 
 def _remembered(settings: Settings, embedder: Embedder, store: VectorStore, own: Embedder | None) -> Embedder:
-    """Return the embedder of documents: with a cache, unless the model costs less than the look-up."""
+    """Return the embedder of documents: with a cache, unless the model costs hardly more than the cache."""
     model = None if own or settings.embedding_base_url else local_model(settings.embedding_model)
     return MemoisedEmbedder(embedder, store) if model is None or model.worth_caching else embedder
 

@@ -23,7 +23,7 @@ _FASTEMBED, _RECORDED_FASTEMBED = "fastembed:", "fastembed/"
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A local model: the name that a data folder records, its construction, and whether a cache look-up costs less."""
+    """A local model: the name that a data folder records, its construction, and whether its vectors are cached."""
 
     recorded: str
     open: Callable[[WorkPool], Embedder]
