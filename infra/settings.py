@@ -71,6 +71,7 @@ class Settings(BaseSettings):
     llm_max_output_tokens: int = Field(default=8192, ge=64)
     llm_entity_judge: bool = False
     llm_gleaning: bool = False
+    extractor: Literal["rules", "parser"] = "rules"
     chunk_tokens: int = Field(default=300, ge=8, le=16_000)
     prompts_dir: str = ""
     functional_predicates_file: str = ""

@@ -20,7 +20,7 @@ from graphtide.infra.models.cache.summaries import MemoisedSummarizer
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.embedders import NAMES, local_model
-from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.extractor import OfflineExtractor, ParsingExtractor
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.local.reporter import ExtractiveReporter
 from graphtide.infra.models.prompts.graph_prompts import (
@@ -35,7 +35,7 @@ from graphtide.infra.models.prompts.graph_prompts import (
 from graphtide.infra.models.prompts.templates import Prompt
 from graphtide.infra.models.usage.accounting import Price, Rules, UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
-from graphtide.infra.settings import Settings
+from graphtide.infra.settings import Settings, SettingsError
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels
 from graphtide.streams.model_ports import Embedder, Extractor, Generator, Rater
@@ -208,7 +208,8 @@ def _models(
         )
     remembered = _remembered(chosen.settings, embedder, memos.vectors, own_embedder)
     if chat is None:
-        reading = ExtractionModels(chosen.chunker(), OfflineExtractor(reading_pool), remembered, pool=reading_pool)
+        local = _local_extractor(chosen.settings, reading_pool)
+        reading = ExtractionModels(chosen.chunker(), local, remembered, pool=reading_pool)
         answers = ExtractiveGenerator(embedder, pool=asking_pool)
         return ModelSet(reading, answers, embedder, None, asking=asking_pool, caps=caps)
 
@@ -262,6 +263,16 @@ def open_embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExi
     embedder = OpenAIEmbedder(endpoint, accounts)
     stack.push_async_callback(embedder.close)
     return embedder
+
+
+def _local_extractor(settings: Settings, pool: WorkPool) -> Extractor:
+    """Return the extractor that needs no language model. Raises SettingsError if the parser is not installed."""
+    if settings.extractor == "rules":
+        return OfflineExtractor(pool)
+    try:
+        return ParsingExtractor(pool)
+    except ImportError as error:
+        raise SettingsError(f"extractor is {settings.extractor!r}, but {error}") from error
 
 
 def _remembered(settings: Settings, embedder: Embedder, store: VectorStore, own: Embedder | None) -> Embedder:

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.extractor import OfflineExtractor, ParsingExtractor
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
 from graphtide.streams.model_ports import Extractor
 from tests.bench.extraction_facts import FactScore, essays, score
@@ -37,8 +37,9 @@ def main() -> None:
     chosen = parser.parse_args()
     if not (bench_data() / "extraction").exists():
         sys.exit(f"No bench data in {bench_data()}: set GRAPHTIDE_BENCH_DATA to the folder that holds extraction/.")
-    for line in _figures(OfflineExtractor(), () if chosen.quick else chosen.sets, chosen.questions):
-        print(f"| {line} |", flush=True)
+    for name, extractor in {"rules": OfflineExtractor(), "parser": ParsingExtractor()}.items():
+        for line in _figures(extractor, () if chosen.quick else chosen.sets, chosen.questions):
+            print(f"| {name} | {line} |", flush=True)
 
 
 def _figures(extractor: Extractor, sets: list[str] | tuple[str, ...], questions: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.local.chunker import SemanticChunker
-from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.extractor import OfflineExtractor, ParsingExtractor
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.infra.models.local.minilm_embedder import MiniLmEmbedder
@@ -82,11 +82,14 @@ async def language_model(*refuses: str) -> AsyncIterator[OpenAIChat]:
             await chat.close()
 
 
-@pytest.fixture(params=["offline", "openai", "openai-json-mode", "openai-plain", "openai-memoised"])
+@pytest.fixture(params=["offline", "parser", "openai", "openai-json-mode", "openai-plain", "openai-memoised"])
 async def extractor(request: pytest.FixtureRequest) -> AsyncIterator[Extractor]:
     """Yield each Extractor in turn, the ones that need an endpoint with a real one on loopback."""
     if request.param == "offline":
         yield OfflineExtractor()
+        return
+    if request.param == "parser":
+        yield ParsingExtractor()
         return
     refuses = {"openai-json-mode": ("json_schema",), "openai-plain": ("response_format",)}
     async with language_model(*refuses.get(request.param, ())) as chat:
