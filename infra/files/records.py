@@ -25,19 +25,26 @@ def read_records(text: str) -> Iterator[FileDocument | RecordProblem]:
     last = {one.key: number for number, one in found.items() if isinstance(one, FileDocument)}
     for number, one in found.items():
         if one is None:
-            yield RecordProblem(f"line {number}", "is not a JSON object; write one object per line")
+            yield RecordProblem(number, "is not a JSON object; write one object per line")
+        elif not one.text.strip():
+            yield RecordProblem(number, "text is missing; add it, or other fields than the id")
         elif last[one.key] != number:
-            yield RecordProblem(f"line {number}", f"has the id {one.key!r} of line {last[one.key]}; give it another id")
+            yield RecordProblem(number, f"has the id {one.key!r} of line {last[one.key]}; give it another id")
         else:
             yield one
 
 
-def record_key(record: Mapping[str, Any], line: str = "") -> str:
-    """Return the id of a record: its own, or 16 hex characters of its content."""
+def own_id(record: Mapping[str, Any]) -> str:
+    """Return the record's own id, "" without one."""
     for name in _IDS:
         value = record.get(name)
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             return str(value)
+    return ""
+
+
+def content_key(record: Mapping[str, Any]) -> str:
+    """Return 16 hex characters that identify the content of a record."""
     canonical = json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return blake2b(canonical.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
@@ -49,19 +56,21 @@ def _record(line: str) -> FileDocument | None:
         return None
     if not isinstance(record, dict):
         return None
-    key = record_key(record)
+    key, has_id = own_id(record) or content_key(record), bool(own_id(record))
     if isinstance(record.get("text"), str) and set(record) <= _FIELDS | {"id"}:
         body = {name: value for name, value in record.items() if name != "id"}
-        return FileDocument(record["text"], str(record.get("media_type", "")), key, body=body)
+        return FileDocument(record["text"], str(record.get("media_type", "")), key, body=body, has_id=has_id)
     title = next((str(record[name]) for name in _TITLES if isinstance(record.get(name), str)), "")
     date = next((str(record[name]) for name in _DATES if isinstance(record.get(name), str)), "")
-    return FileDocument(_text(record), "text/plain", key, title, date)
+    return FileDocument(_text(record), "text/plain", key, title, date, has_id=has_id)
 
 
 def _text(record: Mapping[str, Any]) -> str:
     """Return a record as text: its `text` or `body`, then one line for each other field."""
     main = next((name for name in ("text", "body", "content") if isinstance(record.get(name), str)), "")
     filled = {name: value for name, value in record.items() if name != main and value not in (None, "", [])}
+    if not set(filled) - set(_IDS):
+        return str(record.get(main, ""))
     rest = [f"{name}: {_value(value)}" for name, value in filled.items()]
     return "\n\n".join(filter(str.strip, [str(record.get(main, "")), "\n".join(rest)]))
 

@@ -17,7 +17,8 @@ class UnreadableFileError(Exception):
 class FileDocument:
     """A document of a file. `key` identifies a record within its file and is empty for a file that is one document.
 
-    `body` is a complete document of a JSONL file that already has the fields of the HTTP interface; otherwise None.
+    `has_id` tells that the key is the record's own id. `body` is a complete document of a JSONL file that already has
+    the fields of the HTTP interface; otherwise None.
     """
 
     text: str
@@ -27,11 +28,12 @@ class FileDocument:
     occurred_at: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
+    has_id: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordProblem:
-    """A record of a file that cannot be read, such as a line that is not JSON."""
+    """A record of a file that cannot be read, such as a line that is not JSON. `line` counts from 1."""
 
-    key: str
+    line: int
     reason: str

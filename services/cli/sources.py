@@ -107,7 +107,7 @@ def read_file(file: File) -> Iterator[DocumentSource | Unreadable]:
     try:
         for one in read_path(file.path):
             if isinstance(one, RecordProblem):
-                yield Unreadable(f"{file.doc_id}, {one.key}", one.reason)
+                yield Unreadable(f"{file.doc_id}:{one.line}", one.reason)
             elif is_records:
                 yield _record(one, file.doc_id)
             else:
@@ -131,7 +131,7 @@ def read_standard_input(doc_id: str) -> Iterator[DocumentSource | Unreadable]:
             if isinstance(one, FileDocument):
                 yield _record(one, doc_id)
             else:
-                yield Unreadable(f"-, {one.key}", one.reason)
+                yield Unreadable(f"-:{one.line}", one.reason)
     else:
         yield DocumentSource(doc_id, doc_id, _line({"id": doc_id, "text": text}))
 
@@ -148,7 +148,7 @@ def source_of(document: FileDocument, doc_id: str, source: str) -> DocumentSourc
 
 
 def _record(document: FileDocument, name: str) -> DocumentSource:
-    made = source_of(document, document.key, name)
+    made = source_of(document, document.key if document.has_id else f"{name}#{document.key}", name)
     return DocumentSource(f"{name}#{document.key}", made.doc_id, made.line)
 
 

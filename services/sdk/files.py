@@ -41,7 +41,7 @@ def _read(path: Path, name: str, skip: Skipped) -> Iterator[dict[str, Any]]:
     try:
         for one in read_path(path):
             if isinstance(one, RecordProblem):
-                skip(f"{name}, {one.key}", one.reason)
+                skip(f"{name}:{one.line}", one.reason)
             else:
                 yield _mapping(one, f"{name}#{one.key}" if one.key else name, name)
     except UnreadableFileError as error:

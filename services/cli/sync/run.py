@@ -193,7 +193,7 @@ class _Pass:
         try:
             for one in read_bytes(raw, file.name):
                 if isinstance(one, RecordProblem):
-                    problems.append((f"{file.name}, {one.key}", one.reason))
+                    problems.append((f"{file.name}:{one.line}", one.reason))
                 else:
                     yield source_of(one, _doc_id(file.name, one), origin)
         except UnreadableFileError as error:

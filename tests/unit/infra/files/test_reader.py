@@ -167,7 +167,7 @@ def test_long_text_is_published_in_parts_that_an_edit_changes_locally() -> None:
     after = list(read_bytes("\n\n".join(paragraphs).encode(), "log.txt"))
     found = [one for one in (*before, *after) if isinstance(one, FileDocument)]
     assert "".join(one.text for one in found[len(before) :]) == "\n\n".join(paragraphs)
-    assert len(before) > 4 and before[0].key == "" and len({one.key for one in before}) == len(before)
+    assert len(before) > 4 and found[0].key == "" and len({one.key for one in found[: len(before)]}) == len(before)
     assert {one.title for one in found} == {"log"}
     held = {(one.key, one.text) for one in found[: len(before)]}
     assert sum((one.key, one.text) not in held for one in found[len(before) :]) <= 2
