@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from graphtide.infra.models.local.answers.matching import TYPED, Evidence, Scored
 from graphtide.infra.models.local.answers.question import Kind, TermKind
 from graphtide.infra.models.local.answers.succession import corrects, latest
-from graphtide.infra.models.local.answers.support import connected, coverage, supported, union
+from graphtide.infra.models.local.answers.support import connected, coverage, has_names, supported, union
 from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind
 from graphtide.infra.models.local.answers.values import has_number
 from graphtide.infra.models.local.answers.words import keys_of, words_of
@@ -207,6 +207,8 @@ def _bridge_keys(unit: Unit) -> frozenset[str]:
     if before is not None and before.block == unit.block and (unit.dangling or len(before.text.split()) <= 4):
         found |= before.names
     for heading in unit.headings[:1]:
+        if not heading.startswith("Mail from "):
+            continue
         found |= frozenset(word.key for word in words_of(heading) if word.capital)
     return found
 
@@ -265,7 +267,8 @@ def summary(evidence: Evidence, ranked: list[Scored]) -> list[Scored]:
         first, *rest = sorted((one.score for one in group), reverse=True)
         return first + sum(0.25 * other for other in rest[:2])
 
-    order = sorted(passages.values(), key=worth, reverse=True)
+    named = [group for group in passages.values() if has_names(evidence, group)]
+    order = sorted(named or passages.values(), key=worth, reverse=True)
     best = order[0]
     for group in order[1:8]:
         if (

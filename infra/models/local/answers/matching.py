@@ -42,7 +42,7 @@ _KIND_WEIGHT = {
     TermKind.IMPLIED: 0.9,
     TermKind.WEAK: 0.2,
 }
-MAX_RARITY, RARITY_SHARE = 4.0, 0.5
+MAX_RARITY, RARITY_SHARE, VERB_RARITY = 4.0, 0.5, 2.5
 TYPE_BONUS, SIMILARITY_SHARE, NO_TYPE = 0.12, 0.2, 0.5
 
 
@@ -97,7 +97,8 @@ def _weights(plan: QuestionPlan, units: Sequence[Unit]) -> tuple[float, ...]:
     for term in plan.terms:
         accepted = {term.key, *term.synonyms}
         having = sum(1 for unit in units if accepted & unit.keys or accepted & unit.columns)
-        rarity = min(MAX_RARITY, max(0.0, math.log(count / (having + 0.5))))
+        least = VERB_RARITY if term.verb else 0.0
+        rarity = min(MAX_RARITY, max(least, math.log(count / (having + 0.5))))
         weights.append(_KIND_WEIGHT[term.kind] * (1.0 + RARITY_SHARE * rarity))
     return tuple(weights)
 
@@ -295,7 +296,12 @@ def _valued_heading(plan: QuestionPlan, unit: Unit) -> str:
         return ""
     has = has_date if plan.kind is Kind.DATE else has_version
     texts = (*reversed(unit.headings), unit.title if " " in unit.title else "")
-    return next((text for text in texts if has(text) and _new_digits(plan, text)), "")
+    return next((text for text in texts if has(text) and _new_digits(plan, text) and _is_dated(plan, text)), "")
+
+
+def _is_dated(plan: QuestionPlan, text: str) -> bool:
+    """Return whether a heading names a day or month, and not just a number that may be a year."""
+    return plan.kind is not Kind.DATE or bool(days_in(text))
 
 
 def _measured(plan: QuestionPlan, unit: Unit) -> bool:
@@ -305,7 +311,8 @@ def _measured(plan: QuestionPlan, unit: Unit) -> bool:
         return has_number(unit.text)
     if has_quantity(unit.text, plan.measures):
         return True
-    accepted = plan.keys.union(*(term.synonyms for term in plan.terms))
+    implied = [term for term in plan.terms if term.kind is TermKind.IMPLIED]
+    accepted = frozenset().union(*({term.key} | term.synonyms for term in implied))
     return any(
         has_number(cell.value) and (column_measures(cell.column, plan.measures) or cell.column_keys & accepted)
         for cell in unit.cells

@@ -39,6 +39,7 @@ _REACH = 0.65
 
 
 _ALIKE = 0.95
+_OWN, _ABSENT = 0.95, 0.35
 _PAST = ("was", "were", "former", "formerly", "became", "had been", "used to", "once", "first")
 
 
@@ -63,6 +64,8 @@ def _same_subject(evidence: Evidence, one: Scored, other: Scored) -> bool:
     plan = evidence.plan
     for term, a, b in zip(plan.terms, one.covers, other.covers, strict=True):
         if term.kind in (TermKind.NAME, TermKind.CODE) and a >= 0.7 > b:
+            return False
+        if term.kind is TermKind.WORD and a >= _OWN and b < _ABSENT and not corrects(other.unit.text):
             return False
     strong = sum(w for w, a in zip(evidence.weights, one.covers, strict=True) if a >= 0.7)
     both = sum(w for w, a, b in zip(evidence.weights, one.covers, other.covers, strict=True) if a >= 0.7 and b >= 0.55)

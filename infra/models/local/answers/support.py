@@ -51,6 +51,11 @@ def supported(evidence: Evidence, chosen: Sequence[Scored]) -> bool:
     return coverage(evidence, covers) >= needed
 
 
+def has_names(evidence: Evidence, chosen: Sequence[Scored]) -> bool:
+    """Return whether the units together cover every name and code of the question."""
+    return _names_covered(evidence, chosen, union(chosen))
+
+
 def connected(evidence: Evidence, pair: Sequence[Scored]) -> bool:
     """Return whether two units of different passages together cover enough to be two steps of one answer."""
     covers = union(pair)

@@ -44,6 +44,7 @@ _PREPOSITIONS = word_set(
     "in at on under below beneath behind beside above near inside outside opposite between to from into by underside "
     "across off"
 )
+_WHERE = word_set("in at on under below beneath behind beside above near inside outside opposite")
 _STANDING = word_set(
     "is are was were be hangs hang lies lie stands kept stored stays stay located found printed sit sits lives live "
     "goes go put moved hidden installed mounted built born meets meet held works work"
@@ -58,6 +59,7 @@ _MONTH_NUMBERS = {name: number for number, name in enumerate(MONTHS, 1)} | {
 }
 _WITHIN = 4
 _MIN_PHONE_DIGITS = 5
+_SHORT_NUMBER = 2
 
 
 def has_phrase(text: str, phrases: Sequence[str]) -> bool:
@@ -114,7 +116,7 @@ def stands_somewhere(text: str) -> bool:
     """Return whether the text says where something is: a verb of being, then a preposition of place."""
     words = [word.text.lower() for word in words_of(text)]
     for at, word in enumerate(words):
-        if word in _STANDING and not _PREPOSITIONS.isdisjoint(words[at + 1 : at + 2 + _WITHIN]):
+        if word in _STANDING and not _WHERE.isdisjoint(words[at + 1 : at + 2 + _WITHIN]):
             return True
     return False
 
@@ -213,7 +215,7 @@ def _has_phone(text: str) -> bool:
             run, groups = 0, 0
             continue
         run, groups = run + len(digits), groups + 1
-        if since_word < _WITHIN and len(digits) > 1:
+        if since_word < _WITHIN and len(digits) > _SHORT_NUMBER:
             return True
         if run >= _MIN_PHONE_DIGITS and groups > 1 and len(digits) <= 7 and "." not in word.text:
             return True
