@@ -120,6 +120,7 @@ class DependencyReader:
         if token.pos_ == "PRON":
             name = self._discourse.pronoun(lower)
             return Reference(name, self._discourse.type_of(name), "", 0.8) if name else None
+        token = _name_of(token)
         phrase = _phrase(token)
         if not phrase or len(phrase.split()) > _MAX_PHRASE_WORDS or "\n" in phrase or "\ufffd" in phrase:
             return None
@@ -211,7 +212,20 @@ def _subject(verb: Any, depth: int) -> Any:
         return own
     if verb.dep_ in _CLAUSES and verb.head.pos_ in ("VERB", "AUX"):
         return _subject(verb.head, depth + 1)
-    return verb.head if verb.dep_ in ("relcl", "acl") else None
+    return _described(verb.head) if verb.dep_ in ("relcl", "acl") else None
+
+
+def _described(noun: Any) -> Any:
+    """Return what a clause after a noun is about: in "X is a ship built in Y", X."""
+    if noun.dep_ != "attr":
+        return noun
+    return next((child for child in noun.head.children if child.dep_ in _SUBJECTS), noun)
+
+
+def _name_of(noun: Any) -> Any:
+    """Return the name right after a common noun, "Aurora" in "the vessel Aurora", or the noun itself."""
+    following = noun.doc[noun.i + 1] if noun.pos_ == "NOUN" and noun.i + 1 < len(noun.doc) else noun
+    return following if following.pos_ == "PROPN" and following.dep_ in ("appos", "npadvmod") else noun
 
 
 def _verb(verb: Any) -> str:

@@ -21,6 +21,8 @@ def statements(text: str, title: str = "") -> set[tuple[str, str, str]]:
         ("Female butterflies lay their eggs on specific host plants.", ("female butterflies", "lay", "eggs")),
         ("Alice founded Acme Corp in 1999.", ("Alice", "founded", "Acme Corp")),
         ("Halden Station was founded by Ida Moreau.", ("Halden Station", "was founded by", "Ida Moreau")),
+        ("The vessel Aurora carried Tor Ruud to Skarv Island.", ("Aurora", "carried", "Tor Ruud")),
+        ("Aurora is a ship built in Bergen.", ("Aurora", "built in", "Bergen")),
         ("Caterpillars have spines. They eat leaves.", ("caterpillars", "eat", "leaves")),
     ],
 )
