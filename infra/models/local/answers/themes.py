@@ -12,20 +12,30 @@ from graphtide.infra.models.local.answers.units import Unit, UnitKind
 
 MAX_TEXTS = 6
 _REPEATS = 0.8
+_MIN_WORDS = 4
 
 
 def beginnings(units: Sequence[Unit]) -> list[Quotation]:
-    """Return the first sentence with new content of each of the first texts."""
+    """Return the first full sentence with new content of each of the first texts, after the title of its document."""
     chosen: list[Unit] = []
-    for unit in units:
-        if unit.kind in (UnitKind.ABOUT, UnitKind.CODE) or unit.quoted or unit.text.endswith((":", "?")):
-            continue
+    for unit in sorted(units, key=_is_weak):
         known = {(one.doc_id or one.origin) for one in chosen}
         if (unit.doc_id or unit.origin) not in known and not any(_repeats(unit, other) for other in chosen):
             chosen.append(unit)
         if len(chosen) == MAX_TEXTS:
             break
-    return [Quotation(unit.text, unit) for unit in chosen]
+    return [Quotation(_titled(unit), unit) for unit in chosen]
+
+
+def _is_weak(unit: Unit) -> bool:
+    """Return whether a unit says little about its text: a row, a quotation, a greeting or another short line."""
+    whole = unit.kind is UnitKind.SENTENCE and len(unit.text.split()) >= _MIN_WORDS
+    return not whole or unit.quoted or unit.dangling or unit.text.endswith((":", "?", ","))
+
+
+def _titled(unit: Unit) -> str:
+    titled = unit.doc_id and unit.title and unit.title != unit.doc_id and not unit.title_keys <= unit.keys
+    return f"{unit.title}: {unit.text}" if titled else unit.text
 
 
 def _repeats(one: Unit, other: Unit) -> bool:

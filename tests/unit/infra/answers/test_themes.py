@@ -1,0 +1,23 @@
+"""Answers about a whole corpus: the beginnings of its texts under their titles."""
+
+from __future__ import annotations
+
+from tests.unit.infra.answers.notes import answer, note, table
+
+WEIR = note("weir.md", "Dear all,", "The weir was built by the millers in 1911.", title="History of the weir")
+EELS = note("eels.md", "Eels pass the ladder in spring.", title="Fish")
+RAIN = table("rain.csv", "month: May; rain_mm: 44")
+
+
+async def test_overview_quotes_a_full_sentence_of_each_text_under_its_title() -> None:
+    """A greeting is no theme, and prose comes before rows."""
+    given = await answer("What are the main themes of these notes?", RAIN, WEIR, EELS)
+    assert "The weir was built by the millers" in given
+    assert "Fish: Eels pass the ladder in spring." in given
+    assert "Dear all" not in given
+    assert given.index("Eels") < given.index("month: May")
+
+
+async def test_other_words_for_the_whole_are_answered_alike() -> None:
+    one = await answer("Summarise everything", WEIR, EELS)
+    assert one == await answer("What are the main themes of these notes?", WEIR, EELS)
