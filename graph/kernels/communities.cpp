@@ -1,6 +1,6 @@
-// Python binding of the community kernel: arrays in, arrays out, the GIL released while it works.
+// Python binding of the community kernel: it converts arrays, and releases the GIL while the kernel computes.
 //
-// Nothing is decided here. A call while another thread is inside is refused instead of waited for: one owner.
+// The kernel has one owner: a call raises RuntimeError while another thread is in a call.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -36,6 +36,7 @@ std::vector<Delta> batch_of(const Array<std::int32_t>& edges, const Array<std::i
     return batch;
 }
 
+// Converts a 128-bit integer to a Python integer.
 py::int_ whole(Wide value) {
     const auto low = static_cast<std::uint64_t>(value);
     const auto high = static_cast<std::int64_t>(value >> 64);

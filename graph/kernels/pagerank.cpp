@@ -1,7 +1,7 @@
-// Python's view of the walk graph: arrays in, arrays out, the GIL released while it works.
+// Python binding of the PageRank kernel: it converts arrays, and releases the GIL while the kernel computes.
 //
-// Arguments were checked by graph/pagerank.py. Any number of pushes run beside each other, an update runs alone.
-// The GIL is given up before the lock is asked for, so that nobody waits for both.
+// graph/pagerank.py checks the arguments. Pushes run concurrently; an update excludes them. The GIL is released before
+// the lock is acquired, so that no thread waits for the lock while it holds the GIL.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>

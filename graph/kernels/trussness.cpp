@@ -1,8 +1,8 @@
-// Python's view of the dynamic truss decomposition: arrays in, arrays out, the GIL released while the engine works.
+// Python binding of the dynamic truss decomposition: it converts arrays, and releases the GIL while the engine computes.
 //
-// One owner at a time: the object has no lock. Errors leave it as it was: std::invalid_argument is ValueError, an
-// absent edge KeyError. Arrays are int32 and (n, 2); any other type is a TypeError, so that nothing is narrowed in
-// silence.
+// The object has one owner and no lock. A call that fails changes nothing: std::invalid_argument becomes ValueError, an
+// absent edge KeyError. Arrays are int32 of shape (n, 2); any other type raises TypeError, so that no value is silently
+// truncated.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -22,7 +22,7 @@ namespace py = pybind11;
 namespace {
 
 using truss::Ends;
-// Checked here and not by py::array_t's own conversion, which takes longer than a small update.
+// Checks the array itself: the conversion of py::array_t takes longer than a small update.
 void read(const py::array& edges, std::vector<Ends>& into) {
     constexpr int int32 = py::detail::npy_api::NPY_INT32_;
     const py::dtype type = edges.dtype();
@@ -34,8 +34,8 @@ void read(const py::array& edges, std::vector<Ends>& into) {
     into.assign(first, first + rows.shape(0));
 }
 
-// The GIL released for a scope. pybind11's own guard looks up its internals each time, which a small update would
-// notice.
+// Releases the GIL for a scope. pybind11's own guard looks up its internals each time, which costs a measurable part of a
+// small update.
 class WithoutGil {
  public:
     WithoutGil() : state_(PyEval_SaveThread()) {}
@@ -47,12 +47,13 @@ class WithoutGil {
     PyThreadState* state_;
 };
 
-// An uninitialised int32 array, by numpy's own constructor: py::array_t's takes five times as long for a small one.
+// Returns an uninitialised int32 array from numpy's constructor; that of py::array_t takes five times as long for small
+// arrays.
 template <std::size_t dimensions>
 py::array new_array(std::array<Py_intptr_t, dimensions> shape) {
     static const auto& numpy = py::detail::npy_api::get();
     static PyObject* const type = py::dtype::of<std::int32_t>().release().ptr();
-    Py_INCREF(type);  // the call takes a reference
+    Py_INCREF(type);  // the call consumes a reference
     PyObject* made = numpy.PyArray_NewFromDescr_(numpy.PyArray_Type_, type, static_cast<int>(dimensions), shape.data(),
                                                  nullptr, nullptr, 0, nullptr);
     if (!made) throw py::error_already_set();
@@ -117,7 +118,7 @@ class Kernel {
         return truss::Audit(engine_->state()).of(batch);
     }
 
-    // Breaks the state on purpose, so that a test can see the self-check fail: the value alone changes.
+    // Corrupts the value of one edge for tests of the self-check.
     void overwrite(std::int32_t u, std::int32_t v, std::int32_t value) {
         engine_->state().order[find(u, v)].trussness = value;
     }
@@ -137,8 +138,7 @@ class Kernel {
     std::vector<Ends> added_, removed_;
 };
 
-// The adjacency alone, as the benchmark's yardstick: the same structure, check for the edge included, without
-// trussness.
+// The adjacency alone, as the baseline of the benchmark: the same structure with its checks, without trussness.
 class BareAdjacency {
  public:
     void insert(const py::array& edges) {

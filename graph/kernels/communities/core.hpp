@@ -3,10 +3,10 @@
 // Invariants after every call: each partition is a set of connected communities, the hierarchy is a tree, every sum
 // equals its recount. A rejected batch changes nothing.
 //
-// Merging of whole communities: moves of single units cannot do it, and without it a growing graph keeps the communities
-// of its early size, because the resolution limit of modularity grows with the total weight (Fortunato & Barthelemy
-// 2007). Louvain adds a level instead; here the number of levels is fixed. Only siblings merge, so no coarser partition
-// changes, and each merge is a strict gain: the lexicographic order of moving.hpp still rises.
+// Whole communities are merged, because moves of single units cannot merge them: without merging, a growing graph keeps
+// the communities of its early size, because the resolution limit of modularity grows with the total weight (Fortunato &
+// Barthelemy 2007). Louvain (Blondel et al. 2008) adds a level instead; here the number of levels is fixed. Only siblings
+// merge, so no coarser partition changes, and each merge is a strict gain: the lexicographic order of moving.hpp rises.
 #pragma once
 
 #include <stdexcept>
@@ -18,7 +18,7 @@ namespace communities {
 
 constexpr int kPasses = 4;  // maximum of moves, splits and merges at one level
 constexpr int kCycles = 3;  // maximum of passes over all levels when every unit is examined
-// The total weight at most: keeps resolution x degree x degree within 128 bits.
+// Maximum total weight: resolution x degree x degree then fits in 128 bits.
 constexpr Weight kLimit = Weight{1} << 56;
 
 struct Delta {
@@ -50,6 +50,9 @@ class Core : public Dividing {
         while (top() < kDepth) push_level();
     }
 
+    // Applies a batch of weight changes and returns the changed rows. Throws for an invalid batch before any change. Cost:
+    // the neighbourhoods of the due units (levels.hpp), amortised over the changes that made them due; independent of the
+    // size of the graph.
     Change update(std::vector<Delta> batch) {
         check(batch);
         begin();
@@ -68,6 +71,7 @@ class Core : public Dividing {
         return changes();
     }
 
+    // Inserts the edges of an empty kernel without computing communities. Cost: O(edges x log(edges)), the sort.
     void fill(std::vector<Delta> edges) {
         if (!levels[0]->degree.empty()) throw std::invalid_argument("only an empty kernel can be filled");
         check(edges);
@@ -91,6 +95,8 @@ class Core : public Dividing {
         for (const Weight degree : level.degree) level.squares += static_cast<Wide>(degree) * degree;
     }
 
+    // Computes the hierarchy of a filled kernel, level by level from singletons (Louvain: Blondel et al. 2008). Cost: at
+    // most kRounds x kPasses scans of the edges per level, and kCycles x as many at the end.
     void build() {
         levels.resize(2);
         tracked_top = false;
@@ -108,9 +114,10 @@ class Core : public Dividing {
             raise_top();
         }
         examine(next_id);
-        load(tree());  // gives the slots back that the singletons of the start have left
+        load(tree());  // frees the slots of the initial singletons
     }
 
+    // Examines every unit and checks every community for connectivity. Cost: linear in the graph, up to kCycles times.
     void settle() {
         const Id first_new = next_id;
         for (int l = 0; l < top(); ++l) {
@@ -127,6 +134,7 @@ class Core : public Dividing {
         begin();
     }
 
+    // Replaces the hierarchy by a stored one; all sums are recounted. Cost: O(edges + rows x log(rows)).
     void load(const Tree& tree) {
         begin();
         drop_scratch();
@@ -183,7 +191,8 @@ class Core : public Dividing {
     }
 
    private:
-    // Sorts and sums the batch, drops zeros; throws, with nothing changed, for what cannot be applied.
+    // Sorts the batch, sums the changes of each edge, and removes zeros. Throws for self-loops, negative nodes, weights
+    // below zero and a total above kLimit. Cost: O(n log n) for n changes.
     void check(std::vector<Delta>& batch) const {
         for (Delta& d : batch) {
             if (d.u == d.v || d.u < 0 || d.v < 0)
@@ -213,6 +222,7 @@ class Core : public Dividing {
         batch = std::move(summed);
     }
 
+    // Adds a node, with a chain of new communities.
     void enter(Unit node) {
         Level& level = *levels[0];
         journal[0][node] = kNew;
@@ -223,6 +233,7 @@ class Core : public Dividing {
         resize_chain(bottom, 1);
     }
 
+    // Removes a node without edges, and the communities that become empty.
     void leave(Unit node) {
         Level& level = *levels[0];
         const Unit bottom = level.community[node];
@@ -240,6 +251,8 @@ class Core : public Dividing {
         for (int s = 1; s <= top(); ++s) levels[s]->size[path_[s - 1]] += delta;
     }
 
+    // Adds the weight to the edge on every level up to the first common community. Cost: O(levels x (memmove of a
+    // neighbour list + log(degree))).
     void change(Delta d) {
         total += d.weight;
         bool together = false;
@@ -262,6 +275,8 @@ class Core : public Dividing {
         return moved;
     }
 
+    // Moves units, splits, divides and merges communities of partition l until nothing changes, at most kPasses times; true
+    // if anything changed.
     bool settle_level(int l, Id first_new) {
         bool moved = false;
         for (int pass = 0; pass < kPasses; ++pass) {
@@ -276,7 +291,8 @@ class Core : public Dividing {
         return moved;
     }
 
-    // Merges touched communities of partition l with a sibling where that raises its modularity; true if any did.
+    // Merges due communities of partition l with the sibling of the largest modularity gain; true if any merged. Cost: the
+    // degrees of the due communities and the members of the smaller ones.
     bool merge(int l) {
         Level& above = *levels[l + 1];
         std::vector<Unit> queue, again;
@@ -304,6 +320,8 @@ class Core : public Dividing {
         return done;
     }
 
+    // Returns the sibling of the largest positive gain, the smaller ident among equals; kNobody without one. Cost:
+    // O(degree).
     Unit partner(int l, Unit unit) const {
         const Level& above = *levels[l + 1];
         const Wide twice = 2 * static_cast<Wide>(total), scaled = static_cast<Wide>(above.degree[unit]) * kResolution[l];
@@ -320,6 +338,7 @@ class Core : public Dividing {
         return best;
     }
 
+    // Moves all members of the smaller community to the larger one. Cost: the members and their neighbours.
     void absorb(int l, Unit small, Unit large) {
         std::vector<Unit> units;
         for (Unit unit = levels[l + 1]->first[small]; unit >= 0; unit = levels[l]->next[unit]) units.push_back(unit);
@@ -331,6 +350,7 @@ class Core : public Dividing {
         }
     }
 
+    // Adds a level on top with one community per unit; its sums of weights are not maintained until `sum_weights`.
     void raise_top() {
         push_level();
         Level& below = *levels[top() - 1];
@@ -352,7 +372,8 @@ class Core : public Dividing {
         }
     }
 
-    // The weights between the communities of partition l, all at once; returns twice the weight inside them.
+    // Computes the weights between all communities of partition l; returns twice the weight inside them. Cost: O(edges of
+    // the level), and a sort of each community's neighbours.
     Weight sum_weights(int l) {
         const Level& level = *levels[l];
         Level& above = *levels[l + 1];
@@ -380,6 +401,7 @@ class Core : public Dividing {
         return twice_inside;
     }
 
+    // Recounts degrees, sizes and inner weights of the communities of partition l from their members. Cost: as above.
     void sum_members(int l) {
         Level& level = *levels[l];
         Level& above = *levels[l + 1];
@@ -393,6 +415,7 @@ class Core : public Dividing {
         level.inside = sum_weights(l) / 2 + (l > 0 ? levels[l - 1]->inside : 0);
     }
 
+    // Marks every unit as changed and maintains all levels, until nothing moves or kCycles times.
     void examine(Id first_new) {
         for (int cycle = 0; cycle < kCycles; ++cycle) {
             for (int l = 0; l <= top(); ++l)

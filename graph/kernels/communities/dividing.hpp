@@ -1,18 +1,18 @@
 // Refinement: a community that has grown is divided where two communities fit better.
 //
-// Moves of single units cannot divide it, and without refinement every early merger stays (of twelve planted blocks
-// streamed into an empty graph, one to three pairs stayed together). So a community whose degree has changed by an eighth
-// to a quarter is clustered again from single units, on a copy and inside itself only. It is divided if that raises its
-// partition's modularity. The parts are siblings, so no coarser partition changes, and the gain is strict: the
-// lexicographic order of moving.hpp still rises. Amortised over the change that made it due, the cost is a constant per
-// unit of weight.
+// Moves of single units cannot divide a community, and without refinement early merges are permanent (of twelve planted
+// blocks streamed into an empty graph, one to three pairs were never separated). A community whose degree has changed by
+// an eighth to a quarter is therefore clustered again from single units, on a copy of its inside. It is divided if that
+// raises its partition's modularity. The parts are siblings, so no coarser partition changes, and the gain is strict: the
+// lexicographic order of moving.hpp rises. Amortised over the change that made it due, the cost is a constant per unit of
+// weight.
 #pragma once
 
 #include "naming.hpp"
 
 namespace communities {
 
-// The inside of one community: its units by position, in the order of their idents, and a grouping of them.
+// A copy of the inside of one community: its units by position, in the order of their idents, and their groups.
 class Region {
    public:
     struct Link {
@@ -37,7 +37,8 @@ class Region {
         return total_bytes;
     }
 
-    // The groups' connected parts if dividing into them gains, else nothing.
+    // Clusters the units; returns the connected components of the groups if the division has a gain, else nothing. Cost: at
+    // most kRounds scans of the links.
     std::vector<std::vector<Unit>> parts() {
         group_.resize(count_);
         std::iota(group_.begin(), group_.end(), 0);
@@ -49,6 +50,7 @@ class Region {
     }
 
    private:
+    // Moves single units by modularity gain (Blondel et al. 2008, first phase).
     void regroup() {
         std::vector<Unit> near;
         for (int round = 0; round < kRounds; ++round) {
@@ -83,6 +85,7 @@ class Region {
         }
     }
 
+    // Merges pairs of groups while that raises the modularity (Clauset, Newman & Moore 2004, in the order of the groups).
     void join_groups() {
         std::map<Unit, std::map<Unit, Weight>> weights;
         for (Unit unit = 0; unit < count_; ++unit) {
@@ -122,7 +125,7 @@ class Region {
     Unit best_pair(Unit group, const std::map<Unit, Weight>& row) const {
         Unit best = kNobody;
         Wide best_gain = 0;
-        for (const auto& [other, weight] : row) {  // ascending: the first of equals stays
+        for (const auto& [other, weight] : row) {  // ascending: the first among equals is kept
             const Wide gain = weight * twice_ - static_cast<Wide>(total_[group]) * resolution_ * total_[other];
             if (gain > best_gain) {
                 best = other;
@@ -132,6 +135,7 @@ class Region {
         return best;
     }
 
+    // Returns the modularity gain of the division, scaled to an integer.
     Wide gain() const {
         Wide cut = 0, all = 0, squares = 0;
         std::vector<char> seen(count_, 0);
@@ -180,7 +184,8 @@ class Region {
 
 class Dividing : public Naming {
    public:
-    // Divides the communities of partition l that have changed enough and gain by it; true if any was.
+    // Divides the communities of partition l whose degree changed enough, if that has a gain; true if any was divided. The
+    // part with the most nodes keeps the id. Cost: the links inside the examined communities x kRounds.
     bool divide(int l) {
         const Level& level = *levels[l];
         std::vector<Unit> grown;
@@ -198,7 +203,7 @@ class Dividing : public Naming {
             auto parts = region_.parts();
             if (parts.empty()) continue;
             done = true;
-            std::vector<std::pair<std::int64_t, std::size_t>> rank;  // (-nodes below, part): parts come by their first unit
+            std::vector<std::pair<std::int64_t, std::size_t>> rank;  // (-nodes below, part), parts by their first units
             for (std::size_t i = 0; i < parts.size(); ++i) {
                 std::int64_t nodes = 0;
                 for (Unit& unit : parts[i]) nodes += level.size[unit = units[unit]];
@@ -233,7 +238,7 @@ class Dividing : public Naming {
     }
 
     Region region_;
-    std::vector<Unit> position_;  // valid for the units of the region at hand
+    std::vector<Unit> position_;  // valid for the units of the current region
 };
 
 }  // namespace communities

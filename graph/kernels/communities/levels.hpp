@@ -1,10 +1,10 @@
-// The weighted graphs of the hierarchy, one per level, and the sums that modularity is computed from.
+// The weighted graphs of the hierarchy, one per level, with the sums for modularity.
 //
 // Level 0 holds the caller's nodes. A community of level h is a unit of level h + 1: it has the same slot, its total
 // degree is the unit's degree, and the weight between two communities is the weight of the edge between the two units.
 // Every number is an integer sum with an inverse, so a deletion is an insertion with the opposite sign. Slots are
 // internal and reused; every step that depends on an order uses idents (level 0: the node, above: the community's id),
-// so that a restored hierarchy takes the same steps. No Python in here: the caller has released the GIL.
+// so that a restored hierarchy evolves identically. The caller has released the GIL: nothing here uses Python.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct Entry {
     Weight weight;
 };
 
-// Neighbours of a unit in ascending order of slot, packed: they are most of what is held. An entry takes 8 bytes, or 12 for all
-// of a unit's entries once one of its weights has passed 32 bits.
+// The neighbours of a unit in ascending order of slot, packed, because they use most of the memory. An entry has 8 bytes;
+// all entries of a unit have 12 as soon as one of its weights exceeds 32 bits.
 class Neighbours {
    public:
     class Iterator {
@@ -70,7 +70,7 @@ class Neighbours {
 
     std::size_t size() const { return size_; }
 
-    // With what malloc adds to a block.
+    // Includes malloc's overhead per block.
     std::size_t bytes() const { return data_ == nullptr ? 0 : (std::size_t{capacity_} * stride() + 8 + 15) / 16 * 16; }
 
     Weight weight(Unit unit) const {
@@ -78,7 +78,8 @@ class Neighbours {
         return holds(place, unit) ? read(at(place), stride()).weight : 0;
     }
 
-    // Adds to the weight of a neighbour and returns what it is then; a neighbour of weight 0 is gone.
+    // Adds to the weight of a neighbour and returns the sum; a neighbour of weight 0 is removed. Cost: O(log(degree)), and
+    // a memmove of the entries if a neighbour is inserted or removed.
     Weight add(Unit unit, Weight delta) {
         const std::uint32_t place = find(unit);
         if (!holds(place, unit)) {
@@ -98,7 +99,7 @@ class Neighbours {
         return 0;
     }
 
-    // For filling in ascending order, after `reserve`.
+    // Appends in ascending order, after `reserve`.
     void append(Unit unit, Weight weight) { write(size_++, {unit, weight}); }
     void reserve(std::size_t capacity) { resize(capacity); }
 
@@ -167,7 +168,7 @@ class Neighbours {
     std::uint32_t capacity_ : 31, wide_ : 1;
 };
 
-// The children of a community hang in a doubly linked list through their own level.
+// The units of one level by slot. The children of a community are a doubly linked list in their own level.
 struct Level {
     std::vector<Neighbours> adjacency;
     std::vector<Weight> degree;
@@ -213,7 +214,7 @@ struct Level {
     }
 };
 
-// What happened to a unit since it was last examined: its degree then, and the weight that changed around it.
+// The change of a unit since its last examination: its degree then, and the weight of its changed edges.
 struct Touch {
     Unit unit;
     bool queued;
@@ -225,7 +226,7 @@ struct Slot {
     Unit unit;
 };
 
-// What finding the communities took so far: units whose links were read to judge them anew, and those links.
+// Work counters: the examined units, and their links.
 struct Work {
     std::int64_t units = 0, links = 0;
 };
@@ -279,9 +280,9 @@ class Levels {
         level.mark[unit] = 0;
     }
 
-    // A unit is due when 1/16 of its degree changed, in one update or since it was last examined. The number of changes
-    // between two scans of a unit thus grows with its degree, which keeps the cost of a document flat while hubs and
-    // coarse communities grow. The rule keeps no state beyond the degree itself.
+    // A unit is due when 1/16 of its degree changed, in one update or since its last examination. The number of changes
+    // between two scans of a unit therefore grows with its degree, and the cost per document stays constant while hubs and
+    // coarse communities grow. The rule needs no state except the degree.
     bool due(int l, const Touch& touch) const {
         const Weight degree = levels[l]->degree[touch.unit];
         if (static_cast<Wide>(touch.weight) * 16 >= degree) return true;
@@ -290,7 +291,7 @@ class Levels {
         return (touch.degree >> step) != (degree >> step);
     }
 
-    // The degree passed a multiple of a quarter of its power of two.
+    // Returns true if the degree passed a multiple of a quarter of its power of two.
     bool regrown(int l, const Touch& touch) const {
         const Weight degree = levels[l]->degree[touch.unit];
         const int length = 64 - __builtin_clzll(static_cast<unsigned long long>(std::max(touch.degree, degree) | 1));
@@ -305,7 +306,7 @@ class Levels {
         return above >= 0 ? levels[l + 1]->ident[above] : kNone;
     }
 
-    // Keeps the unit's community as it was when the update began; later calls change nothing.
+    // Records the unit's community at the start of the update; only the first call for a unit has an effect.
     void record(int l, Unit unit) { journal[l].try_emplace(key(l, unit), parent_id(l, unit)); }
 
     void add_degree(int l, Unit unit, Weight delta) {
@@ -372,12 +373,13 @@ class Levels {
         return parent;
     }
 
-    // Slots of a community of partition l and of its ancestors.
+    // Writes the slots of a community of partition l and of its ancestors.
     void chain(int l, Unit community, std::vector<Unit>& out) const {
         out.assign(1, community);
         for (int s = l + 1; s < top(); ++s) out.push_back(levels[s]->community[out.back()]);
     }
 
+    // Removes a community without members, then its ancestors that become empty.
     void close_if_empty(int l, Unit community) {
         while (levels[l + 1]->first[community] < 0) {
             Level& level = *levels[l + 1];

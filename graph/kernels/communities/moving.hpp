@@ -1,15 +1,15 @@
-// Asynchronous label propagation whose move rule is the modularity gain, started from touched units only.
+// Local moving by modularity gain (asynchronous label propagation) that starts from changed units only.
 //
 // LPAm (Barber & Clark 2009) as the local moving phase of a maintained hierarchy (Blondel et al. 2008), with two
-// deviations. Each level has a resolution of its own (below), so that the levels differ in granularity however the graph
-// grew. And a unit chooses its community from the coarsest partition downwards: it moves where the coarsest modularity
-// gains most, and only among equals (same coarsest community) does the next finer partition decide, and so on. This is
-// the multilevel refinement of Rotta & Noack (2011) folded into the move itself. It gives termination: each move raises
+// deviations. First, each level has its own resolution (below), so that the granularity of the levels does not depend on
+// the order of the updates. Second, a unit selects its community from the coarsest partition to the finest: the coarsest
+// modularity gain decides, then, within the selected community, that of the next finer partition, and so on. This
+// includes the multilevel refinement of Rotta & Noack (2011) in the move. Moves terminate, because each one raises
 // (Q_top, ..., Q_0) lexicographically.
 //
-// The result is deterministic: a tie with the present community keeps the unit there, the smaller community id wins
-// among equal best, and units move in the order of their idents. All comparisons are integer: weight to the community x
-// total degree against own degree x the community's degree.
+// The result is deterministic: on a tie the unit stays in its community, else the smaller community id wins, and units
+// move in the order of their idents. All comparisons are of integers: weight to the community x total degree against own
+// degree x the community's degree.
 #pragma once
 
 #include "levels.hpp"
@@ -19,8 +19,8 @@ namespace communities {
 constexpr int kRounds = 32;
 
 // Resolution of each partition, finest first (Reichardt & Bornholdt 2006): a community of one level has some tens of
-// times the weight of a community of the level below. The coarsest is plain modularity; the fine resolutions keep the
-// units small, and so mobile.
+// times the weight of a community of the level below. The coarsest partition uses plain modularity; the higher
+// resolutions keep the units of each level small enough to move.
 constexpr Weight kResolution[] = {1024, 32, 1};
 constexpr int kDepth = sizeof(kResolution) / sizeof(kResolution[0]);
 
@@ -31,7 +31,8 @@ struct Candidate {
 
 class Moving : public Levels {
    public:
-    // Examines the due units of a level in order, and wakes the neighbours of those that move; true if any moved.
+    // Moves the due units of a level to their best communities, in order; neighbours of a moved unit are examined in the
+    // next round if they are due. Returns true if any moved. Cost: the degrees of the examined units x the levels above.
     bool propagate(int l) {
         Level& level = *levels[l];
         std::vector<Unit> queue, woken;
@@ -87,7 +88,8 @@ class Moving : public Levels {
     }
 
    protected:
-    // Weight from the unit to each neighbouring community, into sums[s - l] for every partition s from l upwards.
+    // Sums the weights from the unit to each neighbouring community, into sums[s - l] for every partition s from l upwards.
+    // Cost: O(degree + neighbouring communities of each level).
     void gather(int l, Unit unit) {
         const Level& level = *levels[l];
         visit(l, unit);
@@ -101,7 +103,8 @@ class Moving : public Levels {
         }
     }
 
-    // Puts the gathered unit into another community and carries the weights upwards until the branches meet.
+    // Moves the gathered unit to another community, and updates the sums of both branches up to their common ancestor.
+    // Cost: the neighbouring communities of each level, with a neighbour list's memmove for each.
     void transfer(int l, Unit unit, Unit target) {
         Level& level = *levels[l];
         const Unit source = level.community[unit];
@@ -162,6 +165,7 @@ class Moving : public Levels {
         return 0;
     }
 
+    // Returns the community of the largest gain in partition s below `parent`; kNobody if none has a gain of at least 0.
     Unit best_of(int s, const std::vector<Candidate>& weights, Weight degree, Unit stay, Unit parent) const {
         const Level& units = *levels[s + 1];
         const Wide twice = 2 * static_cast<Wide>(total), scaled = static_cast<Wide>(degree) * kResolution[s];
@@ -187,6 +191,7 @@ class Moving : public Levels {
         return best;
     }
 
+    // Returns the best community of the gathered unit, from the coarsest partition to the finest; it may be a new one.
     Unit choose(int l, Unit unit) {
         chain(l, levels[l]->community[unit], from_);
         const Weight degree = levels[l]->degree[unit];
@@ -202,6 +207,7 @@ class Moving : public Levels {
         return parent;
     }
 
+    // Moves the unit, and records the members that lose a link inside its old community, for the check of connectivity.
     void move(int l, Unit unit, Unit target) {
         const Level& level = *levels[l];
         const Unit source = level.community[unit];
@@ -217,7 +223,7 @@ class Moving : public Levels {
         transfer(l, unit, target);
     }
 
-    // Touches that were withdrawn leave holes; without them a long propagation would keep every one it ever made.
+    // Removes withdrawn entries from the list of touches, so that a long propagation does not accumulate them.
     void compact(int l) {
         auto& marks = touches[l];
         std::size_t kept = 0;

@@ -1,9 +1,9 @@
-// Matching of community ids to communities: after the moves of one level, an id stays with the community that holds most
-// of its nodes.
+// Matching of community ids: after the moves of one level, an id belongs to the community that contains most of its
+// nodes.
 //
-// Units move one by one, so a big community may drain into a small one; without this matching the small one's id would
-// survive. Only the id moves to another slot: members and weights stay where they are. Ids allocated during the update
-// are not published yet, so they never compete.
+// Units move one by one, so all members of a large community may move to a small one; without this matching the small
+// one's id would remain. Only the id moves to another slot; members and weights do not. Ids that were allocated during
+// the update are not published yet, so they are never preferred.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@ namespace communities {
 
 class Naming : public Splitting {
    public:
+    // Reassigns the ids of partition l, largest overlap first. Cost: O(moved units, and the members of renamed communities).
     void settle_names(int l, Id first_new) {
         const Level& level = *levels[l];
         const Level& above = *levels[l + 1];
@@ -30,7 +31,7 @@ class Naming : public Splitting {
             if (before > 0 && before < first_new) shared_[{before, slot}] += level.size[unit];
         }
         if (shared_.empty()) return;
-        std::map<Unit, std::int64_t> own;  // slot -> level-0 nodes that were there before
+        std::map<Unit, std::int64_t> own;  // slot -> level-0 nodes that it contained before
         for (const auto& [slot, nodes] : stayed_) own[slot] = above.ident[slot] < first_new ? nodes : 0;
         for (const auto& [pair, nodes] : shared_) {
             const auto holder = slots.find(pair.first);
@@ -46,6 +47,7 @@ class Naming : public Splitting {
         return at == slots.end() ? kNobody : at->second.unit;
     }
 
+    // Returns true if an id has more nodes in another slot than in its own.
     bool contested(const std::map<Unit, std::int64_t>& own) const {
         for (const auto& [pair, nodes] : shared_) {
             const auto holder = slots.find(pair.first);
@@ -55,6 +57,7 @@ class Naming : public Splitting {
         return false;
     }
 
+    // Assigns ids to slots greedily by overlap; ties by id. Slots without an id keep theirs or get a new one.
     void rename(int l, Id first_new, const std::map<Unit, std::int64_t>& own) {
         Level& above = *levels[l + 1];
         std::vector<std::tuple<std::int64_t, Id, Id, Unit>> claims;  // (-nodes, id, present id of the slot, slot)

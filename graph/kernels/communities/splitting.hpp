@@ -1,9 +1,9 @@
-// Connectivity of communities: a community that has become disconnected is split, in every partition.
+// Connectivity of communities: a disconnected community is split, in every partition.
 //
-// The search relies on this invariant: when a community stops being connected, each of its parts holds a member that
-// lost a link inside it (a part without such a member was disconnected before). The search therefore starts from those
-// members only, from all of them in turn. Its cost is bounded by the smaller parts or by the detour around the lost
-// link, and not by the size of the community.
+// The search uses this invariant: when a community becomes disconnected, each of its components contains a member that
+// lost a link inside it (a component without such a member was disconnected before). The searches therefore start from
+// those members, and take turns. The cost is bounded by the smaller components or by the detour around the lost link, not
+// by the size of the community.
 #pragma once
 
 #include <numeric>
@@ -15,7 +15,8 @@ namespace communities {
 
 class Splitting : public Moving {
    public:
-    // Splits every loosened community of partition l into its components; true if any fell apart.
+    // Splits each community of partition l that lost an inner link into its components; true if any was disconnected. The
+    // component with the most nodes keeps the id.
     bool split(int l) {
         Level& level = *levels[l];
         auto noted = std::move(loosened[l]);
@@ -50,6 +51,7 @@ class Splitting : public Moving {
     }
 
    protected:
+    // Moves the units to a new sibling of their community. Cost: the units and their neighbours.
     void detach(int l, Unit community, const std::vector<Unit>& units) {
         const Unit parent = levels[l + 1]->community[community];
         const Unit target = open_community(l, parent);
@@ -67,9 +69,11 @@ class Splitting : public Moving {
    private:
     struct Search {
         std::vector<Unit> found;
-        std::vector<Unit> fringe;  // stack: which member is next does not matter for the components
+        std::vector<Unit> fringe;  // a stack: the order does not change the components
     };
 
+    // Returns the components of the community, from searches that start at the seeds; searches that meet are merged, the
+    // smaller into the larger (union-find). It stops when all have merged into one.
     std::vector<std::vector<Unit>> parts(int l, Unit community, const std::vector<Unit>& seeds) {
         const Level& level = *levels[l];
         std::vector<Unit> root(seeds.size());

@@ -1,6 +1,6 @@
-// A weighted undirected graph that changes, with exact degrees.
+// A dynamic weighted undirected graph with exact degrees.
 //
-// Weights are multiples of 2^-24 and degrees their integer sums: what is added and taken away again leaves no trace.
+// Weights are multiples of 2^-24 and degrees their integer sums, so a removal restores the exact degree.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class Graph {
     bool holds(Node node) const { return node >= 0 && static_cast<std::size_t>(node) < nodes(); }
     float weight(Node u, Node v) const { return holds(u) ? neighbours_[static_cast<std::size_t>(u)].weight(v) : 0.0F; }
 
-    // Room for every node of the batch comes first: whatever cannot be allocated fails before anything changes.
+    // Allocates every node of the batch before any edge is set: a failed allocation changes nothing.
     void make_room(const Ends* ends, std::size_t count) {
         std::size_t needed = nodes();
         for (const Ends* edge = ends; edge != ends + count; ++edge)
@@ -44,6 +44,7 @@ class Graph {
         neighbours_.resize(needed);
     }
 
+    // Sets the weight of an edge; 0 removes it. Cost: O(1) expected (neighbours.hpp).
     void set(Ends edge, float weight) {
         Neighbours& of_u = neighbours_[static_cast<std::size_t>(edge.u)];
         const float before = of_u.weight(edge.v);

@@ -1,6 +1,6 @@
-// The weighted neighbours of one node: an array to walk over, and from 33 links on a hash table to find a place in it.
+// The weighted neighbours of one node: an array for scans, and from 33 links a hash table from nodes to positions.
 //
-// The order of the links is of no meaning: an erased link is replaced by the last one, so that a hub pays no more than a leaf.
+// The links are unordered: the last link replaces an erased one, so an update of a hub costs as much as one of a leaf.
 
 #pragma once
 
@@ -26,7 +26,7 @@ class Neighbours {
         return place < 0 ? 0.0F : links_[static_cast<std::size_t>(place)].weight;
     }
 
-    // Sets the weight of a link, makes it, or erases it (0).
+    // Sets the weight of a link, or creates it; 0 erases it. Cost: O(1) expected, amortised over the growth of the arrays.
     void set(Node node, float weight) {
         const std::int32_t place = find(node);
         if (weight == 0.0F) {
@@ -44,7 +44,7 @@ class Neighbours {
     }
 
  private:
-    static constexpr std::size_t scanned = 32;  // four cache lines, quicker to read than a table
+    static constexpr std::size_t scanned = 32;  // four cache lines: a scan is faster than a look-up in a table
     static constexpr std::int32_t empty = -1;
 
     std::size_t home(Node node) const {
@@ -62,7 +62,7 @@ class Neighbours {
         return table_[slot_of(node)];
     }
 
-    // The slot that holds the node's place, or the empty one where it would go.
+    // Returns the slot with the node's position, or the empty slot for it.
     std::size_t slot_of(Node node) const {
         std::size_t slot = home(node);
         while (table_[slot] != empty && links_[static_cast<std::size_t>(table_[slot])].node != node) slot = next(slot);
@@ -95,7 +95,7 @@ class Neighbours {
         shrink();
     }
 
-    // Linear probing without tombstones: later entries of the run that may stand earlier move up.
+    // Empties a slot by backward shift deletion: linear probing without tombstones (Knuth, TAOCP 3, 6.4, algorithm R).
     void vacate(std::size_t hole) {
         for (std::size_t slot = next(hole); table_[slot] != empty; slot = next(slot)) {
             const std::size_t wanted = home(links_[static_cast<std::size_t>(table_[slot])].node);
@@ -108,7 +108,7 @@ class Neighbours {
         table_[hole] = empty;
     }
 
-    // A quarter full is given back, so that growing and shrinking both stay O(1) a link.
+    // Halves the arrays when they are at most a quarter full, so that growing and shrinking cost O(1) amortised per link.
     void shrink() {
         if (links_.capacity() <= 8 || 4 * links_.size() > links_.capacity()) return;
         std::vector<Link> smaller;

@@ -1,8 +1,8 @@
 // Personalised PageRank by forward push (Andersen, Chung & Lang 2006, section 3), in rounds and in whole units of mass.
 //
-// Invariant: exact = score + sum over u of residue(u) x (exact, seeded at u alone) + what rounding down lost. Sums are
-// of integers and a round takes what stood at its start, so no result depends on how the nodes are numbered. Deviations
-// from the paper: the walk is not lazy, restarts with probability 1 - damping, and takes several seeds at once; nodes
+// Invariant: exact = score + sum over u of residue(u) x (exact, seeded at u alone) + the rounding loss. All sums are of
+// integers, and a round pushes the residues at its start, so the result does not depend on the numbering of the nodes.
+// Deviations from the paper: the walk is not lazy, restarts with probability 1 - damping, and has several seeds; nodes
 // are pushed in rounds, each with its residue at the start of the round, in whole units rounded down.
 
 #pragma once
@@ -24,14 +24,16 @@ struct Restart {
     const Node* seeds;  // distinct
     const std::int64_t* units;
     std::size_t count;
-    double damping, tolerance;  // units that may stay behind for each unit of degree
-    double unit;                // what one unit of mass counts for in a score
+    double damping, tolerance;  // maximum residue in units per unit of degree
+    double unit;                // score of one unit of mass
     std::int64_t max_pushes;
 };
 
-// The memory of one push, as large as the graph; it is cleared by what was touched, and used again.
+// The memory of one push, as large as the graph. It is reused: clearing costs the touched nodes only.
 class Pusher {
  public:
+    // Returns the scores, highest first; valid until the next run. Cost: the degrees of the pushed nodes, of which there are
+    // at most `max_pushes`, and a sort of the scored nodes.
     const std::vector<Scored>& run(const Graph& graph, const Restart& restart) {
         clear();
         if (places_.size() < graph.nodes()) places_.resize(graph.nodes() + graph.nodes() / 4);
@@ -69,7 +71,7 @@ class Pusher {
         }
     }
 
-    // Everything is taken before anything is given: a node that gets something in this round passes it on in the next.
+    // Takes all residues before it distributes any: mass that a node receives in this round is pushed in the next.
     void round(const Graph& graph, const Restart& restart) {
         held_.clear();
         for (const Node node : frontier_) {
@@ -109,7 +111,7 @@ class Pusher {
         });
     }
 
-    // At the start and not at the end: a run that threw for want of memory leaves nothing for the next one.
+    // Runs at the start of a run, so that the remains of a run that failed for lack of memory are removed, too.
     void clear() {
         for (const Node node : touched_) place(node) = Place();
         touched_.clear();

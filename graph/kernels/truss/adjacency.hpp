@@ -1,9 +1,8 @@
-// Sorted adjacency of an undirected simple graph: for each node its neighbours, and beside them the ids of the edges.
+// Sorted adjacency of an undirected simple graph: each node's neighbours, and the ids of the edges to them.
 //
-// Neighbours and edge ids stand in two halves of one block, so that an intersection reads four bytes a neighbour
-// and touches an id only on a match. A block grows by a third and shrinks when three quarters are empty; freed
-// blocks go back to malloc. Invariant: both halves of a node's block are sorted by neighbour, and x is in y's block
-// exactly when y is in x's. It knows nothing of trussness.
+// Neighbours and edge ids are two halves of one block, so an intersection reads four bytes per neighbour, and an id only
+// on a match. A block grows by a third and shrinks when three quarters are empty; freed blocks are returned to malloc.
+// Invariant: both halves of a node's block are sorted by neighbour, and x is in y's block exactly when y is in x's.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +33,7 @@ class Adjacency {
     EdgeId edge_at(Node node, std::int32_t place) const { return blocks_[node].ids()[place]; }
     Node neighbour_at(Node node, std::int32_t place) const { return blocks_[node].neighbours[place]; }
 
-    // The edge between u and v, or none. O(log of the smaller degree).
+    // Returns the edge between u and v, or none. Cost: O(log of the smaller degree).
     EdgeId find(Node u, Node v) const {
         if (u < 0 || v < 0 || u >= nodes() || v >= nodes()) return none;
         if (blocks_[u].degree > blocks_[v].degree) std::swap(u, v);
@@ -44,33 +43,33 @@ class Adjacency {
         return index < block.degree && *place == v ? block.ids()[index] : none;
     }
 
-    // The edge must not be there. O(degree), a memmove.
+    // Inserts an absent edge. Cost: O(degree), a memmove.
     void insert(Node u, Node v, EdgeId edge) {
         reserve_nodes(std::max(u, v) + 1);
         insert_half(blocks_[u], v, edge);
         insert_half(blocks_[v], u, edge);
     }
 
-    // The edge must be there.
+    // Removes an existing edge. Cost: O(degree), a memmove.
     void erase(Node u, Node v) {
         erase_half(blocks_[u], v);
         erase_half(blocks_[v], u);
     }
 
-    // Room for exactly `degree` neighbours of each node, for a bulk load with `append`.
+    // Allocates exactly the given number of neighbours per node, for a bulk load with `append`.
     void reserve(const std::vector<std::int32_t>& degrees) {
         reserve_nodes(static_cast<Node>(degrees.size()));
         for (std::size_t node = 0; node < degrees.size(); ++node)
             if (degrees[node] > 0) resize(blocks_[node], degrees[node] | 1);
     }
 
-    // To be called in ascending order of (u, v) with u < v, after `reserve`.
+    // Appends an edge, in ascending order of (u, v) with u < v, after `reserve`. Cost: O(1).
     void append(Node u, Node v, EdgeId edge) {
         blocks_[u].push_back(v, edge);
         blocks_[v].push_back(u, edge);
     }
 
-    // Hints for a batch whose nodes are scattered in memory: first the nodes, then what they point to.
+    // Prefetch the nodes of a batch, which are scattered in memory, then their blocks.
     void prefetch_node(Node node) const {
         if (node >= 0 && node < nodes()) fetch(&blocks_[node]);
     }
@@ -83,7 +82,9 @@ class Adjacency {
         fetch(block.ids() + block.degree - 1);
     }
 
-    // Calls visit(edge to u, edge to v) for every common neighbour of u and v, which must be neighbours themselves.
+    // Calls visit(edge to u, edge to v) for every common neighbour of the neighbours u and v. Cost: O(sum of the degrees) by
+    // merging, or O(smaller x log(larger / smaller)) by galloping search (Demaine, Lopez-Ortiz & Munro 2000) if the degrees
+    // differ by gallop_ratio or more.
     template <class Visit>
     void for_each_triangle(Node u, Node v, Visit&& visit) const {
         if (blocks_[u].degree <= blocks_[v].degree)
@@ -113,16 +114,17 @@ class Adjacency {
         }
     };
 
-    // The empty statement keeps GCC from taking its callers for functions without effect, and dropping the calls.
+    // The empty statement prevents GCC from treating the callers as functions without effect, whose calls it would remove.
     static void fetch(const void* address) {
         __builtin_prefetch(address, 1);
         asm volatile("");
     }
 
-    // Galloping wins once one side is this many times the other.
+    // Ratio of the degrees from which galloping search is faster.
     static constexpr std::int32_t gallop_ratio = 8;
 
-    // Branch-free: the comparison's outcome is unpredictable, a conditional move is not.
+    // Returns the first element that is not less than the value, by a binary search with conditional moves instead of
+    // unpredictable branches.
     static const Node* lower_bound(const Node* first, std::int64_t length, Node value) {
         while (length > 1) {
             const std::int64_t half = length / 2;
@@ -134,7 +136,7 @@ class Adjacency {
 
     template <class Visit>
     static void intersect(const Block& small, const Block& large, Visit&& visit) {
-        if (small.degree <= 1) return;  // its one neighbour is the other end
+        if (small.degree <= 1) return;  // its only neighbour is the other end
         if (large.degree / gallop_ratio >= small.degree)
             gallop(small, large, visit);
         else
@@ -187,7 +189,7 @@ class Adjacency {
     }
 
     static void insert_half(Block& block, Node neighbour, EdgeId edge) {
-        // Odd capacities fill malloc's 16-byte steps (its header takes 8).
+        // Odd capacities use malloc's 16-byte steps fully (its header has 8 bytes).
         if (block.degree == block.capacity) resize(block, (block.capacity + block.capacity / 3 + 2) | 1);
         std::int64_t place = block.degree;
         if (place && block.neighbours[place - 1] > neighbour)

@@ -1,8 +1,8 @@
-// The self-check that needs no oracle: it recounts from the adjacency, and believes no stored count.
+// Self-check of a decomposition without a reference implementation: it recounts everything from the adjacency.
 //
-// Two facts prove every value exact (see peel_order.hpp): peeling in the kept order removes each edge at its own
-// level, and each edge closes enough triangles at its level. Beside them it checks what later updates rely on: the
-// stored counts, the lists of the levels, and the adjacency.
+// Two facts prove that every value is exact (see peel_order.hpp): peeling in the stored order removes each edge at its own
+// level, and each edge closes enough triangles at its level. It also checks the stored counts, the lists of the levels and
+// the adjacency, which later updates use. Cost: that of listing all triangles.
 #pragma once
 
 #include <algorithm>

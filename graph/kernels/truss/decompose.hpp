@@ -1,7 +1,7 @@
-// Static decomposition of a whole graph, by peeling (Cohen 2008; buckets as in Batagelj & Zaversnik 2003).
+// Static truss decomposition by peeling (Cohen 2008), with the buckets of Batagelj & Zaversnik (2003).
 //
-// The order in which the edges are peeled is the order that updates then maintain, with both counts of every edge.
-// Cost: O(sum over edges of the smaller degree); memory beside the result: 16 bytes an edge, freed at the end.
+// Updates maintain the order in which the edges are peeled here, and both counts of every edge. Cost: O(sum over edges of
+// the smaller degree). Memory in addition to the result: 16 bytes per edge, freed at the end.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Decompose {
  public:
     explicit Decompose(State& state) : state_(state), order_(state.order) {}
 
-    // Fills an empty state. The edges: u < v, sorted, each once.
+    // Decomposes the graph of these edges into an empty state. The edges are sorted and distinct, with u < v.
     void run(const std::vector<Ends>& edges) {
         load(edges);
         count_triangles();
@@ -38,7 +38,7 @@ class Decompose {
         for (const Ends& ends : edges) state_.adjacency.append(ends.u, ends.v, order_.create(ends.u, ends.v));
     }
 
-    // Each triangle once: both its edges at the node that comes first lead to nodes of higher degree.
+    // Counts each triangle once, at its node of the lowest degree (Chiba & Nishizeki 1985; ties by number).
     void count_triangles() {
         const Adjacency& adjacency = state_.adjacency;
         std::vector<EdgeId> edge_to(static_cast<std::size_t>(adjacency.nodes()), none);
@@ -81,7 +81,8 @@ class Decompose {
         }
     }
 
-    // `later` falls to its final value as the triangles' first edges are peeled; trussness 0 means not peeled yet.
+    // Removes the edge at the current level. `later` decreases to its final value as the first edges of its triangles are
+    // peeled; trussness 0: not peeled yet.
     void peel(EdgeId edge) {
         Record& record = order_[edge];
         level_ = std::max(level_, record.later + 2);
@@ -94,7 +95,7 @@ class Decompose {
         order_.link_last(edge, level_);
     }
 
-    // Moves the edge one bucket down: swapped with the first of its bucket, whose start then moves behind it.
+    // Moves the edge one bucket down in O(1): it swaps with the first edge of its bucket, and the bucket then starts after it.
     void lose_triangle(EdgeId edge) {
         const std::int32_t support = order_[edge].later--;
         const std::size_t first = std::max(start_[support], at_ + 1);

@@ -1,4 +1,4 @@
-// The dynamic decomposition as a whole: checked batches in, changed values out. No Python here.
+// Dynamic truss decomposition: it checks and applies batches, and returns the changed values.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace truss {
 
-// One number per edge that sorts as the pair does: comparing it takes no branch.
+// Returns a number that sorts as the pair does, for comparisons without branches.
 inline std::uint64_t key(const Ends& ends) {
     return static_cast<std::uint64_t>(ends.u) << 32 | static_cast<std::uint32_t>(ends.v);
 }
@@ -36,7 +36,8 @@ class Engine {
         Decompose(state_).run(edges);
     }
 
-    // Removes, then adds; leaves in `values()` what is new or differs. Throws before it changes anything.
+    // Removes edges, then adds edges; `values()` returns new and changed values. Throws before any change. Cost: see
+    // remove.hpp, insert.hpp and raise.hpp.
     void update(std::vector<Ends>& added, std::vector<Ends>& removed) {
         prefetch(added);
         check(added, removed);
@@ -53,7 +54,7 @@ class Engine {
     std::size_t memory_bytes() const { return state_.adjacency.memory_bytes() + state_.order.memory_bytes(); }
 
  private:
-    // Turns each edge round to u < v and sorts them, as numbers: that is twice as fast as sorting pairs.
+    // Orients each edge to u < v, and sorts the edges as numbers, which is twice as fast as sorting pairs.
     void normalise(std::vector<Ends>& edges, const char* twice) {
         keys_.clear();
         for (const Ends& given : edges) {
@@ -80,7 +81,7 @@ class Engine {
         }
     }
 
-    // Edges that are both removed and added drop out of both: they change nothing.
+    // Throws for an invalid batch. Edges that are removed and added are dropped: they change nothing.
     void check(std::vector<Ends>& added, std::vector<Ends>& removed) {
         normalise(added, "is added twice");
         normalise(removed, "is removed twice");
@@ -118,11 +119,12 @@ class Engine {
 
     struct Change {
         std::uint64_t key;
-        std::int32_t number;  // place in the log: the first entry of an edge holds its value before the update
+        std::int32_t number;  // position in the log: the first entry of an edge has its value before the update
         bool operator<(const Change& other) const { return key != other.key ? key < other.key : number < other.number; }
     };
 
-    // The log of a batch of new edges that lifted nothing is sorted already.
+    // Collects the edges whose values differ from those before the update. The log is already sorted if a batch of new edges
+    // raised no other edge.
     void collect() {
         const auto& changes = state_.changes;
         const PeelOrder& order = state_.order;

@@ -1,11 +1,11 @@
-// Insertion, first step: a batch of new edges gets its place in the order.
+// Insertion, first step: placement of a batch of new edges in the peel order.
 //
-// The triangles of the new edges are enumerated once, those shared between them too. Old edges that were in no
-// triangle join the batch (all their triangles are new). Then the batch is peeled while every other edge keeps its
-// trussness, that is, leaves the graph after its level: what comes out is the best lower bound there is for each
-// edge of the batch, and standing at the end of its level in the order of peeling it has at most trussness - 2
-// later triangles. So no edge of the batch violates the order; only old edges can, to which a triangle was added
-// that they stand first in. Those are for Raise.
+// Each triangle of the new edges is enumerated once, also those shared between them. Old edges that were in no triangle
+// join the batch, because all their triangles are new. The batch is then peeled while every other edge keeps its
+// trussness, that is, leaves the graph after its level. The result is the best lower bound for each edge of the batch; at
+// the end of its level in the order of peeling it has at most trussness - 2 later triangles. So no edge of the batch
+// violates the order; an old edge can, if it is the first edge of a new triangle. Raise repairs those. Cost: the triangles
+// of the batch and a sort of them, plus O(batch) per level at which something changes.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class Insert {
  public:
     explicit Insert(State& state) : state_(state), order_(state.order), raise_(state) {}
 
-    // The edges must be in the adjacency and in no list, with trussness 0.
+    // Places new edges, which are in the adjacency and in no list, with trussness 0.
     void run(const std::vector<EdgeId>& edges) {
         members_.clear();
         triangles_.clear();
@@ -43,7 +43,7 @@ class Insert {
         std::int32_t alive = 0;
     };
     struct Corner {
-        std::int32_t slot;  // of the new edge opposite
+        std::int32_t slot;  // slot of the new edge
         EdgeId a, b;
     };
     struct Triangle {
@@ -61,7 +61,7 @@ class Insert {
         state_.log(edge, trussness_before);
     }
 
-    // In two passes, so that the records of all triangles are on their way from memory before the first is needed.
+    // Enumerates the triangles in two passes, so that all records are prefetched before the first one is used.
     void enumerate(std::int32_t count) {
         corners_.clear();
         for (std::int32_t slot = 0; slot < count; ++slot)
@@ -78,7 +78,7 @@ class Insert {
         }
     }
 
-    // Members that joined late stand behind the new edges, and are not enumerated themselves.
+    // Old edges that joined have slots after those of the new edges, and are not enumerated themselves.
     bool was_enumerated(EdgeId edge, std::int32_t slot) const {
         const std::int32_t other = order_[edge].slot;
         return other != none && other < slot;
@@ -112,7 +112,7 @@ class Insert {
         for (std::int32_t level = 3; !waiting_.empty(); level = next_level(level, left)) peel_level(level, left);
     }
 
-    // Most edges of a document close no triangle: their trussness is 2, and they stand in no list.
+    // Sets trussness 2 for members without triangles, as most edges of a document are; those are in no list.
     void release_isolated() {
         waiting_.clear();
         for (std::size_t slot = 0; slot < members_.size(); ++slot) {
@@ -136,14 +136,14 @@ class Insert {
                        waiting_.end());
     }
 
-    // Nothing happens before the next old edge leaves or the weakest member does.
+    // Returns the next level at which an old edge or a member leaves.
     std::int32_t next_level(std::int32_t level, std::size_t left) const {
         std::int32_t next = left < by_level_.size() ? triangles_[by_level_[left]].leaves_after : never;
         for (std::int32_t slot : waiting_) next = std::min(next, members_[slot].alive + 2);
         return std::max(next, level + 1);
     }
 
-    // An old edge leaves: it stands first in the triangle, and counts it.
+    // Removes a triangle whose first old edge leaves; that edge counts it in `later`.
     void lose_old_edge(Triangle& triangle) {
         if (triangle.dead) return;
         triangle.dead = true;

@@ -1,14 +1,14 @@
-// The edges' records, and the peel order: all edges in one order, by trussness and within a trussness by a linked
-// list.
+// The records of the edges, and the peel order: all edges ordered by trussness, then by a linked list per trussness.
 //
-// Each record carries two counts, so that most updates never enumerate the triangles of an old edge:
-//   later    triangles whose other two edges come later in the order (a triangle is counted by its first edge only)
+// Each record has two counts, so that most updates do not enumerate the triangles of an old edge:
+//   later    triangles whose other two edges come later in the order (only the first edge of a triangle counts it)
 //   support  triangles whose other two edges have the record's trussness or more
 // Between updates, for every edge: later <= trussness - 2 <= support. The left side proves that no edge's trussness
 // is too low (peeling in this order removes each edge at its level), the right side that none is too high. Edges of
-// trussness 2 are in no triangle, and stand in no list.
-// Positions are 64-bit labels; when the gap between two neighbours closes, the labels around it are spread again.
-// That keeps the relative order, so a heap that compares labels of live records stays a heap.
+// trussness 2 are in no triangle and in no list.
+// Positions are 64-bit labels (order maintenance: Dietz & Sleator 1987). When the gap between two neighbours is used up,
+// the labels around it are spread. This keeps the relative order, so a heap that compares labels of live records is still
+// a heap.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Record {
     std::int32_t trussness = 0;
     std::int32_t later = 0;
     std::int32_t support = 0;
-    std::int32_t slot = none;  // place in the running update's scratch, none outside of one
+    std::int32_t slot = none;  // position in the scratch of the current update, else none
     EdgeId previous = none;
     EdgeId next = none;
 };
@@ -40,7 +40,7 @@ inline std::string name(const Ends& ends) {
     return "edge (" + std::to_string(ends.u) + ", " + std::to_string(ends.v) + ")";
 }
 
-// A vector of plain records that grows by an eighth: realloc moves pages, not bytes, once it is large.
+// A vector of trivially copyable records that grows by an eighth: for large blocks, realloc moves pages and copies nothing.
 template <class T>
 class Table {
  public:
@@ -76,7 +76,7 @@ class PeelOrder {
 
     static constexpr std::int64_t usual_stride = std::int64_t{1} << 32;
 
-    // The stride is the distance of labels at the ends of a level; a small one makes gaps close often, for tests.
+    // The stride is the distance of labels at the ends of a level; tests use a small one, so that gaps are often used up.
     explicit PeelOrder(std::int64_t stride = usual_stride) : stride_(stride) {}
 
     Record& operator[](EdgeId edge) { return records_[edge]; }
@@ -88,7 +88,7 @@ class PeelOrder {
     std::int64_t size() const { return live_; }
     bool is_live(EdgeId edge) const { return ends_[edge].u >= 0; }
 
-    // Whether a stands before b in the order.
+    // Returns true if a is before b in the order.
     bool before(const Record& a, const Record& b) const {
         return a.trussness != b.trussness ? a.trussness < b.trussness : a.label < b.label;
     }
@@ -98,7 +98,7 @@ class PeelOrder {
         ends_.grow(edges);
     }
 
-    // A fresh record, in no list yet; freed ids come first, the latest freed before the others.
+    // Creates a record that is in no list. Freed ids are reused, the last freed first.
     EdgeId create(Node u, Node v) {
         EdgeId edge = free_;
         if (edge == none) {
@@ -114,7 +114,7 @@ class PeelOrder {
         return edge;
     }
 
-    // The record must be in no list.
+    // Frees a record that is in no list.
     void destroy(EdgeId edge) {
         ends_[edge].u = none;
         records_[edge].next = free_;
@@ -130,7 +130,7 @@ class PeelOrder {
         (record.next == none ? level.tail : records_[record.next].previous) = record.previous;
     }
 
-    // Sets the trussness and makes the (unlinked) edge the last of its level.
+    // Sets the trussness of an unlinked edge, and appends it to its level. Cost: O(1).
     void link_last(EdgeId edge, std::int32_t trussness) {
         Record& record = records_[edge];
         record.trussness = trussness;
@@ -154,7 +154,8 @@ class PeelOrder {
         level.head = edge;
     }
 
-    // Puts unlinked edges of the anchor's level right behind it, in the given order.
+    // Inserts unlinked edges of the anchor's level directly after it, in the given order. Cost: O(edges), and a spread of
+    // labels if the gap is too small.
     void link_behind(EdgeId anchor, const std::vector<EdgeId>& edges) {
         const auto count = static_cast<std::int64_t>(edges.size());
         const EdgeId next = records_[anchor].next;
@@ -185,15 +186,15 @@ class PeelOrder {
         return levels_[trussness];
     }
 
-    // Widens a window around the closed gap left-right until the labels in it can stand far enough apart, and
-    // spreads them.
+    // Extends a window around the gap between left and right until its labels can be far enough apart, and spreads them.
+    // Cost: O(edges in the window).
     void spread(EdgeId left, EdgeId right, std::int64_t wanted) {
         const std::int64_t apart = (wanted + 1) << 8;
         std::int64_t count = 2;
         while (records_[right].label - records_[left].label < apart * count) {
             if (records_[left].previous != none) left = records_[left].previous, ++count;
             if (records_[right].next == none) {
-                // The last of its level may move freely: nothing stands behind it.
+                // The last label of a level may grow: no label is after it.
                 records_[right].label = records_[left].label + (std::max(apart, stride_) * count);
                 break;
             }

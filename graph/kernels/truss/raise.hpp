@@ -1,15 +1,16 @@
-// Insertion, second step: edges that stand too early in the order (later > trussness - 2) are raised, level by level.
+// Insertion, second step: edges with later > trussness - 2 violate the order and are raised, level by level.
 //
-// Zhang & Yu (SIGMOD 2019) for one edge; here for any set of violating edges at once, levels upwards: what is
-// raised out of a level can only violate the next one, so each level is run once. One run at level k scans, by a
-// heap on the order, the edges to which a triangle was handed:
-// - an edge with more than k - 2 later triangles becomes a candidate: it counts as standing above the level, and
-//   each of its triangles is handed to that triangle's next edge in the order;
-// - any other edge settles: it stays at k, and the triangles handed to it are lost to the candidates in them. A
-//   candidate left with fewer than k - 1 triangles is evicted, right behind the settled edge, and so on in cascade;
-// - candidates left when the heap is empty have trussness k + 1, at least. They go to the front of level k + 1,
-//   peeled among themselves so that as few as possible violate there; those that do are run next.
-// `later` is kept right throughout: of a candidate it is the number of its triangles that are still alive.
+// This is the order-based insertion of Zhang & Yu (SIGMOD 2019), extended from one edge to any set of violating edges. An
+// edge that is raised from a level can only violate the next one, so each level is processed once, upwards. The scan of
+// level k visits, by a heap on the order, the violating edges and those to which a triangle was handed:
+// - an edge with more than k - 2 later triangles becomes a candidate: it counts as above the level, and each of its
+//   triangles is handed to that triangle's next edge in the order;
+// - any other edge settles: it keeps trussness k, and the candidates in the triangles handed to it lose those. A candidate
+//   with fewer than k - 1 triangles is evicted: it is placed directly after the settled edge, and so on in cascade;
+// - candidates that are left when the heap is empty have trussness k + 1 or more. They are placed at the start of level
+//   k + 1, peeled among themselves so that few violate that level; those that do are processed next.
+// `later` is always exact: for a candidate it is the number of its remaining triangles. Cost: the triangles of the
+// candidates, and O(log) heap steps per visited edge.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ class Raise {
  public:
     explicit Raise(State& state) : state_(state), order_(state.order) {}
 
-    // Restores the order after `later` of these edges has grown. Reorders and empties the vector.
+    // Restores the order after `later` of these edges has increased. Reorders and empties the vector.
     void run(std::vector<EdgeId>& violating) {
         std::sort(violating.begin(), violating.end(),
                   [&](EdgeId a, EdgeId b) { return order_[a].trussness < order_[b].trussness; });
@@ -47,7 +48,7 @@ class Raise {
     struct Touched {
         EdgeId edge;
         Standing standing = Standing::waiting;
-        std::int32_t handed = none;  // first of its Handed
+        std::int32_t handed = none;  // the first triangle handed to it
         std::int32_t first = 0, last = 0;  // its triangles, once a candidate
     };
     struct Handed {
@@ -101,8 +102,7 @@ class Raise {
         }
     }
 
-    // Whether an edge of the triangle still counts for one that stands at `label`: a candidate, or behind it in the
-    // order.
+    // Returns true if the edge counts for the triangles of an edge at `label`: it is a candidate, or later in the order.
     bool is_alive(EdgeId edge, std::int64_t label) const {
         const Record& record = order_[edge];
         if (record.trussness != level_) return record.trussness > level_;
@@ -135,7 +135,7 @@ class Raise {
         }
     }
 
-    // The first in the order of those two that are of the level and no candidates: the one that counts the triangle.
+    // Returns the edge that counts the triangle: the first of those that are of the level and are not candidates.
     EdgeId holder(EdgeId a, EdgeId b) const {
         const bool a_may = order_[a].trussness == level_ && !is(a, Standing::candidate);
         const bool b_may = order_[b].trussness == level_ && !is(b, Standing::candidate);
@@ -166,7 +166,7 @@ class Raise {
         order_.link_behind(edge, evicted_);
     }
 
-    // The candidate whose count falls below what level k + 1 asks joins the evicted, once.
+    // Removes a triangle of the candidate, and evicts it, once, if it has too few for level k + 1.
     void lose_triangle(EdgeId candidate) {
         if (order_[candidate].later-- == level_ - 1) evicted_.push_back(candidate);
     }
@@ -197,8 +197,7 @@ class Raise {
         }
     }
 
-    // Orders the candidates that are left (into placed_) and lists those of them that violate level k + 1 (into
-    // raised_).
+    // Orders the remaining candidates (into placed_), and lists those that violate level k + 1 (into raised_).
     void place_survivors() {
         placed_.clear();
         raised_.clear();
@@ -219,7 +218,7 @@ class Raise {
         }
     }
 
-    // The triangles that the placed edge is the first of: the others in them count one less, and may be placed next.
+    // Takes the triangles of which the placed edge is the first: their other edges count one less, and may be placed next.
     void hand_on(EdgeId edge) {
         Touched& touched = touched_[order_[edge].slot];
         touched.standing = Standing::placed;

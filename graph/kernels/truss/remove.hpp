@@ -1,10 +1,10 @@
-// Deletion: edges leave, and every edge that loses too many triangles sinks to the level it still supports.
+// Deletion: edges that lose too many triangles are lowered to the highest level that their triangles support.
 //
-// An edge whose support falls below trussness - 2 sinks to the h-index of its triangles (the largest k at which it
-// closes k - 2 of them with both other edges at k or above), to the end of that level, and wakes the edges that
-// counted on it. Sinking from above to a fixed point gives the exact values (Sariyuce et al. 2018, h-index
-// characterisation), and an edge at the end of its level has fewer later triangles than the next level asks: the
-// order stays right without a search.
+// An edge whose support falls below trussness - 2 gets the h-index of its triangles (the largest k at which it closes k - 2
+// of them with both other edges at k or above). It is appended to that level, and the edges that it supported are checked
+// next. The fixed point from above is exact (Sariyuce et al. 2018, h-index characterisation), and an edge at the end of its
+// level has fewer later triangles than the next level requires, so the order is valid without a search. Cost: the triangles
+// of the removed and lowered edges.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Remove {
  public:
     explicit Remove(State& state) : state_(state), order_(state.order) {}
 
-    // The edges must be there, each once. Their records are freed.
+    // Removes existing, distinct edges, and frees their records.
     void run(const std::vector<EdgeId>& edges) {
         for (EdgeId edge : edges) take_out(edge);
         while (!weak_.empty()) {
@@ -67,7 +67,7 @@ class Remove {
         order_.link_last(edge, level);
     }
 
-    // The largest k <= limit at which k - 2 of the triangles have both edges at k or above.
+    // Returns the largest k <= limit at which k - 2 of the triangles have both edges at k or above.
     std::int32_t h_index(std::int32_t limit) {
         at_level_.assign(static_cast<std::size_t>(limit) + 1, 0);
         for (const auto [a, b] : triangles_) ++at_level_[std::min({order_[a].trussness, order_[b].trussness, limit})];
@@ -76,7 +76,7 @@ class Remove {
         return level;
     }
 
-    // What the edges of its triangles counted on it for, and what it counts at the end of the lower level.
+    // Removes the edge from the counts of its triangles' other edges, and counts its own at the end of the lower level.
     void release_triangles(EdgeId edge, std::int32_t before, std::int32_t level) {
         Record& record = order_[edge];
         record.later = record.support = 0;

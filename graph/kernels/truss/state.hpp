@@ -1,4 +1,4 @@
-// What the steps of an update share: the graph, the order, and the log of values that changed.
+// The state that the steps of an update share: the graph, the peel order, and the log of changed values.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct State {
 
     Adjacency adjacency;
     PeelOrder order;
-    std::vector<std::pair<EdgeId, std::int32_t>> changes;  // (edge, the value before), in the order of the changes
+    std::vector<std::pair<EdgeId, std::int32_t>> changes;  // (edge, its previous value), in the order of the changes
 
-    std::int64_t work = 0;  // triangles that updates have listed so far
+    std::int64_t work = 0;  // number of triangles that updates have listed
 
     void log(EdgeId edge, std::int32_t before) { changes.emplace_back(edge, before); }
 
@@ -27,7 +27,7 @@ struct State {
         adjacency.for_each_triangle(ends.u, ends.v, visit);
     }
 
-    // The same as part of an update: counted.
+    // Does the same during an update, and counts the triangles in `work`.
     template <class Visit>
     void walk_triangles(EdgeId edge, Visit&& visit) {
         for_each_triangle(edge, [&](EdgeId a, EdgeId b) {
