@@ -34,7 +34,7 @@ from tests.support.ports import free_port
 
 VERSION = "5.26.30"
 USER = "neo4j"
-START_S = 180.0
+START_S = 600.0
 SWEEP_NODES = 10_000
 _LAUNCHER = Path(__file__).with_name("Neo4jServer.java")
 _GIVEN = ("GRAPHTIDE_TEST_MEMGRAPH", "GRAPHTIDE_TEST_NEO4J")
