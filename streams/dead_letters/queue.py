@@ -32,7 +32,9 @@ from graphtide.streams.ports import Log, Position, Record
 
 MAX_PAGE = 500
 RETRIED, DROPPED = "retried", "dropped"
-_ID = re.compile(r"([0-9]{1,9})-([0-9]{1,18})")
+LETTER_ID = "([0-9]{1,9})-([0-9]{1,18})"
+"""The form of a dead letter's id: its partition and its offset."""
+_ID = re.compile(LETTER_ID)
 _AFTER = re.compile(r"([0-9]{1,18})-([0-9]{1,9})-([0-9]{1,18})")
 
 Publish = Callable[[Record], Awaitable[Position]]

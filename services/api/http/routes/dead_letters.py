@@ -16,6 +16,7 @@ from graphtide.services.api.schema.envelope import NO_GRAPH
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application, LetterQuery
+from graphtide.streams.dead_letters.queue import LETTER_ID
 from graphtide.streams.errors import Invalid
 
 LETTERS = "/v1/graphs/{graph}/dead-letters"
@@ -24,7 +25,15 @@ LETTER = LETTERS + "/{letter}"
 _ERRORS = errors(400, 404, 422, 429, 503)
 
 LettersOf = Annotated[str, Path(description=f"a graph's name; {NO_GRAPH}: records whose key names no graph")]
-LetterId = Annotated[str, Path(alias="letter", description="a dead letter's id", examples=["0-12"])]
+LetterId = Annotated[
+    str,
+    Path(
+        alias="letter",
+        description="a dead letter's id",
+        examples=["0-12"],
+        json_schema_extra={"pattern": f"^{LETTER_ID}$"},
+    ),
+]
 After = Annotated[str, Query(description="the `next` of the previous page")]
 Limit = Annotated[
     str,
