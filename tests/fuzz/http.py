@@ -19,7 +19,9 @@ from tests.support.processes import service
 
 EXCLUDED = {
     "positive_data_acceptance": "dates, tokens and the cursors of pages are narrower than a pattern can say",
+    "unsupported_method": "an id of a document takes all that follows in the path, /related among it",
     "ensure_resource_availability": "a batch names in its answer which of its documents were not accepted",
+    "allow_header_conformance": "the same as with unsupported_method",
 }
 """Checks that do not fit the interface, and why."""
 
