@@ -70,6 +70,9 @@ test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a 
 test-engines: env ## the chart on Kubernetes' API server, the dashboards in Grafana, llama.cpp's server; some minutes, the first time (they are built) half an hour
 	@$(BIN)/pytest tests/engines
 
+pages: env ## run the sessions of the README and docs/tutorial.md, and write their output and docs/edit.svg
+	@$(BIN)/python -m tests.support.write_pages
+
 fuzz-grpc: env ## every call of gRPC with 2,000 generated requests each; the seed is printed, GRAPHTIDE_FUZZ_SEED repeats it
 	@GRAPHTIDE_FUZZ_EXAMPLES=2000 $(BIN)/pytest -n0 -s -q --timeout 3600 tests/e2e/test_grpc_fuzz.py
 

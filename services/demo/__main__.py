@@ -1,7 +1,8 @@
 """The demonstration of `make run`: start the service, stream the sample, ask, stream corrections, ask again.
 
-It is a client of the service that it starts: every call uses HTTP. Each start streams the sample again, which is cheap
-when the graph contains it already. The service continues to run afterwards.
+Then it publishes the notes of the sample to a graph of their own, and asks about them. It is a client of the service
+that it starts: every call uses HTTP. Each start streams the sample again, which is cheap when the graph contains it
+already. The service continues to run afterwards.
 """
 
 from __future__ import annotations
@@ -20,13 +21,25 @@ from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from graphtide.infra.files.reader import read_bytes
+from graphtide.infra.files.types import FileDocument
 from graphtide.infra.settings import SettingsError, load_settings
 from graphtide.services.cli.client import Client, document_path, graph_path
 from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.cli.sources import source_of
 from graphtide.services.cli.terminal import tell
-from graphtide.services.demo.sample import SampleDocument, first_editions, later_changes, questions
+from graphtide.services.demo.sample import (
+    SampleDocument,
+    SampleNote,
+    first_editions,
+    later_changes,
+    note_questions,
+    notes,
+    questions,
+)
 
 GRAPH = "kittiwake"
+NOTES = "kittiwake-notes"
 
 
 def main() -> int:
@@ -105,19 +118,24 @@ def _show(console: Console, process: subprocess.Popen[str], data: Path, *, leave
 
 def _demonstrate(console: Console, client: Client) -> None:
     first, later = first_editions(), later_changes()
-    _ask(console, client, _stream(console, client, first, "Streaming the sample in"))
+    asked = [each.question for each in questions()]
+    _ask(console, client, GRAPH, asked, _stream(console, client, first, "Streaming the sample in"))
     console.print()
-    _ask(console, client, _stream(console, client, later, "Streaming corrections and one withdrawal"))
+    _ask(console, client, GRAPH, asked, _stream(console, client, later, "Streaming corrections and one withdrawal"))
+    console.print()
+    token = _stream(console, client, notes(), "Streaming minutes, a table, a runbook and an e-mail")
+    _ask(console, client, NOTES, [each.question for each in note_questions()], token)
 
 
-def _stream(console: Console, client: Client, lines: Sequence[SampleDocument], what: str) -> str:
+def _stream(console: Console, client: Client, lines: Sequence[SampleDocument | SampleNote], what: str) -> str:
     """Publish one document at a time; return the token of the last one."""
     token = ""
     columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(what, total=len(lines))
         for line in lines:
-            token = _send(client, line) or token
+            sent = _send_note(client, line) if isinstance(line, SampleNote) else _send(client, line)
+            token = sent or token
             progress.advance(task)
     return token
 
@@ -129,10 +147,20 @@ def _send(client: Client, one: SampleDocument) -> str:
     return str(client.publish(GRAPH, json.dumps(body).encode() + b"\n")["token"])
 
 
-def _ask(console: Console, client: Client, after: str) -> None:
-    for question in questions():
-        body = client.post(f"{graph_path(GRAPH)}/query", {"question": question.question, "after": after})
-        console.print(Text.assemble(("\n? ", "bold cyan"), (question.question, "bold")))
+def _send_note(client: Client, note: SampleNote) -> str:
+    """Publish a file as `graphtide sync` does."""
+    token = ""
+    for document in read_bytes(note.content, note.name):
+        if isinstance(document, FileDocument):
+            line = source_of(document, note.name, f"notes/{note.name}").line
+            token = str(client.publish(NOTES, line)["token"])
+    return token
+
+
+def _ask(console: Console, client: Client, graph: str, asked: Sequence[str], after: str) -> None:
+    for question in asked:
+        body = client.post(f"{graph_path(graph)}/query", {"question": question, "after": after})
+        console.print(Text.assemble(("\n? ", "bold cyan"), (question, "bold")))
         console.print(Padding(Text(body["answer"]), (0, 0, 0, 2)))
         for number, passage in enumerate(body["passages"], start=1):
             if f"[{number}]" in body["answer"]:
@@ -152,8 +180,8 @@ def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
         f"  log      {data / 'graphtide.log'}\n\n",
         "Ask something yourself, in another terminal:\n",
         (f'  .venv/bin/graphtide query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
-        "Publish your own notes, and ask about them:\n",
-        ("  .venv/bin/graphtide sync FOLDER --graph notes\n", "bold"),
+        "Follow a folder of your own notes, and ask about it:\n",
+        ("  .venv/bin/graphtide sync FOLDER --graph notes --watch --prune\n", "bold"),
         ('  .venv/bin/graphtide query --graph notes "…"\n\n', "bold"),
         "Ctrl-C stops the service; the graph stays in the data folder.",
     )

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from graphtide.services.demo.sample import note_questions
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -46,5 +48,8 @@ def test_demo_answers_before_and_after_the_corrections_as_the_readme_shows(tmp_p
     first = run_demo(tmp_path / "data")
     assert session(shown) and session(shown) == [line for line in session(first) if line in set(session(shown))]
     assert "Kenji Watanabe" in first and "Lena Abara" in first
+    asked_notes = first.split("Streaming minutes")[1]
+    assert note_questions() and all(each.question in asked_notes for each in note_questions())
+    assert all(each.answer in asked_notes for each in note_questions())
     again = run_demo(tmp_path / "data")
     assert session(again) == session(first)
