@@ -16,6 +16,7 @@ _FIELDS = ("author", *_DATES)
 _SITE = re.compile(r"\s+[|\u2013\u2014\u00b7]\s+[^|\u2013\u2014\u00b7]*$")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FOOTERS = ("contentinfo", "navigation", "banner", "search")
+_MARKS = ("strong", "b", "em", "i", "a", "img", "code")
 MAX_DEPTH = 200
 
 
@@ -35,6 +36,16 @@ def markdown_of(body: Tag) -> str:
     converter = MarkdownConverter(heading_style="ATX", bullets="-", table_infer_header=True, autolinks=False)
     markdown: str = converter.convert_soup(body)
     return _BLANK_LINES.sub("\n\n", markdown).strip() + "\n"
+
+
+def mail_text(content: str) -> str:
+    """Return the body of an HTML mail as text without marks of emphasis, links and pictures."""
+    page = BeautifulSoup(content, "html.parser")
+    for element in page.find_all(("script", "style", "head")):
+        element.decompose()
+    _flatten(page)
+    text: str = MarkdownConverter(strip=list(_MARKS), escape_misc=False).convert_soup(page)
+    return _BLANK_LINES.sub("\n\n", text)
 
 
 def _content(page: BeautifulSoup) -> Tag:

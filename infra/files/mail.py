@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -10,7 +9,6 @@ from email.parser import BytesParser
 from graphtide.infra.files.types import INSTALL, UnreadableFileError
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_TAGS = ("strong", "b", "em", "i", "a", "img", "code")
 
 
 def mail_to_text(raw: bytes) -> str:
@@ -38,10 +36,7 @@ def _body(message: EmailMessage) -> str:
 
 def _text_of_html(content: str) -> str:
     try:
-        from markdownify import markdownify
+        from graphtide.infra.files.html import mail_text
     except ImportError as error:
         raise UnreadableFileError(f"is an HTML mail; {INSTALL}") from error
-    text: str = markdownify(
-        re.sub(r"(?is)<(script|style|head)\b.*?</\1>", "", content), strip=list(_TAGS), escape_misc=False
-    )
-    return re.sub(r"\n{3,}", "\n\n", text)
+    return mail_text(content)
