@@ -7,13 +7,13 @@ ledger and the memos. Without endpoints, rules and quotations replace the models
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, VectorStore
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore, VectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.cache.reports import MemoisedReporter
 from graphtide.infra.models.cache.summaries import MemoisedSummarizer
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("graphtide")
 
+QUESTIONS_REMEMBERED = 2_000
+"""Maximum number of questions whose vectors are cached in memory."""
 FAILURES_TO_OPEN = 5
 """Consecutive failures of an endpoint after which its circuit breaker opens."""
 
@@ -207,6 +209,8 @@ def _models(
             "set GRAPHTIDE_LLM_BASE_URL and GRAPHTIDE_LLM_MODEL"
         )
     remembered = _remembered(chosen.settings, embedder, memos.vectors, own_embedder)
+    if isinstance(remembered, MemoisedEmbedder):
+        stack.push_async_callback(remembered.close)
     if chat is None:
         local = _local_extractor(chosen.settings, reading_pool)
         reading = ExtractionModels(chosen.chunker(), local, remembered, pool=reading_pool)
@@ -237,6 +241,16 @@ def _models(
     summaries = summarizer if chosen.settings.entity_summaries else None
     rater = OpenAIRater(cheaper or chat)
     return ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
+
+
+@asynccontextmanager
+async def question_embedder(embedder: Embedder) -> AsyncIterator[Embedder]:
+    """Open the embedder of questions, with a cache in memory; its calls end before the client of `embedder` closes."""
+    memoised = MemoisedEmbedder(embedder, MemoryVectorStore(QUESTIONS_REMEMBERED))
+    try:
+        yield memoised
+    finally:
+        await memoised.close()
 
 
 def open_embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, pool: WorkPool) -> Embedder:

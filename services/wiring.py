@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder
-from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
 from graphtide.infra.models.local.embedders import setting_of
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
@@ -31,7 +30,7 @@ from graphtide.services.application import Application
 from graphtide.services.health import Dependency, Warming, disk, endpoints, silent, storage
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.maintenance import EmbeddedMaintenance
-from graphtide.services.model_wiring import Memos, ModelSet, OwnModels, open_models, plan
+from graphtide.services.model_wiring import Memos, ModelSet, OwnModels, open_models, plan, question_embedder
 from graphtide.services.process.background_tasks import (
     check_now_and_then,
     judge_now_and_then,
@@ -60,7 +59,6 @@ from graphtide.streams.summarize.summary_writer import SummaryWriter
 
 log = logging.getLogger("graphtide")
 
-QUESTIONS_REMEMBERED = 2_000
 EXTRACTION_MEMO = "extraction_memo"
 REPORT_MEMO = "report_memo"
 
@@ -106,7 +104,8 @@ async def open_application(
         await views.open(backend.store)
         due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
         shelves = Shelves(backend.store, due)
-        runtime, upkeep, notes = _runtime(backend, views, models, registry, accounts, shelves)
+        questions = await stack.enter_async_context(question_embedder(models.embedder))
+        runtime, upkeep, notes = _runtime(backend, views, models, questions, registry, accounts, shelves)
         registry.register(EndpointGauges(models.gates()))
         registry.register(ViewGauges(views.all, runtime.metrics.names))
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
@@ -150,6 +149,7 @@ def _runtime(
     backend: SqliteBackend,
     views: ViewRegistry,
     models: ModelSet,
+    questions: Embedder,
     registry: CollectorRegistry,
     accounts: UsageAccounting,
     shelves: Shelves,
@@ -181,7 +181,7 @@ def _runtime(
         views=views,
         progress=progress,
         upkeep=upkeep,
-        embedder=MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
+        embedder=questions,
         generator=models.generator,
         rater=models.rater,
         metrics=metrics,

@@ -15,7 +15,6 @@ from prometheus_client import CollectorRegistry
 
 from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder
-from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
@@ -27,7 +26,7 @@ from graphtide.services.component_state import degraded, task_states
 from graphtide.services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.maintenance import ClusterMaintenance
-from graphtide.services.model_wiring import ModelSet
+from graphtide.services.model_wiring import ModelSet, question_embedder
 from graphtide.services.process.background_tasks import (
     LOOK_EVERY_S,
     check_now_and_then,
@@ -52,7 +51,6 @@ from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter
 from graphtide.streams.summarize.stage import DebounceSettings, SummarizeStage
 from graphtide.streams.summarize.summary_writer import SummaryWriter
 
-QUESTIONS_REMEMBERED = 2_000
 REVISIONS_LOOK_S = 0.1
 """Poll interval of a query that waits for a token, for revisions that other processes finish."""
 REPORTS_LOOK_S = 10.0
@@ -182,7 +180,9 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
         # It answers from its views while broker or database are unreachable, so it is ready without them.
         depends = (*_dependencies(tools, needed=False), _freshness(follower))
-        runtime = replace(_runtime(tools, views, progress, upkeep, metrics), dependencies=depends)
+        questions = await stack.enter_async_context(question_embedder(tools.models.embedder))
+        runtime = _runtime(tools, views, progress, upkeep, metrics)
+        runtime = replace(runtime, embedder=questions, dependencies=depends)
         tools.registry.register(ViewGauges(views.all, metrics.names))
         application = LocalApplication(runtime)
         yield Worker(application.health, application)
@@ -199,7 +199,7 @@ def _runtime(
         views=views,
         progress=progress,
         upkeep=upkeep,
-        embedder=MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
+        embedder=models.embedder,
         generator=models.generator,
         rater=models.rater,
         metrics=metrics,
