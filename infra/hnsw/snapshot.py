@@ -141,7 +141,7 @@ class Snapshot:
             self._check_bytes(ids, 8 * manifest.count, manifest.ids_sha256)
             owner = np.frombuffer(ids.read_bytes(), dtype="<i8").astype(np.int64)
             return self._restore(manifest, vectors, owner)
-        except OSError as error:
+        except (OSError, UnicodeEncodeError) as error:  # a file name that the manifest gives may be no file name
             raise IndexDamaged(f"index snapshot in {self._folder} cannot be read: {error}") from error
 
     def _check_claims(self, manifest: Manifest, version: int) -> None:

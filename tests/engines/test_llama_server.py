@@ -1,4 +1,4 @@
-"""The language-model adapters on llama.cpp's server, which nobody here wrote: the protocol, not the model's quality."""
+"""The language-model adapters on the server of llama.cpp: the protocol, not the model's quality."""
 
 from __future__ import annotations
 

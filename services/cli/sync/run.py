@@ -120,13 +120,18 @@ class _Pass:
             self._save()
 
     def _compare_with_service(self) -> None:
-        """Forget what the service does not hold, such as after it was restored; without a state ask for each one."""
+        """Forget what the service does not hold, such as after it was restored; without a state ask for each one.
+
+        Counts may lag behind what the service accepted, so a smaller count only makes this ask for the list.
+        """
         stats = self._stats()
-        held = stats["counts"]["documents"] if stats else 0
-        is_processed = stats is None or not stats["lag"]
-        if is_processed and held < len(self._state.documents):
-            self._state.documents.clear()
-            self._state.files = {}
+        held = stats["counts"].get("documents", 0) if stats else 0
+        if held < len(self._state.documents):
+            accepted = {each["id"] for each in self._in_graph()} if stats else set()
+            for doc_id in [doc_id for doc_id in self._state.documents if doc_id not in accepted]:
+                del self._state.documents[doc_id]
+            kept = self._state.documents.keys()
+            self._state.files = {name: each for name, each in self._state.files.items() if kept >= set(each.doc_ids)}
         self._adopting = bool(held) and not self._state.documents
 
     def _stats(self) -> Json | None:
@@ -294,17 +299,17 @@ class _Pass:
     def _published_here(self) -> Iterator[str]:
         """Yield the ids of the documents in the graph that came from this folder, by their source."""
         prefix = f"{self._options.folder.resolve().name}/"
+        for each in self._in_graph():
+            name = each["id"].partition("#")[0] if each["source"] != prefix + each["id"] else each["id"]
+            if each["source"] == prefix + name:
+                yield each["id"]
+
+    def _in_graph(self) -> Iterator[Json]:
+        """Yield the documents of the graph that are not deleted."""
         path, cursor = f"{graph_path(self._options.graph)}/documents?limit={_LISTED}", ""
         while True:
-            try:
-                page = self._client.get(f"{path}&cursor={cursor}" if cursor else path)
-            except CommandError:
-                self._client.tell("the service does not list documents; only those that this state knows are deleted")
-                return
-            for each in page["documents"]:
-                name = each["id"].partition("#")[0] if each["source"] != prefix + each["id"] else each["id"]
-                if each["source"] == prefix + name and each.get("state") != "deleted":
-                    yield each["id"]
+            page = self._client.get(f"{path}&cursor={cursor}" if cursor else path)
+            yield from page["documents"]
             cursor = page.get("next") or ""
             if not cursor:
                 return

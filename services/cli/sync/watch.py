@@ -14,12 +14,16 @@ RETRY_MS = 5_000
 
 
 def watch_folder(folder: Path, pass_once: Callable[[], None], tell: Callable[[str], None]) -> None:
-    """Call `pass_once` after every change. While the service is unreachable, retry every five seconds."""
-    failed = False
+    """Call `pass_once` after every change. While the service is unreachable, retry every five seconds.
+
+    The first pass comes at most five seconds after the watch began: it sees what changed before that.
+    """
+    failed, began = False, False
     changes = watch(folder, watch_filter=_is_visible(folder), rust_timeout=RETRY_MS, yield_on_timeout=True)
     for changed in changes:
-        if not changed and not failed:
+        if began and not changed and not failed:
             continue
+        began = True
         try:
             pass_once()
             failed = False

@@ -326,7 +326,7 @@ def test_types_are_credible_in_context(text: str, name: str, kind: str) -> None:
 
 
 def test_given_name_is_the_full_name_within_a_passage() -> None:
-    """A given name that one person of the passage has stands for that person; one that two have, for neither."""
+    """A given name that one person of the passage has names that person; one that two have names neither."""
     one = extract("Ingrid Solheim leads the project. Ingrid lives in Marrick.")
     assert ("Ingrid Solheim", "lives in", "Marrick") in statements(one)
     two = extract("Ingrid Solheim met Ingrid Halvorsen. Ingrid lives in Marrick.")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -37,6 +38,12 @@ class EmbeddedClient(Client):
             if path.endswith("/stats"):
                 stats = self._database.graph(graph).stats()
                 return {"counts": dict(stats.counts), "lag": stats.lag}
+            if "/documents?" in path:
+                asked = parse_qs(urlsplit(path).query)
+                page = self._database.graph(graph).documents(
+                    limit=int(asked["limit"][0]), cursor=asked.get("cursor", [""])[0]
+                )
+                return asdict(page)
             return asdict(self._database.graph(graph).document(doc_id))
         except graphtide.NotFound as error:
             raise CommandError(str(error), NOT_FOUND) from error
@@ -56,8 +63,6 @@ class EmbeddedClient(Client):
         return {"token": made.token, "accepted": made.accepted, "rejected": rejected}
 
     def _named(self, path: str) -> tuple[str, str]:
-        from urllib.parse import unquote
-
         _, _, _, graph, *rest = path.split("/")
         return unquote(graph), unquote(rest[-1])
 

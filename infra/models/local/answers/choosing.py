@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphtide.infra.models.local.answers.matching import TYPED, Evidence, Scored
+from graphtide.infra.models.local.answers.matching import TYPED, AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.question import Kind, TermKind
 from graphtide.infra.models.local.answers.succession import corrects, latest
 from graphtide.infra.models.local.answers.support import connected, coverage, has_names, supported, union
@@ -38,13 +38,13 @@ class Quotation:
     """True if it is one of the items of a list."""
 
 
-def choose(evidence: Evidence) -> list[Quotation]:
+def choose(evidence: AnswerEvidence) -> list[Quotation]:
     """Return the quotations of the answer; none when nothing supports one."""
     chosen = select(evidence)
     return rendered(evidence, chosen) if chosen and supported(evidence, chosen) else []
 
 
-def select(evidence: Evidence) -> list[Scored]:
+def select(evidence: AnswerEvidence) -> list[Scored]:
     """Return the best units for the question, whether or not they support an answer."""
     ranked = sorted(evidence.scored, key=lambda one: -one.score)[:_FIRST]
     if not ranked or not evidence.plan.terms:
@@ -57,7 +57,7 @@ def select(evidence: Evidence) -> list[Scored]:
     return best_answer(evidence, ranked)
 
 
-def best_answer(evidence: Evidence, ranked: list[Scored]) -> list[Scored]:
+def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     best = latest(evidence, ranked[0], ranked)
     section = section_items(evidence, best)
     if section:
@@ -71,7 +71,7 @@ def best_answer(evidence: Evidence, ranked: list[Scored]) -> list[Scored]:
     return [best]
 
 
-def section_items(evidence: Evidence, best: Scored) -> list[Scored]:
+def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     """Return the items below the heading, or the introduction, that asks what the question asks."""
     plan = evidence.plan
     if plan.kind not in (Kind.THING, Kind.LIST):
@@ -97,7 +97,7 @@ def section_items(evidence: Evidence, best: Scored) -> list[Scored]:
     return group if coverage(evidence, union(group)) >= 0.8 * best.coverage else []
 
 
-def list_items(evidence: Evidence, ranked: list[Scored], best: Scored) -> list[Scored]:
+def list_items(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> list[Scored]:
     """Return all units that answer as well as the best one, when the question asks for several or they are alike."""
     plan = evidence.plan
     if plan.kind in (Kind.QUANTITY, Kind.DATE, Kind.REASON, Kind.CHOICE, Kind.YES_NO, Kind.SUMMARY):
@@ -140,7 +140,7 @@ def _all_short(units: Sequence[Scored]) -> bool:
     return all(len(one.unit.text.split()) <= 14 for one in units)
 
 
-def two_hops(evidence: Evidence, ranked: list[Scored], best: Scored) -> list[Scored]:
+def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> list[Scored]:
     """Return two units that share a rare name and together cover clearly more of the question than the best one."""
     plan = evidence.plan
     if best.coverage > (0.72 if plan.kind in TYPED and best.fits else 0.9):
@@ -191,7 +191,7 @@ def _siblings(one: Unit, other: Unit) -> bool:
     return rows and one.doc_id == other.doc_id and one.headings == other.headings
 
 
-def _exclusive(evidence: Evidence, one: Scored, other: Scored) -> float:
+def _exclusive(evidence: AnswerEvidence, one: Scored, other: Scored) -> float:
     """Return the share of the question that one unit covers well and the other hardly."""
     pairs = zip(evidence.weights, one.covers, other.covers, strict=True)
     typed = 0.1 if evidence.plan.kind in (*TYPED, Kind.PLACE) and one.fits and not other.fits else 0.0
@@ -213,7 +213,7 @@ def _bridge_keys(unit: Unit) -> frozenset[str]:
     return found
 
 
-def comparison(evidence: Evidence, ranked: list[Scored]) -> list[Scored]:
+def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     """Return the best unit for each option of the question, or one unit that covers both."""
     plan = evidence.plan
     sides = []
@@ -254,7 +254,7 @@ def comparison(evidence: Evidence, ranked: list[Scored]) -> list[Scored]:
     return chosen if chosen[0].unit is not chosen[1].unit else chosen[:1]
 
 
-def summary(evidence: Evidence, ranked: list[Scored]) -> list[Scored]:
+def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     """Return consecutive sentences of the passage that concerns the question most; a later update of it wins."""
     passages: dict[int, list[Scored]] = {}
     for one in evidence.scored:
@@ -287,7 +287,7 @@ def _updates(group: Sequence[Scored]) -> bool:
     return any(corrects(text) for text in (*group[0].unit.headings, *(one.unit.text for one in group)))
 
 
-def rendered(evidence: Evidence, chosen: Sequence[Scored]) -> list[Quotation]:
+def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotation]:
     """Return the texts of the chosen units within MAX_WORDS, in the order of the text within a passage."""
     quotations: list[Quotation] = []
     left = MAX_WORDS
@@ -315,7 +315,7 @@ def rendered(evidence: Evidence, chosen: Sequence[Scored]) -> list[Quotation]:
     return quotations
 
 
-def _prefix(evidence: Evidence, one: Scored, unit: Unit) -> str:
+def _prefix(evidence: AnswerEvidence, one: Scored, unit: Unit) -> str:
     """Return the heading that holds the value asked for, or the title that names the thing asked for."""
     if unit is not one.unit:
         return ""
@@ -335,7 +335,7 @@ def _with_context(unit: Unit) -> Iterable[Unit]:
     yield unit
 
 
-def _row(evidence: Evidence, unit: Unit, limit: int) -> str:
+def _row(evidence: AnswerEvidence, unit: Unit, limit: int) -> str:
     """Return the cells of a row: all if they are few, else the first and those that the question concerns."""
     whole = "; ".join(cell.text for cell in unit.cells)
     if len(_WORD.findall(whole)) <= limit:

@@ -63,7 +63,7 @@ class Scored:
 
 
 @dataclass(slots=True)
-class Evidence:
+class AnswerEvidence:
     """The units of a context, and the weights of the question's terms among them."""
 
     plan: QuestionPlan
@@ -79,10 +79,10 @@ class Evidence:
         return sum(self.weights)
 
 
-def score_units(plan: QuestionPlan, units: Sequence[Unit], similarities: Sequence[float]) -> Evidence:
+def score_units(plan: QuestionPlan, units: Sequence[Unit], similarities: Sequence[float]) -> AnswerEvidence:
     """Return the evidence with all units scored, in their order."""
     frequency = Counter(name for unit in units for name in unit.names)
-    evidence = Evidence(plan, units, _weights(plan, units), _names(units), frequency, _documents(plan, units))
+    evidence = AnswerEvidence(plan, units, _weights(plan, units), _names(units), frequency, _documents(plan, units))
     low, high = min(similarities, default=0.0), max(similarities, default=0.0)
     scale = high - low or 1.0
     for unit, similarity in zip(units, similarities, strict=True):
@@ -144,7 +144,7 @@ def _capitalised(text: str) -> Iterator[list[Word]]:
         yield run
 
 
-def _scored(evidence: Evidence, unit: Unit, similarity: float) -> Scored:
+def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
     plan = evidence.plan
     known = evidence.documents.get(unit.doc_id, frozenset())
     covers = tuple(max(cover(term, unit), DOCUMENT if term.key in known else 0.0) for term in plan.terms)
@@ -261,7 +261,7 @@ def _place_of(key: str, unit: Unit) -> float:  # noqa: PLR0911 -- one return for
     return NEAR if key in unit.near_keys else 0.0
 
 
-def fits_type(evidence: Evidence, unit: Unit) -> bool:  # noqa: PLR0911 -- one return for each kind
+def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 -- one return for each kind
     """Return whether the unit has a value of the type asked for that the question does not have itself."""
     plan = evidence.plan
     match plan.kind:

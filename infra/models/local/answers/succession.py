@@ -6,7 +6,7 @@ Later is the unit whose heading or document has a later date; without dates, the
 
 from __future__ import annotations
 
-from graphtide.infra.models.local.answers.matching import Evidence, Scored
+from graphtide.infra.models.local.answers.matching import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.values import days_in, has_phrase
 from graphtide.infra.models.local.answers.words import spaced, words_of
@@ -48,7 +48,7 @@ def is_past(text: str) -> bool:
     return has_phrase(text, _PAST)
 
 
-def latest(evidence: Evidence, best: Scored, ranked: list[Scored]) -> Scored:
+def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scored:
     """Return the unit that replaces the best one, or the best one itself."""
     current = best
     for other in ranked:
@@ -59,7 +59,7 @@ def latest(evidence: Evidence, best: Scored, ranked: list[Scored]) -> Scored:
     return current
 
 
-def _same_subject(evidence: Evidence, one: Scored, other: Scored) -> bool:
+def _same_subject(evidence: AnswerEvidence, one: Scored, other: Scored) -> bool:
     """Return whether the other unit covers the names and most of what the one covers, and states another value."""
     plan = evidence.plan
     for term, a, b in zip(plan.terms, one.covers, other.covers, strict=True):

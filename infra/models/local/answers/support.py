@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.matching import TYPED, Evidence, Scored
+from graphtide.infra.models.local.answers.matching import TYPED, AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.question import Kind, TermKind
 
 MIN_COVERAGE = {
@@ -27,11 +27,11 @@ def union(chosen: Sequence[Scored]) -> tuple[float, ...]:
     return tuple(map(max, zip(*(one.covers for one in chosen), strict=True)))
 
 
-def coverage(evidence: Evidence, covers: Sequence[float]) -> float:
+def coverage(evidence: AnswerEvidence, covers: Sequence[float]) -> float:
     return sum(w * c for w, c in zip(evidence.weights, covers, strict=True)) / evidence.total if evidence.total else 0.0
 
 
-def supported(evidence: Evidence, chosen: Sequence[Scored]) -> bool:
+def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     """Return whether the units together support an answer."""
     plan = evidence.plan
     if not chosen or not plan.terms:
@@ -51,18 +51,18 @@ def supported(evidence: Evidence, chosen: Sequence[Scored]) -> bool:
     return coverage(evidence, covers) >= needed
 
 
-def has_names(evidence: Evidence, chosen: Sequence[Scored]) -> bool:
+def has_names(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     """Return whether the units together cover every name and code of the question."""
     return _names_covered(evidence, chosen, union(chosen))
 
 
-def connected(evidence: Evidence, pair: Sequence[Scored]) -> bool:
+def connected(evidence: AnswerEvidence, pair: Sequence[Scored]) -> bool:
     """Return whether two units of different passages together cover enough to be two steps of one answer."""
     covers = union(pair)
     return coverage(evidence, covers) >= TWO_UNITS and not _no_verb(evidence, covers)
 
 
-def _names_covered(evidence: Evidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+def _names_covered(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
     """Return whether every name and code of the question is covered: in the units, or, if they cover all the rest, in
     their document.
     """
@@ -77,7 +77,7 @@ def _names_covered(evidence: Evidence, chosen: Sequence[Scored], covers: Sequenc
     return all(c >= limit for c, t in zip(covers, plan.terms, strict=True) if t.hard)
 
 
-def _no_verb(evidence: Evidence, covers: Sequence[float]) -> bool:
+def _no_verb(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
     """Return whether the question has verbs that carry meaning, and the evidence has none of them."""
     verbs = [
         c
@@ -87,7 +87,7 @@ def _no_verb(evidence: Evidence, covers: Sequence[float]) -> bool:
     return bool(verbs) and max(verbs) < 0.4
 
 
-def _missing(evidence: Evidence, covers: Sequence[float]) -> bool:
+def _missing(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
     """Return whether a word that carries meaning occurs nowhere in the units or their context."""
     return any(
         c < 0.4 for c, t in zip(covers, evidence.plan.terms, strict=True) if t.kind in (TermKind.WORD, TermKind.FOCUS)

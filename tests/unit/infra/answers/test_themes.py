@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.infra.answers.notes import answer, note, table
 
-WEIR = note("weir.md", "Dear all,", "The weir was built by the millers in 1911.", title="History of the weir")
+WEIR = note("weir.md", "Hello all,", "The weir was built by the millers in 1911.", title="History of the weir")
 EELS = note("eels.md", "Eels pass the ladder in spring.", title="Fish")
 RAIN = table("rain.csv", "month: May; rain_mm: 44")
 
@@ -14,7 +14,7 @@ async def test_overview_quotes_a_full_sentence_of_each_text_under_its_title() ->
     given = await answer("What are the main themes of these notes?", RAIN, WEIR, EELS)
     assert "The weir was built by the millers" in given
     assert "Fish: Eels pass the ladder in spring." in given
-    assert "Dear all" not in given
+    assert "Hello all" not in given
     assert given.index("Eels") < given.index("month: May")
 
 
