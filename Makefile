@@ -42,7 +42,7 @@ test: test-fast ## all checks and all tests, the fast ones first
 	@$(MAKE) --no-print-directory test-thorough test-servers
 
 # The types are checked beside the tests: each keeps one core busy for a part of the time only.
-test-fast: lint ## the checks, and the quick tests that run in their own process alone; a minute and a half
+test-fast: lint ## the checks, and the quick tests that run in their own process alone; some two minutes
 	@$(BIN)/mypy > $(VENV)/.types 2>&1 & types=$$!; \
 	  $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not servers and not thorough"; tests=$$?; \
 	  wait $$types; checked=$$?; cat $(VENV)/.types; exit $$((tests + checked))
