@@ -7,6 +7,7 @@ own.
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ ADAPTERS = frozenset({"kafka", "bolt"})
 """Parameters that choose an adapter whose server is started on first use."""
 
 prefer_memory()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell ignores it in the jobs that it starts in the background, and so would every process that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Hypothesis would fail an example that takes 200 ms, and a slow strategy: on a busy machine any may be slow.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
