@@ -26,6 +26,7 @@ from graphtide.infra.bolt.outbox import BoltOutbox, put_notices
 from graphtide.streams.checks import check_ends, check_next, check_replacement, check_watermark
 from graphtide.streams.errors import GraphtideError, Retryable
 from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, StoredDocument, Watermark
+from graphtide.streams.retry import outcome_of
 
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64
@@ -162,8 +163,16 @@ class BoltStore:
             return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, cypher.READ_HEAD))
         for _ in range(OPTIMISTIC_READS):
             before = await self._database.read(lambda tx: _head(tx, graph))
-            found = await self._database.read_in_thread(lambda tx, before=before: _rows(tx, graph, before))  # type: ignore[misc]
+            found = await outcome_of(
+                self._database.read_in_thread(lambda tx, before=before: _rows(tx, graph, before))  # type: ignore[misc]
+            )
+            # A row that a commit deletes while it is read may have lost properties, so its error counts only when the
+            # version did not change.
+            if isinstance(found, Exception) and not isinstance(found, TypeError | ValueError):
+                raise found
             if await self._database.read(lambda tx: _head(tx, graph)) == before:
+                if isinstance(found, Exception):
+                    raise found
                 return found
         return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, cypher.HOLD_KNOWN_HEAD))
 
