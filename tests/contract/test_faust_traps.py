@@ -183,7 +183,7 @@ async def test_application_listens_to_nobody_and_makes_no_topic(kafka: KafkaServ
     async with running(app):
         await seen.reach(1)
     assert await topics_of(kafka, one.address.prefix) == {
-        one.address.topic(name) for name in ("documents", "extractions", "documents.dlq")
+        one.address.topic(name) for name in ("documents", "extractions", "deltas", "documents.dlq")
     }
 
 

@@ -32,7 +32,7 @@ from graphtide.streams.ports import Record
 from tests.model.memory import MemoryBackend, MemoryOutbox
 from tests.support.collector import Collector, Seen
 from tests.support.extraction_cluster import cluster as broker_of
-from tests.support.kafka_server import KafkaServer, make_topic
+from tests.support.kafka_server import KafkaServer
 from tests.support.llm_server import LlmServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.processes import Service, service
@@ -206,7 +206,6 @@ async def test_trace_lies_in_the_headers_of_each_topic_of_a_broker(kafka: KafkaS
     document = DocumentMessage("g", "curie", TEXT)
     brought = Record(document.key, document.encode(), (("traceparent", TRACEPARENT.encode()),))
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"), broker_of(kafka) as broker:
-        await asyncio.to_thread(make_topic, kafka, broker.address.topic(DELTAS), 3)
         stage = ConsolidateStage(broker.log, store, None, Unobserved(), settings)
         follower = DeltaFollower(broker.log, store, ViewRegistry(ExactKeeper()), lambda: None)
         await follower.start()
