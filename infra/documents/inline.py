@@ -19,7 +19,7 @@ _TAG = re.compile(r"<[^<>]{0,1000}>")
 _FOOTNOTE = re.compile(r"\[\^[\w-]{1,40}\]:?")
 _LABEL = re.compile(r"(?:[^\W\d_][^\W_]*|[^\W_]+)(?:[ /&-][^\W_]+){0,3}:\s")
 _NAME = re.compile(r"[^\W_]")
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,12}:|www\.|.*@.*\.", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,12}:|www\.|[^@\n]{0,32}@[^@.\n]{0,32}\.", re.IGNORECASE)
 
 
 def wiki_link(state: StateInline, silent: bool) -> bool:

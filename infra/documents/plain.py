@@ -16,8 +16,8 @@ from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_
 MAX_HEADING_CHARS = 72
 _WRAPPED_CHARS = 45
 _LINE = re.compile(r"[^\r\n\f]+")
-_ITEM = re.compile(r"[ \t]*(?:[-*+\u2022\u2013\u2014]|\(?\d{1,3}[.)]|[a-z]\))[ \t]+(?=\S)")
-_BULLET = re.compile(r"[ \t]*[-*+\u2022\u2013\u2014][ \t]+")
+_ITEM = re.compile(r"[ \t]{0,8}(?:[-*+\u2022\u2013\u2014]|\(?\d{1,3}[.)]|[a-z]\))[ \t]{1,8}(?=\S)")
+_BULLET = re.compile(r"[ \t]{0,8}[-*+\u2022\u2013\u2014][ \t]+")
 _LABEL = re.compile(r"[^\W\d_][\w'-]*(?:[ /&][\w'-]+){0,3}(?: \([^()]{1,30}\))?:(?:\s|$)")
 _RULE = re.compile(r"[ \t]*(?:-{3,}|={3,}|_{3,}|\*{3,}|~{3,}|#{3,})[ \t]*")
 _HEADER = re.compile(r"(From|To|Cc|Bcc|Date|Sent|Subject|Reply-To):[ \t]*(.*)", re.IGNORECASE)

@@ -9,10 +9,10 @@ from graphtide.infra.documents.front_matter import read_front_matter
 _SAMPLE_CHARS = 65_536
 _MIN_ITEMS = 3
 _CUES = re.compile(
-    r"^ {0,3}#{1,6}[ \t]+\S"  # a heading
+    r"^ {0,3}#{1,6}[ \t]{1,4}\S"  # a heading
     r"|^ {0,3}(?:```|~~~)"  # a fence of code
-    r"|^ {0,3}\|?[ \t]*:?-{3,}:?[ \t]*(?:\|[ \t]*:?-{3,}:?[ \t]*)+\|?[ \t]*$"  # the rule of a table
-    r"|^[ \t]*[-*+][ \t]+\[[ xX]\][ \t]+\S"  # a checklist
+    r"|^ {0,3}\|?[ \t]{0,4}:?-{3,40}:?[ \t]{0,4}(?:\|[ \t]{0,4}:?-{3,40}:?[ \t]{0,4})+\|?[ \t]{0,4}$"  # a table
+    r"|^[ \t]{0,4}[-*+][ \t]{1,4}\[[ xX]\][ \t]{1,4}\S"  # a checklist
     r"|\[\[[^\[\]\n|]{1,100}(?:\|[^\[\]\n]{1,100})?\]\]",  # a wiki link
     re.MULTILINE,
 )

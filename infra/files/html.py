@@ -13,7 +13,7 @@ from markdownify import MarkdownConverter
 _NOT_CONTENT = ("script", "style", "noscript", "template", "nav", "footer", "form", "button", "svg", "iframe", "img")
 _DATES = ("date", "article:published_time", "dcterms.date", "dc.date", "last-modified", "last-reviewed", "revised")
 _FIELDS = ("author", *_DATES)
-_SITE = re.compile(r"\s+[|\u2013\u2014\u00b7]\s+[^|\u2013\u2014\u00b7]*$")
+_SITE = re.compile(r"\s{1,4}[|\u2013\u2014\u00b7]\s{1,4}[^|\u2013\u2014\u00b7]{0,100}$")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FOOTERS = ("contentinfo", "navigation", "banner", "search")
 _MARKS = ("strong", "b", "em", "i", "a", "img", "code")
