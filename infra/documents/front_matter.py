@@ -21,8 +21,11 @@ from graphtide.graph.dates import date_span
 
 MAX_CHARS = 16_384
 MAX_DEPTH = 8
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The loader of libyaml where PyYAML has it: a tenth of the time."""
 _YAML = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _TOML = re.compile(r"\A\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_BRACKET = re.compile(r"[\[\]{}]")
 _FIELD = re.compile(r"([A-Za-z][\w -]{0,60}?)[ \t]*:(?:[ \t]+(.*))?")
 _TITLES = ("title", "Title")
 _DATES = ("date", "occurred_at", "Date", "created", "updated")
@@ -57,16 +60,34 @@ def read_front_matter(text: str) -> FrontMatter:
 
 def _yaml(block: str) -> dict[Any, Any] | None:
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(block, Loader=yaml.SafeLoader)):
+        if not _is_shallow(block):
             return None
-        fields = yaml.load(block, Loader=yaml.SafeLoader)
+        fields = yaml.load(block, Loader=_LOADER)  # noqa: S506 -- a safe loader
         json.dumps(_plain(fields, 0))  # a number may be too long to be written
     except _MALFORMED:
         return _lines(block)
     return fields if isinstance(fields, dict) else None
 
 
+def _is_shallow(block: str) -> bool:
+    """Return False for aliases, and for nesting below `MAX_DEPTH`: the parser's cost grows with its square."""
+    open_brackets = 0
+    for bracket in _BRACKET.finditer(block):  # the scanner itself reads far ahead of its events
+        open_brackets = max(0, open_brackets + (1 if bracket[0] in "[{" else -1))
+        if open_brackets > MAX_DEPTH:
+            return False
+    depth = 0
+    for event in yaml.parse(block, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH or isinstance(event, yaml.AliasEvent):
+            return False
+    return True
+
+
 def _toml(block: str) -> dict[Any, Any] | None:
+    keys = (line.partition("=")[0] for line in block.splitlines())
+    if any(key.count(".") > MAX_DEPTH for key in keys):
+        return None
     try:
         return tomllib.loads(block)
     except _MALFORMED:

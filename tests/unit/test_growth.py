@@ -7,12 +7,7 @@ growth of patterns, which run inside one such line.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from functools import partial
-from itertools import pairwise
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -21,9 +16,7 @@ from graphtide.graph.resolution import normalise
 from graphtide.infra.models.replies import extraction_parser as extraction_answer
 from graphtide.infra.models.replies.citation_checker import CitationChecker, cited_sentences, renumbered
 from graphtide.infra.models.replies.quote_matching import Quotable
-
-SIZES = (400, 800, 1_600)
-MAX_GROWTH = 2.5
+from tests.support.growth import grows_linearly
 
 HOSTILE = {
     "open brackets": "[ ",
@@ -36,31 +29,6 @@ HOSTILE = {
     "breaks": "\n\n",
     "quotes": "\" '",
 }
-
-
-def lines_run(work: Callable[[], object]) -> int:
-    """Count the lines of Python that a call runs."""
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
-
-
-def grows_linearly(work: Callable[[str], object], part: str) -> None:
-    """Assert linear growth for texts that repeat a part."""
-    counts = [lines_run(partial(work, part * (size // len(part)) + "x")) for size in SIZES]
-    growth = [more / max(fewer, 20) for fewer, more in pairwise(counts)]
-    assert max(growth) <= MAX_GROWTH, (part, counts)
 
 
 def _checked_in_pieces(text: str) -> None:

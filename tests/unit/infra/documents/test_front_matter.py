@@ -1,0 +1,42 @@
+"""Front matter of a stranger: the work is linear in its length, whatever it nests or repeats."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from graphtide.infra.documents import front_matter
+from graphtide.infra.documents.front_matter import MAX_DEPTH, read_front_matter
+from tests.support.growth import grows_linearly
+
+YAML = (
+    *("[", "{", "{a: ", "[a,", "- ", "? ", "- ? ", "a: b\n", "- a\n"),
+    *("? k\n: v\n", "&a ", "*a ", "!t ", '"', "|\n", "<<: ", "[]", "a: [b]\n"),
+)
+TOML = ("a.", "[", "[[a]]\n", "a=[", "a={b=", "a=1\n", '"a".', "# c\n")
+
+
+@pytest.mark.parametrize("part", YAML)
+def test_yaml_takes_work_in_proportion_to_its_length(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted with the loader in Python, which uses libyaml's algorithms: lines in C cannot be counted."""
+    monkeypatch.setattr(front_matter, "_LOADER", yaml.SafeLoader)
+    grows_linearly(lambda text: read_front_matter(f"---\n{text}\n---\n"), part)
+
+
+@pytest.mark.parametrize("part", TOML)
+def test_toml_takes_work_in_proportion_to_its_length(part: str) -> None:
+    """Dotted keys, too: their reader compares each with all of its prefixes."""
+    grows_linearly(lambda text: read_front_matter(f"+++\n{text}\n+++\n"), part)
+
+
+def test_fields_are_read_up_to_the_greatest_depth() -> None:
+    """Nesting that notes have is kept; deeper nesting and aliases are no front matter in YAML."""
+    found = read_front_matter("---\ntitle: A note\ndate: 2026-03-01\nteam: {names: [Ana, Bo]}\n---\ntext")
+    assert (found.title, found.occurred_at, found.metadata) == (
+        "A note",
+        "2026-03-01",
+        {"team": {"names": ["Ana", "Bo"]}},
+    )
+    deep = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
+    for block in (f"title: x\nmore: {deep}", "title: &t x\nmore: *t"):
+        assert read_front_matter(f"---\n{block}\n---\n").end == 0
