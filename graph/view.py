@@ -139,7 +139,7 @@ class LiveView:
                 f"the view holds version {self.version}: a delta to version {delta.version} does not follow it"
             )
         self._walked.clear()
-        before = self.order.touched(self, delta)
+        touched = self.order.touched(self, delta)
         self._drop(delta)
         self._take_labels(delta.labels)
         self._take_chunks(delta.chunks, delta.mentions, delta.evidence, delta.statements)
@@ -162,7 +162,7 @@ class LiveView:
         self._relate(delta)
         self._walk()
         self.version = delta.version
-        self.order.follow(self, delta, before)
+        self.order.follow(self, delta, touched)
 
     def _drop(self, delta: GraphDelta) -> None:
         gone = delta.gone

@@ -16,7 +16,7 @@ from graphtide.graph.retrieval.types import AnswerEdge as SubgraphEdge
 from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.retrieval.types import RetrievedPart as ContextPart
-from graphtide.services.browsing import Browser
+from graphtide.services.browsing import Browser, CommunityReport
 from graphtide.services.component_state import ComponentState
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import ReportFinding, RevisionState
@@ -250,23 +250,6 @@ class EntityStatus:
     communities: tuple[int, ...]
     version: int
     description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CommunityReport:
-    """A community's report and the chunks that support it, all of which are in the graph.
-
-    `rating` is the importance of the community, 0 to 10.
-    """
-
-    community: int
-    level: int
-    title: str
-    summary: str
-    sources: tuple[str, ...]
-    version: int
-    findings: tuple[ReportFinding, ...] = ()
-    rating: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ __all__ = [
     "CommunityDetails",
     "CommunityMember",
     "CommunityPage",
+    "CommunityReport",
     "CommunitySummary",
     "DocumentPage",
     "DocumentQuery",
@@ -34,7 +35,6 @@ __all__ = [
     "NeighbourEdge",
     "NeighbourNode",
     "Neighbourhood",
-    "ReportText",
     "TokenState",
 ]
 
@@ -126,14 +126,20 @@ class CommunityPage:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportText:
-    """The report of a community. `sources` are the chunks that it cites."""
+class CommunityReport:
+    """A community's report and the chunks that support it, all of which are in the graph.
 
+    `rating` is the importance of the community, 0 to 10.
+    """
+
+    community: int
+    level: int
     title: str
     summary: str
-    rating: float
-    findings: tuple[ReportFinding, ...]
     sources: tuple[str, ...]
+    version: int
+    findings: tuple[ReportFinding, ...] = ()
+    rating: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,7 @@ class CommunityDetails:
     size: int
     children: tuple[CommunitySummary, ...]
     members: tuple[CommunityMember, ...]
-    report: ReportText | None
+    report: CommunityReport | None
     version: int
 
 

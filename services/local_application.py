@@ -40,6 +40,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.health import with_dependencies
+from graphtide.services.inspection.browsing import community_report
 from graphtide.services.inspection.document_status import document_status
 from graphtide.services.inspection.entity_details import explain_entity, explain_related
 from graphtide.services.inspection.local_browser import LocalBrowser
@@ -285,12 +286,7 @@ def _related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments | None
 def _reports(view: LiveView) -> list[CommunityReport]:
     with view.lock.read():
         held = sorted(view.reports.reports(view), key=lambda row: (-row.level, row.community))
-    return [
-        CommunityReport(
-            row.community, row.level, row.title, row.summary, row.sources, row.version, row.findings, row.rating
-        )
-        for row in held
-    ]
+    return [community_report(row) for row in held]
 
 
 def _digest(view: LiveView) -> Digest:

@@ -24,7 +24,8 @@ from graphtide.graph.records import GraphDelta
 from graphtide.graph.view_tables import ViewEdge, ViewEntity
 
 HISTORY = 200_000
-"""Sort keys that the history holds: with 40 changed entities per document, the last 5,000 documents."""
+LEAST_HISTORY = 5_000
+"""Sort keys that the history holds: twice as many as the graph has entities, between these bounds."""
 IDLE_VERSIONS = 10_000
 """An order that no page has read for so many versions is dropped; the next page builds it again."""
 
@@ -88,14 +89,22 @@ class _Change:
     after: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class TouchedEntities:
+    """The entities that a delta changes: by node, and their keys before it by id."""
+
+    nodes: set[int]
+    keys: Mapping[str, EntityKeys]
+
+
 class EntityOrder:
     """The orders of one view's entities, and the history of their keys.
 
     `touched` and `follow` are called around each delta under the view's write lock; `page` under its read lock.
     """
 
-    def __init__(self, history: int = HISTORY) -> None:
-        self._limit = history
+    def __init__(self, least: int = LEAST_HISTORY) -> None:
+        self._least = least
         self._size = 0
         self._changes: deque[_Change] = deque()
         self._floor = 0
@@ -103,26 +112,28 @@ class EntityOrder:
         self._read_at: dict[EntitySort, int] = {}
         self._building = Lock()
 
-    def touched(self, view: EntityTables, delta: GraphDelta) -> dict[str, EntityKeys] | None:
-        """Return the keys of the entities that a delta is about to change, by id. None for a snapshot.
+    def touched(self, view: EntityTables, delta: GraphDelta) -> TouchedEntities | None:
+        """Return the entities that a delta is about to change, with their keys. None for a snapshot.
 
         Cost: the entities and edges of the delta.
         """
         if delta.snapshot:
             return None
-        return {view.entities[node].id: _keys(view, node) for node in _nodes(delta) if node in view.entities}
+        nodes = _nodes(delta)
+        return TouchedEntities(nodes, _keys_by_id(view, nodes))
 
-    def follow(self, view: EntityTables, delta: GraphDelta, before: dict[str, EntityKeys] | None) -> None:
-        """Record an applied delta: `before` is what `touched` returned. Cost: the entities and edges of the delta."""
-        if before is None:
+    def follow(self, view: EntityTables, delta: GraphDelta, touched: TouchedEntities | None) -> None:
+        """Record an applied delta: `touched` is from before it. Cost: the entities and edges of the delta."""
+        if touched is None:
             self._changes.clear()
             self._orders.clear()
             self._size, self._floor = 0, delta.version
             return
-        after = {view.entities[node].id: _keys(view, node) for node in _nodes(delta) if node in view.entities}
+        before, after = touched.keys, _keys_by_id(view, touched.nodes)
         self._changes.append(_Change(delta.version, before, frozenset(after)))
         self._size += len(before) + len(after)
-        while self._size > self._limit and self._changes:
+        limit = min(HISTORY, max(self._least, 2 * len(view.entities)))
+        while self._size > limit and self._changes:
             oldest = self._changes.popleft()
             self._size -= len(oldest.before) + len(oldest.after)
             self._floor = oldest.version
@@ -154,14 +165,14 @@ class EntityOrder:
         order = self._order(view, sort)
         start = 0 if after is None else order.bisect_right(after)
         still = (key for key in order.islice(start) if key[2] not in moved)
-        live = self._live(view, moved)
+        live = self._live(moved)
         then = sorted(
             keys.key(sort, entity_id) for entity_id, keys in moved.items() if keys is not None and entity_id in live
         )
         changed = (key for key in then if after is None or key > after)
         return ((key, key[2]) for key in merge(still, changed))
 
-    def _live(self, view: EntityTables, moved: Mapping[str, EntityKeys | None]) -> set[str]:
+    def _live(self, moved: Mapping[str, EntityKeys | None]) -> set[str]:
         """Return which of the moved entities exist now: the last record of each decides."""
         state: dict[str, bool] = {}
         for change in reversed(self._changes):
@@ -198,6 +209,10 @@ def _nodes(delta: GraphDelta) -> set[int]:
     nodes.update(end for row in delta.edges for end in (row.u, row.v))
     nodes.update(end for pair in delta.gone.edges for end in pair)
     return nodes
+
+
+def _keys_by_id(view: EntityTables, nodes: set[int]) -> dict[str, EntityKeys]:
+    return {view.entities[node].id: _keys(view, node) for node in nodes if node in view.entities}
 
 
 def _keys(view: EntityTables, node: int) -> EntityKeys:

@@ -259,7 +259,7 @@ class _BlockReader:
 
 
 def _take_mark(children: list[Token], mark: re.Pattern[str]) -> str | None:
-    """Remove the mark at the start of the text, and return what it says."""
+    """Remove the mark at the start of the text, and return its content, None without one."""
     if not children or children[0].type != "text":
         return None
     found = mark.match(children[0].content)

@@ -28,7 +28,7 @@ def docx_to_markdown(raw: bytes) -> str:
         converted = mammoth.convert_to_html(io.BytesIO(raw), style_map=_STYLES, ignore_empty_paragraphs=True)
     except UnreadableFileError:
         raise
-    except Exception as error:
+    except Exception as error:  # mammoth raises errors of the packages that read its parts
         raise UnreadableFileError(f"is not a readable .docx file ({error}); save it again with Word") from error
     page = BeautifulSoup(converted.value, "html.parser")
     for image in page.find_all("img"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from graphtide.graph.browsing.communities import communities_at, community_content
@@ -13,6 +13,7 @@ from graphtide.graph.view import LiveView
 from graphtide.services.browsing import (
     CommunityDetails,
     CommunityPage,
+    CommunityReport,
     DocumentPage,
     DocumentQuery,
     EntityPage,
@@ -20,7 +21,6 @@ from graphtide.services.browsing import (
     GraphSummary,
     ListedDocument,
     ListedEntity,
-    ReportText,
 )
 from graphtide.services.inspection.cursors import decode_cursor, encode_cursor
 from graphtide.streams.errors import Expired, Invalid
@@ -147,15 +147,13 @@ def community_details(view: LiveView, community: int) -> CommunityDetails | None
         summary.size,
         content.children,
         content.members,
-        _report(content.report) if content.report else None,
+        community_report(content.report) if content.report else None,
         content.version,
     )
 
 
-def _report(row: ReportRow) -> ReportText:
-    return ReportText(row.title, row.summary, row.rating, row.findings, row.sources)
-
-
-def summaries(views: Mapping[str, LiveView]) -> dict[str, GraphSummary]:
-    """Return the summaries of all graphs."""
-    return {name: summary_of(view) for name, view in views.items()}
+def community_report(row: ReportRow) -> CommunityReport:
+    """Return a report as callers see it."""
+    return CommunityReport(
+        row.community, row.level, row.title, row.summary, row.sources, row.version, row.findings, row.rating
+    )

@@ -36,6 +36,8 @@ def decode_cursor(listing: tuple[Part, ...], kinds: tuple[type, ...], cursor: st
         place = json.loads(raw[CHECK_BYTES:])
         if len(place) != len(kinds) or any(type(part) is not kind for part, kind in zip(place, kinds, strict=True)):
             raise ValueError("another kind")
+        for part in place:
+            str(part).encode()  # half a surrogate pair is no text of a database
     except (ValueError, binascii.Error, TypeError, RecursionError) as error:
         raise Invalid(
             "cursor",

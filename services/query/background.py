@@ -3,7 +3,8 @@
 A generator without a language model finds an answer by comparing many sentences, so it reads more passages than the
 result shows: those near the question, those that state what the question names, and those linked to the best. A
 question about the whole corpus has the first passages of the documents instead. Invariant: admitted passages only, in
-an order that depends on the graph's content alone. Cost: at most MAX_READ passages, whatever the graph's size.
+an order that depends on the graph's content alone; of more than _MAX_DOCUMENTS documents, a question about the whole
+corpus reads those that arrived first. Cost: at most MAX_READ passages, or the mentions of _MAX_DOCUMENTS documents.
 """
 
 from __future__ import annotations

@@ -69,7 +69,6 @@ if TYPE_CHECKING:
         NeighbourEdge,
         Neighbourhood,
         NeighbourNode,
-        ReportText,
     )
     from graphtide.services.sdk.embedded import open_database as open  # noqa: A004 - read as graphtide.open
     from graphtide.services.sdk.files import documents_in
@@ -114,7 +113,6 @@ _HOMES = {
             "NeighbourEdge",
             "NeighbourNode",
             "Neighbourhood",
-            "ReportText",
         )
     },
     **{name: f"{_INTERFACE}:{name}" for name in ("BulkReceipt", "Database", "Graph", "RejectedDocument")},
@@ -213,7 +211,6 @@ __all__ = [
     "RelatedDocument",
     "RelatedDocuments",
     "ReportFinding",
-    "ReportText",
     "Retryable",
     "StatedFact",
     "SubgraphEdge",

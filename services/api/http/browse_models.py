@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from graphtide.services.api.http.response_models import FindingBody, Response
+from graphtide.services.api.http.response_models import ReportBody, Response
 
 CURSOR = "the `cursor` of the next page, absent on the last"
 
@@ -98,14 +98,6 @@ class CommunityMemberBody(Response):
     mentions: int
 
 
-class ReportTextBody(Response):
-    title: str
-    summary: str
-    rating: float
-    findings: list[FindingBody]
-    sources: list[str] = Field(description="the chunks that it cites")
-
-
 class CommunityDetailsBody(Response):
     community: int
     level: int
@@ -113,7 +105,7 @@ class CommunityDetailsBody(Response):
     size: int
     children: list[CommunitySummaryBody]
     members: list[CommunityMemberBody] = Field(description="the most mentioned entities, at most 200")
-    report: ReportTextBody | None
+    report: ReportBody | None
     version: int
 
 

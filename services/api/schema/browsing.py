@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 
 from graphtide.graph.browsing.neighbourhood import MAX_NODES
@@ -20,7 +21,7 @@ from graphtide.streams.errors import Invalid
 from graphtide.streams.ports import RevisionState
 
 MAX_TEXT = 1000
-MAX_WAIT_S = 300.0
+MAX_WAIT_S = 60.0
 DEFAULT_WAIT_S = 30.0
 _WHOLE = re.compile("[0-9]{1,18}")
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
@@ -98,4 +99,6 @@ def _text(given: Parameters, name: str) -> str:
     text = given.get(name, "")
     if len(text) > MAX_TEXT:
         raise Invalid(name, f"has {len(text)} characters; the limit is {MAX_TEXT}")
+    if any(unicodedata.category(char) == "Cs" for char in text):
+        raise Invalid(name, "contains half a surrogate pair; remove it")
     return text

@@ -937,19 +937,6 @@ class CommunityDetails(_message.Message):
         type: str
         mentions: int
         def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ...) -> None: ...
-    class Report(_message.Message):
-        __slots__ = ("title", "summary", "rating", "findings", "sources")
-        TITLE_FIELD_NUMBER: _ClassVar[int]
-        SUMMARY_FIELD_NUMBER: _ClassVar[int]
-        RATING_FIELD_NUMBER: _ClassVar[int]
-        FINDINGS_FIELD_NUMBER: _ClassVar[int]
-        SOURCES_FIELD_NUMBER: _ClassVar[int]
-        title: str
-        summary: str
-        rating: float
-        findings: _containers.RepeatedCompositeFieldContainer[CommunityReport.Finding]
-        sources: _containers.RepeatedScalarFieldContainer[str]
-        def __init__(self, title: _Optional[str] = ..., summary: _Optional[str] = ..., rating: _Optional[float] = ..., findings: _Optional[_Iterable[_Union[CommunityReport.Finding, _Mapping]]] = ..., sources: _Optional[_Iterable[str]] = ...) -> None: ...
     COMMUNITY_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
@@ -964,9 +951,9 @@ class CommunityDetails(_message.Message):
     size: int
     children: _containers.RepeatedCompositeFieldContainer[CommunitySummary]
     members: _containers.RepeatedCompositeFieldContainer[CommunityDetails.Member]
-    report: CommunityDetails.Report
+    report: CommunityReport
     version: int
-    def __init__(self, community: _Optional[int] = ..., level: _Optional[int] = ..., parent: _Optional[int] = ..., size: _Optional[int] = ..., children: _Optional[_Iterable[_Union[CommunitySummary, _Mapping]]] = ..., members: _Optional[_Iterable[_Union[CommunityDetails.Member, _Mapping]]] = ..., report: _Optional[_Union[CommunityDetails.Report, _Mapping]] = ..., version: _Optional[int] = ...) -> None: ...
+    def __init__(self, community: _Optional[int] = ..., level: _Optional[int] = ..., parent: _Optional[int] = ..., size: _Optional[int] = ..., children: _Optional[_Iterable[_Union[CommunitySummary, _Mapping]]] = ..., members: _Optional[_Iterable[_Union[CommunityDetails.Member, _Mapping]]] = ..., report: _Optional[_Union[CommunityReport, _Mapping]] = ..., version: _Optional[int] = ...) -> None: ...
 
 class TokenRef(_message.Message):
     __slots__ = ("graph", "token", "wait_s")

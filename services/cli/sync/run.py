@@ -11,6 +11,7 @@ pass does the rest.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ from graphtide.services.cli.terminal import Advance
 Bar = Callable[[str, int], Advance]
 _POLL_S = (0.05, 1.0)
 _LISTED = 1_000
+SAVE_EVERY_S = 5.0
+"""The state is written whole, so not after every batch; a pass that is killed publishes at most so much again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +104,15 @@ class _Pass:
         self._batch_bytes = 0
         self._reading: list[tuple[str, KnownFile, set[str]]] = []
         self._waiting: list[str] = []
+        self._save_after = 0.0
 
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            self._save()
+
+    def _run(self) -> None:
         scan = scan_folder(self._options.folder)
         self._result.skipped.extend(scan.skipped)
         self._compare_with_service()
@@ -114,10 +124,9 @@ class _Pass:
             advance(1)
         self._flush()
         self._delete([name for name in self._state.files if name not in scan.files])
-        self._save()
         if self._options.wait and not self._options.dry_run:
-            self._wait()
             self._save()
+            self._wait()
 
     def _compare_with_service(self) -> None:
         """Forget what the service does not hold, such as after it was restored; without a state ask for each one.
@@ -225,8 +234,6 @@ class _Pass:
 
     def _is_in_graph(self, source: DocumentSource) -> bool:
         """Return True if the service holds the document as it is in the folder."""
-        import json
-
         body: dict[str, Any] = json.loads(source.line)
         held = self._status(source.doc_id)
         names = ("text", "media_type", "source", *(name for name in ("title", "occurred_at") if body.get(name)))
@@ -259,7 +266,8 @@ class _Pass:
                 self._accepted(source.doc_id, digest)
                 self._waiting.append(source.doc_id)
         self._finish_files()
-        self._save()
+        if time.monotonic() >= self._save_after:
+            self._save()
 
     def _accepted(self, doc_id: str, digest: str) -> None:
         self._state.documents[doc_id] = digest
@@ -343,6 +351,7 @@ class _Pass:
     def _save(self) -> None:
         if self._options.dry_run:
             return
+        self._save_after = time.monotonic() + SAVE_EVERY_S
         try:
             self._state.save()
         except OSError as error:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
-from graphtide.infra.files.reader import ALL_SUFFIXES
+from graphtide.infra.files.reader import ALL_SUFFIXES, MAX_FILE_BYTES
 from graphtide.services.cli.sources import Unreadable
 
 IGNORE_FILE = ".gitignore"
@@ -68,7 +68,11 @@ def _take(found: FolderScan, path: Path, name: str, root: Path) -> None:
         status = path.stat()
         if path.is_symlink() and not path.resolve().is_relative_to(root):
             found.skipped.append(Unreadable(name, "is a link to a file outside of the folder; copy the file"))
-        elif path.is_file():
+        elif not path.is_file():
+            found.skipped.append(Unreadable(name, "is not a regular file"))
+        elif status.st_size > MAX_FILE_BYTES:
+            found.skipped.append(Unreadable(name, f"is larger than {MAX_FILE_BYTES >> 20} MiB; split it"))
+        else:
             found.files[name] = FoundFile(name, path, status.st_size, status.st_mtime_ns)
     except OSError as error:
         found.skipped.append(Unreadable(name, f"cannot be read: {error.strerror}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -226,3 +227,14 @@ def test_ignore_files_of_inner_folders_take_precedence(tmp_path: Path) -> None:
     for name in ("a.txt", "only-here.md", "sub/keep.txt", "sub/b.txt", "sub/only-here.md"):
         (tmp_path / name).write_text("x")
     assert list(scan_folder(tmp_path).files) == ["only-here.md", "sub/keep.txt"]
+
+
+def test_what_is_no_readable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe, and a file beyond the limit, are skipped with the reason, and neither is opened."""
+    monkeypatch.setattr("graphtide.services.cli.sync.scan.MAX_FILE_BYTES", 10)
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "large.txt").write_text("x" * 11)
+    (tmp_path / "small.txt").write_text("x" * 10)
+    scan = scan_folder(tmp_path)
+    assert set(scan.files) == {"small.txt"}
+    assert {each.name for each in scan.skipped} == {"pipe.txt", "large.txt"}

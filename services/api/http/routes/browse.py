@@ -137,7 +137,12 @@ def _add_token(router: APIRouter, application: Application) -> None:
                 "in": "query",
                 "required": False,
                 "description": "how long to wait for the token, in seconds",
-                "schema": {"type": "number", "minimum": 0, "maximum": 300, "default": 30},
+                "schema": {
+                    "type": "number",
+                    "minimum": 0,
+                    "maximum": requests.MAX_WAIT_S,
+                    "default": requests.DEFAULT_WAIT_S,
+                },
             }
         ),
     )
