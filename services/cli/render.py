@@ -33,7 +33,10 @@ def answer(console: Console, body: Json, with_text: bool) -> None:
 
 
 def _sources(console: Console, body: Json) -> None:
-    """Print the cited passages, or all; a number is a passage's position among all, as in the answer."""
+    """Print the cited passages, or all; a number is a passage's position among all, as in the answer.
+
+    Scores are not shown: the mode defines them, and they tell nothing about whether a passage answers.
+    """
     if not body["passages"]:
         console.print(Text("No passage matches the question.", "yellow"))
     elif body["answer"] and not body["citations"]:
@@ -42,11 +45,7 @@ def _sources(console: Console, body: Json) -> None:
     for number, each in enumerate(body["passages"], start=1):
         if cited and each["chunk_id"] not in cited:
             continue
-        score = "" if cited else f"  {each['score']:.3f}"
-        where = _where(each)
-        console.print(
-            Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (where, "dim"), (score, "dim"))
-        )
+        console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (_where(each), "dim")))
         console.print(Padding(Text(_short(each["text"]), "dim"), (0, 0, 0, 4)))
 
 
