@@ -332,5 +332,5 @@ def _tell(on_progress: Progress | None, receipt: BulkReceipt) -> None:
 
 
 def _given(**parameters: str | int) -> dict[str, str]:
-    """Return the parameters as HTTP sends them."""
-    return {name: str(value) for name, value in parameters.items()}
+    """Return the parameters as HTTP sends them; an empty text is a parameter that is not sent."""
+    return {name: str(value) for name, value in parameters.items() if value != ""}

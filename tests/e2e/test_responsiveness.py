@@ -95,10 +95,14 @@ async def test_healthz_is_answered_while_a_scrape_of_metrics_waits_for_an_index(
 
 
 class Reads:
-    """The number of stored documents that are read, in all and at a time at most."""
+    """The number of stored documents that are read, in all and at a time at most.
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, application: LocalApplication) -> None:
+    Each read waits until `together` of them have begun.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, application: LocalApplication, together: int = 1) -> None:
         self.all = self.now = self.most = 0
+        begun = asyncio.Event()
         store = type(application._runtime.store)
         read = store.standings
 
@@ -106,6 +110,9 @@ class Reads:
             self.all += 1
             self.now += 1
             self.most = max(self.most, self.now)
+            if self.all >= together:
+                begun.set()
+            await begun.wait()
             try:
                 return await read(given, graph, doc_ids)  # type: ignore[arg-type]
             finally:
@@ -131,6 +138,6 @@ async def test_statuses_of_large_documents_are_read_a_few_at_a_time(
     """The extractions of many large documents are never in memory together; a small document does not wait."""
     names = [f"big{number}" for number in range(6)]
     async with opened(tmp_path, [*map(large, names), small()]) as (application, _):
-        reads = Reads(monkeypatch, application)
+        reads = Reads(monkeypatch, application, together=LARGE_READS)
         await asyncio.gather(*(application.document(GRAPH, name) for name in names))
         assert (reads.all, reads.most) == (len(names), LARGE_READS)

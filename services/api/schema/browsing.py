@@ -69,8 +69,8 @@ def graph_page(given: Parameters) -> tuple[int, str]:
 
 def wait_seconds(given: Parameters) -> float:
     """Return how long to wait for a token, in seconds. Raises Invalid."""
-    text = given.get("wait_s", "")
-    if not text:
+    text = given.get("wait_s")
+    if text is None:
         return DEFAULT_WAIT_S
     seconds = float(text) if _SECONDS.fullmatch(text) else math.inf
     if seconds > MAX_WAIT_S:
@@ -80,8 +80,8 @@ def wait_seconds(given: Parameters) -> float:
 
 def whole(given: Parameters, name: str, default: int, least: int, most: int) -> int:
     """Return a whole number among the parameters. Raises Invalid."""
-    text = given.get(name, "")
-    if not text:
+    text = given.get(name)
+    if text is None:
         return default
     if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
         raise Invalid(name, f"{text[:40]!r} is not a whole number from {least} to {most}")
@@ -89,10 +89,10 @@ def whole(given: Parameters, name: str, default: int, least: int, most: int) -> 
 
 
 def _choice(given: Parameters, name: str, choices: list[str]) -> str:
-    text = given.get(name, "")
-    if text and text not in choices:
+    text = given.get(name)
+    if text is not None and text not in choices:
         raise Invalid(name, f"{text[:40]!r} is unknown; use one of {', '.join(choices)}")
-    return text
+    return text or ""
 
 
 def _text(given: Parameters, name: str) -> str:
