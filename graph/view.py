@@ -16,6 +16,7 @@ import numpy as np
 
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
+from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.identity import entity_id
 from graphtide.graph.pagerank import WalkGraph
 from graphtide.graph.records import (
@@ -70,6 +71,7 @@ class LiveView:
         self.version = 0
         self.lock = ReadersWriterLock()
         self.indexes = indexes
+        self.exact = ExactIndexes()
         self.functional_predicates = functional_predicates
         self.walk = WalkGraph()
         self.relatedness = RelatednessModel()
@@ -110,6 +112,10 @@ class LiveView:
         """Return the entities a statement connects (subject, object), by node."""
         triple = self.statements[statement]
         return self.labels[triple.subject].node, self.labels[triple.object].node
+
+    def exact_indexes(self) -> VectorIndexes:
+        """Return exact indexes of all vectors. Cost of the first call: the vectors of the graph."""
+        return self.exact.build(self.chunks, self.entities, self.statements)
 
     def links_of(self, label: int) -> list[SameAsRow]:
         """Return the same-as links of a label, including those that a constraint overruled."""
@@ -159,6 +165,7 @@ class LiveView:
         if isinstance(delta.communities, CommunityChange):
             self.reports.drop(delta.communities.removed.tolist())
         self._index(delta, indexed or IndexVersions())
+        self.exact.follow(delta)
         self._relate(delta)
         self._walk()
         self.version = delta.version

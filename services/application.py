@@ -113,7 +113,7 @@ class QueryRequest:
     """A question. `timeout_s` bounds the wait for `after` and the answer together.
 
     `level` selects the level of the community hierarchy, 0 the finest, for modes that read reports; None: the mode
-    selects it.
+    selects it. An `exact` question searches every vector instead of the approximate indexes.
     """
 
     question: str
@@ -125,6 +125,7 @@ class QueryRequest:
     explain: bool = False
     timeout_s: float = 30.0
     level: int | None = None
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

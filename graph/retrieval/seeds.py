@@ -12,9 +12,9 @@ import numpy as np
 
 from graphtide.graph.identity import relation_id
 from graphtide.graph.retrieval.filters import ChunkPredicate
-from graphtide.graph.retrieval.types import QuestionVector
-from graphtide.graph.vector_index import PADDING, VectorIndex
-from graphtide.graph.view import LiveView, walk_chunk, walk_entity
+from graphtide.graph.retrieval.types import Question, QuestionVector
+from graphtide.graph.vector_index import PADDING, ExactIndex, VectorIndex
+from graphtide.graph.view import LiveView, VectorIndexes, walk_chunk, walk_entity
 
 TIES = 16  # fetched beyond k: an index returns equal vectors by number, and the cut is by name
 
@@ -43,38 +43,61 @@ class Seeds:
     passages: tuple[Hit, ...]
 
 
-def find_seeds(view: LiveView, vector: QuestionVector, admits: ChunkPredicate | None, depth: int) -> Seeds:
+def searched_indexes(view: LiveView, question: Question) -> VectorIndexes:
+    """Return the indexes to search for a question: those of the view, or, for an exact question, all vectors."""
+    return view.exact_indexes() if question.exact else view.indexes
+
+
+def find_seeds(
+    view: LiveView,
+    vector: QuestionVector,
+    admits: ChunkPredicate | None,
+    depth: int,
+    indexes: VectorIndexes | None = None,
+) -> Seeds:
     """Return the seeds of a question, `depth` passages among them. Under a filter each has an admitted passage.
 
-    Cost: three searches.
+    `indexes` replace those of the view. Cost: three searches.
     """
-    passages = nearest_passages(view, vector, admits, depth)
+    indexes = indexes or view.indexes
+    passages = nearest_passages(view, vector, admits, depth, indexes)
     admits_statement = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
-    statements = nearest(
-        view.indexes.statements, vector, STATEMENTS, lambda n: statement_key(view, n), admits_statement
-    )
-    entities = nearest(view.indexes.entities, vector, ENTITIES, view.entity_id, named)
+    statements = nearest(indexes.statements, vector, STATEMENTS, lambda n: statement_key(view, n), admits_statement)
+    entities = nearest(indexes.entities, vector, ENTITIES, view.entity_id, named)
     return Seeds(statements, entities, passages)
 
 
 def nearest_passages(
-    view: LiveView, vector: QuestionVector, admits: ChunkPredicate | None, count: int
+    view: LiveView,
+    vector: QuestionVector,
+    admits: ChunkPredicate | None,
+    count: int,
+    indexes: VectorIndexes | None = None,
 ) -> tuple[Hit, ...]:
     """Return the `count` admitted passages most similar to the question, equal ones by chunk id."""
-    return nearest(view.indexes.chunks, vector, count, lambda n: view.chunks[n].chunk_id, admits)
+    index = (indexes or view.indexes).chunks
+    return nearest(index, vector, count, lambda n: view.chunks[n].chunk_id, admits)
 
 
 def nearest(
     index: VectorIndex, vector: QuestionVector, count: int, name: Callable[[int], str], allowed: ChunkPredicate | None
 ) -> tuple[Hit, ...]:
-    """Return the `count` most similar of an index, equal ones by canonical name. None for a zero question vector."""
+    """Return the `count` most similar of an index, equal ones by canonical name. None for a zero question vector.
+
+    The result of an ExactIndex is a function of the names and vectors: all that are as similar as the last one are
+    fetched. Of an approximate index at most TIES more than `count` are.
+    """
     if not len(index) or not np.any(vector):
         return ()
-    found = index.search(vector[np.newaxis].astype(np.float32), count + TIES, allowed=allowed)
+    query, fetched = vector[np.newaxis].astype(np.float32), count + TIES
+    found = index.search(query, fetched, allowed=allowed)
     least = float(
         found.similarities[0][:count][-1]
     )  # a name costs more than a search: only hits that may stay are named
+    while isinstance(index, ExactIndex) and float(found.similarities[0][-1]) == least > -np.inf:
+        fetched *= 4
+        found = index.search(query, fetched, allowed=allowed)
     rows = zip(found.ids[0].tolist(), found.similarities[0].tolist(), strict=True)
     hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING and cosine >= least]
     return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key))[:count])

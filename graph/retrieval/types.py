@@ -49,6 +49,8 @@ class Question:
     explain: bool = False
     level: int | None = None
     """Level of the community hierarchy, 0 the finest, for the modes that read reports. None: the mode's default."""
+    exact: bool = False
+    """Search every vector instead of the approximate indexes."""
 
 
 @dataclass(frozen=True, slots=True)

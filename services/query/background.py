@@ -21,7 +21,7 @@ from graphtide.graph.retrieval.entity_linking import link_entities
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.retrieval.scoring.candidates import linked_passages
-from graphtide.graph.retrieval.seeds import nearest_passages
+from graphtide.graph.retrieval.seeds import Hit, nearest_passages, searched_indexes
 from graphtide.graph.view import LiveView
 from graphtide.infra.models.local.answers.question import plan_of
 from graphtide.infra.models.local.answers.words import keys_of
@@ -52,7 +52,7 @@ def _relevant(
     view: LiveView, question: Question, retrieved: RetrievalResult, admits: ChunkPredicate | None, count: int
 ) -> list[int]:
     """Return passages by the share of the question's words that they have, and by their similarity to it."""
-    near = {hit.number: hit.cosine for hit in nearest_passages(view, question.vector, admits, NEAR)}
+    near = {hit.number: hit.cosine for hit in _nearest(view, question, admits)}
     read = [view.chunk_numbers[passage.chunk_id] for passage in retrieved.passages]
     numbers = dict.fromkeys([*read, *near, *_named(view, question.text, admits)])
     if len(view.chunks) <= SMALL_GRAPH:
@@ -63,6 +63,10 @@ def _relevant(
         return best
     more = dict.fromkeys([*best[: max(1, count // 2)], *sorted(linked, key=lambda n: view.chunks[n].chunk_id)])
     return list(more | dict.fromkeys(best))
+
+
+def _nearest(view: LiveView, question: Question, admits: ChunkPredicate | None) -> tuple[Hit, ...]:
+    return nearest_passages(view, question.vector, admits, NEAR, searched_indexes(view, question))
 
 
 def _named(view: LiveView, question: str, admits: ChunkPredicate | None) -> Iterable[int]:

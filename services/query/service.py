@@ -116,7 +116,7 @@ class QueryService:
             raise self._absence(graph, ask)
         with span("embed", texts=1):
             vector = (await self._runtime.embedder.embed([ask.question]))[0]
-        question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level)
+        question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level, ask.exact)
         rater = self._runtime.rater if ask.generate else None
         with span("retrieve", mode=ask.mode):
             return await found(view, question, self._runtime.shelves, rater, self._runtime.pool, self._more(ask))

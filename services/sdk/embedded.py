@@ -179,11 +179,12 @@ class EmbeddedGraph:
         level: int | None = None,
         generate: bool = True,
         explain: bool = False,
+        exact: bool = False,
         timeout_s: float = 30.0,
     ) -> Answer:
         """See Graph.ask."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        arguments |= {"generate": generate, "explain": explain}
+        arguments |= {"generate": generate, "explain": explain, "exact": exact}
         request = query_request(arguments, filters, as_of, timeout_s, self._limits)
         return await self._application.query(self._name, request)
 
@@ -198,11 +199,13 @@ class EmbeddedGraph:
         as_of: str = "",
         level: int | None = None,
         explain: bool = False,
+        exact: bool = False,
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        request = query_request(arguments | {"explain": explain}, filters, as_of, timeout_s, self._limits)
+        arguments |= {"explain": explain, "exact": exact}
+        request = query_request(arguments, filters, as_of, timeout_s, self._limits)
         async for piece in self._application.stream(self._name, request):
             yield piece
 

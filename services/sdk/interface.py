@@ -122,13 +122,14 @@ class Graph(Protocol):
         level: int | None = None,
         generate: bool = True,
         explain: bool = False,
+        exact: bool = False,
         timeout_s: float = 30.0,
     ) -> Answer:
         """Answer a question from the live graph, with citations.
 
         `after` is a token of `add`, `add_many` or `delete`: the answer waits, at most `timeout_s` seconds, until the
         graph includes it. `as_of` is an ISO 8601 date: only what was valid then counts. Without `generate` the answer
-        holds the context alone.
+        holds the context alone. An `exact` question searches every vector instead of the approximate indexes.
         """
         ...
 
@@ -143,6 +144,7 @@ class Graph(Protocol):
         as_of: str = "",
         level: int | None = None,
         explain: bool = False,
+        exact: bool = False,
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """Answer in pieces: first an `Answer` with the context and no text, then `Piece`s, last the whole `Answer`."""

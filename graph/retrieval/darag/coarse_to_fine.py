@@ -23,7 +23,7 @@ from graphtide.graph.retrieval.darag.adaptive import Community, communities, nei
 from graphtide.graph.retrieval.darag.attributed_graph import AttributedGraph
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring.candidates import score_passages
-from graphtide.graph.retrieval.seeds import Hit, nearest
+from graphtide.graph.retrieval.seeds import Hit, nearest, searched_indexes
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.vector_index import similarities
@@ -128,7 +128,8 @@ def _entities(view: LiveView, question: Question, mass: Mapping[int, float], adm
     def allowed(node: int) -> bool:
         return admits is None or any(map(admits, view.entities[node].chunks))
 
-    hits = nearest(view.indexes.entities, question.vector, WORKING, view.entity_id, allowed if admits else None)
+    index = searched_indexes(view, question).entities
+    hits = nearest(index, question.vector, WORKING, view.entity_id, allowed if admits else None)
     walked = ((-share, view.entity_id(node // 2), node // 2) for node, share in mass.items() if node % 2 == 0)
     best = [number for _, _, number in sorted(walked)[: 2 * WORKING] if allowed(number)]
     return {hit.number for hit in hits}.union(best[:WORKING])

@@ -16,7 +16,7 @@ from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.scoring.candidates import NEAR, ScoredPassages, score_passages, titled
 from graphtide.graph.retrieval.scoring.pair_reranking import admitted_mass
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
-from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.seeds import find_seeds, restart, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import (
     Question,
@@ -47,7 +47,7 @@ def retrieve_da_rag(view: LiveView, question: Question, course: DaRagSettings = 
     whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
-    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     if not seeds.passages:
         return RetrievalResult((), Subgraph(), view.version, "da-rag", Trace() if question.explain else None)
     mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds)), admits)

@@ -16,7 +16,7 @@ from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
 from graphtide.graph.retrieval.dynagrag.traversal import explore
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.scoring.candidates import NEAR
-from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.retrieval.seeds import find_seeds, searched_indexes
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Synthesis, Trace
 from graphtide.graph.view import LiveView
 
@@ -30,10 +30,10 @@ def retrieve_dynagrag(view: LiveView, question: Question, settings: Dynagrag = D
     each step is bounded, whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
-    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     if not np.any(question.vector) or not (seeds.entities or seeds.passages):
         return RetrievalResult((), Subgraph(), view.version, "dynagrag", Trace() if question.explain else None)
-    choice = select(view, question.vector, seeds, admits, settings)
+    choice = select(view, question.vector, seeds, admits, settings, searched_indexes(view, question))
     pruned = pruned_subgraphs(choice, question, settings)
     trees = [explore(each, settings.traversal, ENTITIES) for each in pruned]
     rows = zip(choice.chosen, pruned, trees, strict=True)

@@ -16,7 +16,7 @@ from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring.candidates import entities_of
 from graphtide.graph.retrieval.seeds import Seeds, nearest, statement_key
 from graphtide.graph.retrieval.types import QuestionVector
-from graphtide.graph.view import LiveView
+from graphtide.graph.view import LiveView, VectorIndexes
 
 ENTITIES = 16
 STATEMENTS = 16
@@ -42,7 +42,12 @@ class EgoGraphSelection:
 
 
 def select(
-    view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None, settings: Dynagrag
+    view: LiveView,
+    question: QuestionVector,
+    seeds: Seeds,
+    admits: ChunkPredicate | None,
+    settings: Dynagrag,
+    indexes: VectorIndexes | None = None,
 ) -> EgoGraphSelection:
     """Return the `subgraphs` most similar ego-graphs, by cosine of the total graph embedding (section 3.2).
 
@@ -51,7 +56,7 @@ def select(
     of at most `caps.nodes` entities, whatever the graph's size.
     """
     around = EgoGraphs(view, admits, settings.caps)
-    egos = [around.around(centre) for centre in centres(view, question, seeds, admits)]
+    egos = [around.around(centre) for centre in centres(view, question, seeds, admits, indexes)]
     gathered = gather(view, egos)
     asked = question.astype(np.float64)
     similarity = cosines(total_embeddings(egos, gathered), asked).tolist()
@@ -62,16 +67,21 @@ def select(
     return EgoGraphSelection(tuple(distinct(candidates, settings)), len(egos), gathered)
 
 
-def centres(view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None) -> list[int]:
+def centres(
+    view: LiveView,
+    question: QuestionVector,
+    seeds: Seeds,
+    admits: ChunkPredicate | None,
+    indexes: VectorIndexes | None = None,
+) -> list[int]:
     """Return the nearest entities, the ends of the nearest statements, and the mentions of the nearest passages, by
     name.
     """
     admits_statement = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
-    entities = nearest(view.indexes.entities, question, ENTITIES, view.entity_id, named)
-    statements = nearest(
-        view.indexes.statements, question, STATEMENTS, lambda n: statement_key(view, n), admits_statement
-    )
+    indexes = indexes or view.indexes
+    entities = nearest(indexes.entities, question, ENTITIES, view.entity_id, named)
+    statements = nearest(indexes.statements, question, STATEMENTS, lambda n: statement_key(view, n), admits_statement)
     found = {hit.number for hit in entities}
     found.update(node for hit in statements for node in view.ends(hit.number))
     found.update(node for hit in seeds.passages[:PASSAGES] for node in entities_of(view, hit.number))

@@ -28,7 +28,7 @@ from graphtide.graph.retrieval.global_search.reports import (
 )
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.retrieval.scoring.candidates import entities_of
-from graphtide.graph.retrieval.seeds import nearest, nearest_passages
+from graphtide.graph.retrieval.seeds import nearest, nearest_passages, searched_indexes
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPart, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
@@ -149,8 +149,9 @@ def by_neighbourhood(view: LiveView, question: Question) -> Callable[[int], int]
         return lambda community: _EVEN
     admits = admitted_chunks(view, question.filters)
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
-    passages = nearest_passages(view, question.vector, admits, _RANKS[-1])
-    entities = nearest(view.indexes.entities, question.vector, _ENTITIES, view.entity_id, named)
+    indexes = searched_indexes(view, question)
+    passages = nearest_passages(view, question.vector, admits, _RANKS[-1], indexes)
+    entities = nearest(indexes.entities, question.vector, _ENTITIES, view.entity_id, named)
     best: dict[int, int] = {}
     for rank, hit in enumerate(passages):
         for node in entities_of(view, hit.number):

@@ -18,7 +18,7 @@ from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.scoring.candidates import NEAR, ScoredPassages, score_passages
 from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityPathGraph
 from graphtide.graph.retrieval.search.steiner import SearchLimits, SteinerTree, steiner_tree
-from graphtide.graph.retrieval.seeds import ENTITIES, nearest, nearest_passages
+from graphtide.graph.retrieval.seeds import ENTITIES, nearest, nearest_passages, searched_indexes
 from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import (
@@ -53,7 +53,7 @@ def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits = B
     searches, and `bounds.budget` links, however large the graph.
     """
     admits = admitted_chunks(view, question.filters)
-    near = nearest_passages(view, question.vector, admits, max(NEAR, question.top_k))
+    near = nearest_passages(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     terminals, how = choose_terminals(view, question, admits)
     tree = steiner_tree(EntityPathGraph(view, terminals, admits), terminals, view.entity_id, bounds)
     crossings = [crossing for ends in tree.edges() if (crossing := edge_evidence(view, question, ends, admits))]
@@ -79,7 +79,8 @@ def choose_terminals(view: LiveView, question: Question, admits: ChunkPredicate 
     if len(named) >= 2:
         return named[:MAX_TERMINALS], "Entities that the question names."
     allowed = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
-    hits = nearest(view.indexes.entities, question.vector, ENTITIES, view.entity_id, allowed)
+    index = searched_indexes(view, question).entities
+    hits = nearest(index, question.vector, ENTITIES, view.entity_id, allowed)
     filled = list(dict.fromkeys([*named, *(hit.number for hit in hits)]))[:2]
     return filled, "The question names fewer than two entities: the nearest entities are added."
 

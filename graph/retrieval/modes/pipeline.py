@@ -31,7 +31,7 @@ from graphtide.graph.retrieval.search.community_filter import CommunityRegion, r
 from graphtide.graph.retrieval.search.entity_graph import EntityPathGraph
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.search.steiner import SteinerTree, steiner_tree
-from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart
+from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart, searched_indexes
 from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import (
@@ -98,7 +98,7 @@ def retrieve_pipeline(view: LiveView, question: Question) -> RetrievalResult:
 
 def _explore(view: LiveView, question: Question, admits: ChunkPredicate | None) -> Explored:
     """Run steps 1, 3, 4 and 5."""
-    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     starts = {hit.number: hit.cosine for hit in seeds.entities}
     for hit in seeds.statements:
         for node in view.ends(hit.number):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphtide.graph.retrieval.filters import admitted_chunks
-from graphtide.graph.retrieval.seeds import Hit, nearest_passages
+from graphtide.graph.retrieval.seeds import Hit, nearest_passages, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Trace, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
@@ -11,7 +11,8 @@ from graphtide.graph.view import LiveView
 
 def retrieve_vector(view: LiveView, question: Question) -> RetrievalResult:
     """Return the `top_k` nearest passages; `score` is the cosine. Call under `view.lock.read()`. Cost: one search."""
-    hits = nearest_passages(view, question.vector, admitted_chunks(view, question.filters), question.top_k)
+    admits, indexes = admitted_chunks(view, question.filters), searched_indexes(view, question)
+    hits = nearest_passages(view, question.vector, admits, question.top_k, indexes)
     passages = tuple(_passage(view, hit) for hit in hits)
     shown = supported_subgraph(view, [hit.number for hit in hits])
     return RetrievalResult(passages, shown, view.version, "vector", _trace(hits) if question.explain else None)

@@ -16,7 +16,7 @@ from graphtide.graph.retrieval.nakg.scoring import Scoring, lexical, separated
 from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring.candidates import NEAR, titled
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN, Scores
-from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.retrieval.seeds import find_seeds, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, QuestionVector, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
@@ -32,7 +32,7 @@ def retrieve_nakg(view: LiveView, question: Question, settings: Nakg = DEFAULT) 
     whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
-    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     passages = candidate_passages(view, question.vector, seeds, admits)
     if not passages.numbers:
         return RetrievalResult((), Subgraph(), view.version, "nakg", Trace() if question.explain else None)

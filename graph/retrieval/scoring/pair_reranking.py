@@ -20,7 +20,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     pair_scores,
 )
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
-from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.seeds import find_seeds, restart, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
@@ -36,7 +36,7 @@ def retrieve_by_pairs(
     searches, one walk, and some three hundred passages read: each step is bounded, whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
-    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     start = restart(view, seeds)
     mass = admitted_mass(personalised_pagerank(view.walk, start), admits)
     pool = gather(view, question, seeds, mass, admits, weighting)

@@ -228,7 +228,7 @@ class Filters(_message.Message):
     def __init__(self, doc_ids: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_from: _Optional[str] = ..., occurred_to: _Optional[str] = ..., as_of: _Optional[str] = ...) -> None: ...
 
 class QueryRequest(_message.Message):
-    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain", "level")
+    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain", "level", "exact")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
@@ -238,6 +238,7 @@ class QueryRequest(_message.Message):
     GENERATE_FIELD_NUMBER: _ClassVar[int]
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
+    EXACT_FIELD_NUMBER: _ClassVar[int]
     graph: str
     question: str
     mode: str
@@ -247,7 +248,8 @@ class QueryRequest(_message.Message):
     generate: bool
     explain: bool
     level: int
-    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ..., level: _Optional[int] = ...) -> None: ...
+    exact: bool
+    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ..., level: _Optional[int] = ..., exact: _Optional[bool] = ...) -> None: ...
 
 class Place(_message.Message):
     __slots__ = ("headings", "page", "row", "kind", "lead_in")

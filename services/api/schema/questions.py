@@ -67,6 +67,9 @@ class QueryBody(StrictModel):
     )
     level: int | None = Field(default=None, ge=0, le=2, description="for mode global: 0 is the finest level of reports")
     explain: bool | None = Field(default=None, description="true: return the retrieval steps in `trace`")
+    exact: bool | None = Field(
+        default=None, description="true: search every vector, so that the passages depend on the graph's content alone"
+    )
 
 
 def read_question(raw: bytes, limits: RequestLimits) -> QueryRequest:

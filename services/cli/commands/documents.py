@@ -202,6 +202,7 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
     after: Annotated[str, typer.Option(help="A token of a publish: wait until the graph includes it.")] = "",
     as_of: Annotated[str, typer.Option(help="A date: exclude facts that are known to be invalid at it.")] = "",
     explain: Annotated[bool, typer.Option("--explain", help="Show the retrieval steps.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Search every vector, not the approximate indexes.")] = False,
     generate: Annotated[bool, typer.Option(help="Generate an answer, or show the passages only.")] = True,
     url: Url = URL,
     as_json: AsJson = False,
@@ -212,6 +213,7 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
     body: Json = {"question": question, "mode": mode, "top_k": top_k, "generate": generate, "explain": explain}
     with _client(url) as client:
         extra: Json = ({"after": after} if after else {}) | ({"filters": {"as_of": as_of}} if as_of else {})
+        extra |= {"exact": True} if exact else {}
         ask(client, graph, body | extra, as_json)
 
 

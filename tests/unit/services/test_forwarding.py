@@ -175,6 +175,7 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
         explain=True,
         timeout_s=RequestLimits().query_timeout_s,
         level=2,
+        exact=True,
     )
     assert not [
         one.name for one in fields(QueryRequest) if one.name != "timeout_s" and getattr(ask, one.name) == one.default
@@ -184,7 +185,7 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
     assert unset(message) == [] and message.HasField("generate")
     assert question_of(request_value(message), RequestLimits()) == ask
     assert all(getattr(filters, one.name) != one.default for one in fields(Filters))
-    little = replace(ask, filters=Filters(), level=None, after="", generate=True, explain=False)
+    little = replace(ask, filters=Filters(), level=None, after="", generate=True, explain=False, exact=False)
     assert question_of(request_value(question_message("g", little)), RequestLimits()) == little
 
 
