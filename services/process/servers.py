@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import uvicorn
     from prometheus_client import CollectorRegistry
 
+    from graphtide.services.access.event_streams import EventStreams
     from graphtide.services.access.gate import AccessGate
     from graphtide.services.access.gauges import GuardGauges
     from graphtide.services.access.tls import Certificates
@@ -68,14 +69,17 @@ class Servers:
         self._server: uvicorn.Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._calls: grpc.aio.Server | None = None
+        self._streams: EventStreams | None = None
         self.http = ""
         self.grpc = ""
 
     async def open(self, parts: Parts, listener: socket.socket | None, calls: bool) -> None:
         """Start the servers. Raises CommandError when gRPC's address cannot be bound."""
+        from graphtide.services.access.event_streams import EventStreams
         from graphtide.services.api.schema.limits import RequestLimits
 
         limits = RequestLimits.of(self._settings)
+        self._streams = EventStreams(limits.max_event_streams, limits.max_event_streams_per_caller, parts.registry)
         if calls:
             from graphtide.services.api.grpc.server import create_server
 
@@ -85,11 +89,15 @@ class Servers:
             self._calls = server
         if listener is not None:
             self.http = _url(parts, listener.getsockname()[1])
-            self._server = _http_server(parts, limits)
+            self._server = _http_server(parts, limits, self._streams)
             self._serving = asyncio.create_task(self._server.serve([listener]))
 
     def leave(self, at_once: bool = False) -> None:
-        """Stop accepting HTTP requests; `ended` returns once those in progress are done, or at once."""
+        """Stop accepting HTTP requests and end event streams; `ended` returns once the requests in progress are done,
+        or at once.
+        """
+        if self._streams is not None:
+            self._streams.close()
         if self._server is not None:
             self._server.force_exit = at_once
             self._server.should_exit = True
@@ -140,11 +148,11 @@ def listen(host: str, port: int, option: str = "port") -> socket.socket:
     return listener
 
 
-def _http_server(parts: Parts, limits: RequestLimits) -> uvicorn.Server:
+def _http_server(parts: Parts, limits: RequestLimits, streams: EventStreams) -> uvicorn.Server:
     from graphtide.services.api.http.app import create_app
     from graphtide.services.api.http.server import http_server
 
-    app = create_app(parts.application, limits, parts.registry, parts.guard.gate)
+    app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams)
     settings, tls = parts.settings, parts.guard.tls
     context = None if tls is None else tls.context
     return http_server(app, settings.shutdown_timeout_s, settings.trusted_proxies, context)

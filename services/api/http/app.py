@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
+from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.access import AccessMiddleware, permission
 from graphtide.services.api.http.docs_page import HEADERS, page
@@ -49,11 +50,13 @@ def create_app(
     limits: RequestLimits | None = None,
     registry: CollectorRegistry | None = None,
     gate: AccessGate | None = None,
+    streams: EventStreams | None = None,
 ) -> FastAPI:
     """Return the ASGI application over `application`. /metrics shows `registry`, including metrics registered before;
-    without a `gate` the service is open to all callers.
+    without a `gate` the service is open to all callers. `streams` admits event streams, shared with gRPC.
     """
     limits, registry, gate = limits or RequestLimits(), registry or CollectorRegistry(), gate or AccessGate()
+    streams = streams or EventStreams(limits.max_event_streams, limits.max_event_streams_per_caller, registry)
     app = FastAPI(
         title="Graphtide",
         version="1",

@@ -19,6 +19,8 @@ from graphtide.streams.tracing import SILENCE, TRACE_HEADERS, Headers, Span, Spa
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS"})
 TRACE_ID = "x-trace-id"
+HEAD_KEY = "graphtide.head"
+"""The key in a request's scope that is set for HEAD, which routes see as GET: an endless response ends at once."""
 _CARRIERS = frozenset(name.encode() for name in TRACE_HEADERS)
 _access = logging.getLogger("graphtide.access")
 
@@ -51,7 +53,7 @@ class Observation:
 
         self._count_running(1)
         # HEAD is GET without the body, which the server omits, so the routes only implement GET.
-        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        asked = {**scope, "method": "GET", HEAD_KEY: True} if scope["method"] == "HEAD" else scope
         with _begun(scope) as span:
             try:
                 await self._app(asked, receive, watched)

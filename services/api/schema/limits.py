@@ -29,6 +29,8 @@ class RequestLimits:
     body_grace_s: float = 10.0
     min_body_bytes_per_s: int = 1024
     max_arriving_bytes: int = 256 << 20
+    max_event_streams: int = 256
+    max_event_streams_per_caller: int = 32
 
     @property
     def max_document_values(self) -> int:
