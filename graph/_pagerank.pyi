@@ -1,4 +1,4 @@
-"""Compiled kernel of graphtide.graph.pagerank (graph/kernels/pagerank.cpp)."""
+"""Compiled kernel of graphtide.graph.algorithms.pagerank (graph/kernels/pagerank.cpp)."""
 
 import numpy as np
 from numpy.typing import NDArray

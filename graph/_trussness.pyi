@@ -1,4 +1,4 @@
-"""Compiled kernel of graphtide.graph.trussness (graph/kernels/trussness.cpp)."""
+"""Compiled kernel of graphtide.graph.algorithms.trussness (graph/kernels/trussness.cpp)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ class Kernel:
     def update(
         self, added: NDArray[np.int32], removed: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """See graphtide.graph.trussness.Trussness.update."""
+        """See graphtide.graph.algorithms.trussness.Trussness.update."""
 
     def trussness(self, u: int, v: int) -> int:
         """Return the trussness of one edge. Raises KeyError for an unknown edge."""

@@ -21,7 +21,7 @@ from heapq import nsmallest
 from graphtide.graph.reports.cache import ReportFinding
 from graphtide.graph.reports.entity_summaries import EntitySummary, summary_key
 from graphtide.graph.reports.fingerprint import fingerprint_of
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 
 MAX_TOKENS = 500

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.place import NO_PLACE, Place
+from graphtide.graph.text.place import NO_PLACE, Place
 
 if TYPE_CHECKING:
     from graphtide.graph.communities import CommunityChange, Hierarchy

@@ -14,11 +14,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from graphtide.graph.algorithms.pagerank import WalkGraph
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.identity import entity_id
-from graphtide.graph.pagerank import WalkGraph
 from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from graphtide.graph.communities.replica import HierarchyReplica
-from graphtide.graph.place import NO_PLACE, Place
 from graphtide.graph.records import EvidenceRow, MentionRow, Vector
+from graphtide.graph.text.place import NO_PLACE, Place
 
 
 @dataclass(slots=True)

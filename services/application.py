@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from graphtide.graph.place import NO_PLACE, Place
 from graphtide.graph.retrieval.types import AnswerEdge as SubgraphEdge
 from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.retrieval.types import RetrievedPart as ContextPart
+from graphtide.graph.text.place import NO_PLACE, Place
 from graphtide.services.browsing import Browser, CommunityReport
 from graphtide.services.component_state import ComponentState
 from graphtide.streams.messages import DocumentMessage

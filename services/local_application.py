@@ -18,7 +18,8 @@ from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.observability.metrics.views import counts
 from graphtide.services import dead_letters as letters
-from graphtide.services.access.quotas import Entering, Quotas
+from graphtide.services.access.limits.quotas import Entering, Quotas
+from graphtide.services.administration.maintenance import rows_of
 from graphtide.services.application import (
     Answer,
     CommunityReport,
@@ -46,15 +47,14 @@ from graphtide.services.inspection.entity_details import explain_entity, explain
 from graphtide.services.inspection.local_browser import LocalBrowser
 from graphtide.services.inspection.shared_reads import SharedReads
 from graphtide.services.inspection.usage import spending, usage
-from graphtide.services.maintenance import rows_of
 from graphtide.services.query.service import QueryService
 from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import DeadlineExceeded, NotFound, Overloaded
-from graphtide.streams.fair_queue import Slots
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import DocumentMessage, document_key, split_document_key
 from graphtide.streams.ports import LedgerEntry, Position, Record, RevisionState
+from graphtide.streams.scheduling.fair_queue import Slots
 from graphtide.streams.tracing import Span, SpanRole, inject, span
 
 T = TypeVar("T")

@@ -39,10 +39,10 @@ from graphtide.infra.settings import Settings, SettingsError
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels
 from graphtide.streams.model_ports import Embedder, Extractor, Generator, Rater
+from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.summarize.report_writer import Reporter
 from graphtide.streams.summarize.summary_writer import Summarizer
 from graphtide.streams.usage import NANO, Budget
-from graphtide.streams.work_pool import WorkPool
 
 if TYPE_CHECKING:
     from graphtide.infra.models.openai.chat import OpenAIChat

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
+from graphtide.services.administration.maintenance import Maintenance
 from graphtide.services.health import Dependency
-from graphtide.services.maintenance import Maintenance
 from graphtide.streams.errors import Broken, NotFound
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.model_ports import Embedder, Generator, Rater
 from graphtide.streams.ports import GraphStore, Ledger, Log
+from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.summarize.report_writer import Shelves
-from graphtide.streams.work_pool import WorkPool
 
 
 @dataclass(frozen=True, slots=True)

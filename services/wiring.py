@@ -24,12 +24,19 @@ from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite import SqliteBackend, SqliteUsageLedger, SqliteVectorStore
+from graphtide.infra.sqlite.administration.embedding_model import (
+    MODEL_FILE,
+    EmbeddingModel,
+    record_model,
+    recorded_model,
+)
 from graphtide.infra.sqlite.database import SqliteDatabase
-from graphtide.infra.sqlite.embedding_model import MODEL_FILE, EmbeddingModel, record_model, recorded_model
+from graphtide.services.administration.maintenance import EmbeddedMaintenance
+from graphtide.services.administration.purge import EmbeddedPurge
+from graphtide.services.administration.reembedding import remove_scratch
 from graphtide.services.application import Application
 from graphtide.services.health import Dependency, Warming, disk, endpoints, silent, storage
 from graphtide.services.local_application import LocalApplication
-from graphtide.services.maintenance import EmbeddedMaintenance
 from graphtide.services.model_wiring import Memos, ModelSet, OwnModels, open_models, plan, question_embedder
 from graphtide.services.process.background_tasks import (
     check_now_and_then,
@@ -40,8 +47,6 @@ from graphtide.services.process.background_tasks import (
     start,
     stop,
 )
-from graphtide.services.purge import EmbeddedPurge
-from graphtide.services.reembedding import remove_scratch
 from graphtide.services.runtime import Runtime
 from graphtide.services.tracing import traced
 from graphtide.streams.consolidate.stage import ConsolidateStage

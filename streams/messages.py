@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from graphtide.graph.dates import date_span
-from graphtide.graph.place import NO_PLACE, decode_place
 from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Fact, Mention, Vector
+from graphtide.graph.text.dates import date_span
+from graphtide.graph.text.place import NO_PLACE, decode_place
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.json_parts import dump, dump_in_parts, load_in_parts
 from graphtide.streams.model_ports import MEDIA_TYPES

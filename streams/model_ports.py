@@ -19,8 +19,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.place import NO_PLACE, Place
 from graphtide.graph.records import DocumentInfo
+from graphtide.graph.text.place import NO_PLACE, Place
 
 MARKDOWN, PLAIN, CSV = "text/markdown", "text/plain", "text/csv"
 MEDIA_TYPES = (MARKDOWN, PLAIN, CSV)
@@ -180,7 +180,7 @@ class Extractor(Protocol):
     async def extract(self, text: str, *, title: str) -> ExtractionResult:
         """Return what ``text`` states. ``title`` is that of its document, or "": it helps to resolve pronouns.
 
-        The headings above the passage follow the title, separated by ``graph.place.PATH_SEPARATOR``.
+        The headings above the passage follow the title, separated by ``graph.text.place.PATH_SEPARATOR``.
         """
         ...
 

@@ -4,7 +4,7 @@ Each port has an in-memory reference in `tests/model/memory` that defines its me
 contract suite in `tests/contract`. Adapters raise only the errors of `streams/errors.py`.
 
 A revision number orders the revisions of one document. Where `documents` always has one partition, it is the offset
-of the record; otherwise see `streams/revisions.py`. A record is identified by its position, never by its number.
+of the record; otherwise see `streams/log/revisions.py`. A record is identified by its position, never by its number.
 
 A graph is bound permanently to the partition of `extractions` that its first commit came through. The single writer
 of a graph is the holder of the latest epoch of that partition.

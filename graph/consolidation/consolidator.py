@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graphtide.graph import communities
+from graphtide.graph.algorithms.trussness import Trussness
 from graphtide.graph.communities.drift import DriftGuard, Partition
 from graphtide.graph.consolidation.entities import Entities, PlacementResult
 from graphtide.graph.consolidation.kernel_work import KernelWork, kernel_work_of
@@ -32,7 +33,6 @@ from graphtide.graph.consolidation.state import LabelState, StatementState, Tabl
 from graphtide.graph.consolidation.topology import EdgeKey, edge_pairs, placement
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import ClusterChange, LabelView, PairKey, Resolver, SameAs
-from graphtide.graph.trussness import Trussness
 from graphtide.graph.vector_sum import VectorSum
 
 

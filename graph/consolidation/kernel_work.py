@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphtide.graph.algorithms.trussness import Trussness
 from graphtide.graph.communities import Communities
-from graphtide.graph.trussness import Trussness
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 // Python binding of the PageRank kernel: it converts arrays, and releases the GIL while the kernel computes.
 //
-// graph/pagerank.py checks the arguments. Pushes run concurrently; an update excludes them. The GIL is released before
+// graph/algorithms/pagerank.py checks the arguments. Pushes run concurrently; an update excludes them. The GIL is released before
 // the lock is acquired, so that no thread waits for the lock while it holds the GIL.
 
 #include <pybind11/numpy.h>
@@ -122,7 +122,7 @@ class Kernel {
 }  // namespace
 
 PYBIND11_MODULE(_pagerank, module) {
-    module.doc() = "Compiled kernel of graphtide.graph.pagerank.";
+    module.doc() = "Compiled kernel of graphtide.graph.algorithms.pagerank.";
     py::class_<Kernel>(module, "Kernel")
         .def(py::init<>())
         .def("update", &Kernel::update, py::arg("edges").noconvert(), py::arg("weights").noconvert())

@@ -159,7 +159,7 @@ class BareAdjacency {
 }  // namespace
 
 PYBIND11_MODULE(_trussness, module) {
-    module.doc() = "Compiled kernel of graphtide.graph.trussness.";
+    module.doc() = "Compiled kernel of graphtide.graph.algorithms.trussness.";
     py::class_<Kernel>(module, "Kernel")
         .def(py::init<const py::array&, std::int64_t>(), py::arg("edges"), py::kw_only(),
              py::arg("stride") = truss::PeelOrder::usual_stride)

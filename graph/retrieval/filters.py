@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from graphtide.graph.dates import DateRange
 from graphtide.graph.records import DocumentInfo
 from graphtide.graph.retrieval.types import Filters
+from graphtide.graph.text.dates import DateRange
 from graphtide.graph.validity.intervals import ValidityReader
 from graphtide.graph.view import LiveView
 

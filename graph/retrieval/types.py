@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.quotation import neutralise
+from graphtide.graph.text.quotation import neutralise
 
 QuestionVector = NDArray[np.float32]
 

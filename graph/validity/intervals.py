@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from graphtide.graph.dates import DateSpan, date_span
 from graphtide.graph.records import EvidenceRow
+from graphtide.graph.text.dates import DateSpan, date_span
 from graphtide.graph.validity.predicates import FunctionalPredicate
 from graphtide.graph.validity.timeline import Claim, ClaimStatus, Supersession, resolve_claims
 from graphtide.graph.view import LiveView

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphtide.graph.dates import DateSpan
+from graphtide.graph.text.dates import DateSpan
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.bolt.backend import BoltBackend
+from graphtide.infra.bolt.graph_store.store import BoltStore
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.memo import BoltVectorStore
-from graphtide.infra.bolt.store import BoltStore
 from graphtide.infra.bolt.usage import BoltUsageLedger
 
 __all__ = ["BoltAddress", "BoltBackend", "BoltLedger", "BoltStore", "BoltUsageLedger", "BoltVectorStore"]

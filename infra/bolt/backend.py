@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 
 from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.administration.schema import prepare
 from graphtide.infra.bolt.database import BoltDatabase, with_retries
+from graphtide.infra.bolt.graph_store.store import BoltStore
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.memo import CAPACITY, BoltVectorStore
-from graphtide.infra.bolt.schema import prepare
-from graphtide.infra.bolt.store import BoltStore
 from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import GraphtideError
 from graphtide.streams.ports import Log

@@ -416,7 +416,7 @@ NUMBER = (
     " c.next_offset = CASE WHEN next_offset > c.next_offset THEN next_offset ELSE c.next_offset END"
     " WITH numbered UNWIND numbered AS r RETURN r.place AS place, r.document AS document, r.revision AS revision"
 )
-"""Takes $rows of {partition, next_offset, rows}, by partition and offset; `streams/revisions.py` has the formula."""
+"""Takes $rows of {partition, next_offset, rows}, by partition and offset (`streams/log/revisions.py`)."""
 UNPLACED_REVISIONS = (
     "MATCH (r:Revision) WHERE r.place IS NULL"
     " RETURN r.key AS key, r.partition AS partition, r.position AS position LIMIT $limit"

@@ -18,9 +18,9 @@ from graphtide.infra.bolt.codec import in_order, key
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
 from graphtide.streams.checks import check_ends, other_history
 from graphtide.streams.errors import Broken
+from graphtide.streams.log.revisions import MAX_PARTITIONS, estimate, unnumbered
 from graphtide.streams.messages import DOCUMENTS, split_document_key
 from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Log, Position, Record, RevisionOutcome, RevisionState
-from graphtide.streams.revisions import MAX_PARTITIONS, estimate, unnumbered
 
 
 class BoltLedger:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from graphtide.graph.place import PassageKind
+from graphtide.graph.text.place import PassageKind
 
 _BLANKS = re.compile(r"\s+")
 LINE_END = re.compile(r"\r\n|\n|\r")

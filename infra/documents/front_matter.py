@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from graphtide.graph.dates import date_span
+from graphtide.graph.text.dates import date_span
 
 MAX_CHARS = 16_384
 MAX_DEPTH = 8

@@ -13,7 +13,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from graphtide.graph.place import PassageKind
+from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, line_starts, one_line, row_text, under_headings
 from graphtide.infra.documents.front_matter import FrontMatter, read_front_matter
 from graphtide.infra.documents.inline import WIKI_LINK, is_strong, pieces, stripped_html, wiki_link

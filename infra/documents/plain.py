@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from email.utils import parseaddr
 
-from graphtide.graph.place import PassageKind
+from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
 
 MAX_HEADING_CHARS = 72

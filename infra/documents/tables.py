@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from itertools import pairwise
 
-from graphtide.graph.place import PassageKind
+from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, line_starts, one_line, row_text
 
 _SAMPLE_CHARS = 8_192

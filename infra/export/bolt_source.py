@@ -9,10 +9,10 @@ from typing import Any
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.bolt import cypher
-from graphtide.infra.bolt import snapshot as bolt_rows
 from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.administration.schema import Administration
 from graphtide.infra.bolt.errors import translate_errors
-from graphtide.infra.bolt.schema import Administration
+from graphtide.infra.bolt.graph_store import snapshot as bolt_rows
 from graphtide.infra.export.sources import COMMUNITIES, batched
 from graphtide.streams.errors import NotFound, Retryable
 

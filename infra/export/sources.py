@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from graphtide.graph.records import GraphDelta
-from graphtide.infra.sqlite import graphs
-from graphtide.infra.sqlite import snapshot as sqlite_rows
 from graphtide.infra.sqlite.connection import open_reader
 from graphtide.infra.sqlite.errors import failure
 from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.infra.sqlite.graph_store import graphs
+from graphtide.infra.sqlite.graph_store import snapshot as sqlite_rows
 from graphtide.streams.errors import NotFound
 
 PORTION_ROWS = 1_000

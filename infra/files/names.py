@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from graphtide.graph.dates import date_span
+from graphtide.graph.text.dates import date_span
 
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
 _SEPARATORS = re.compile(r"[-_\s]+")

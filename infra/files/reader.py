@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from graphtide.graph.dates import date_span
+from graphtide.graph.text.dates import date_span
 from graphtide.infra.documents.description import describe
 from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.mail import mail_to_text

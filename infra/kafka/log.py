@@ -1,7 +1,7 @@
 """The Log port on Apache Kafka.
 
 Producing is idempotent with acks=all; readers see committed records only. Keys choose partitions by murmur2, as Java's
-clients do; nothing depends on other producers doing the same (`streams/revisions.py`,
+clients do; nothing depends on other producers doing the same (`streams/log/revisions.py`,
 `streams/consolidate/forwarding.py`).
 
 No topic is created here: a missing one is Broken, and the message names the command. `producer.py` hands records to the
@@ -25,8 +25,8 @@ from graphtide.infra.kafka.consumer import KafkaConsumer, stop
 from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
 from graphtide.infra.kafka.producer import Producing, Wire
 from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.log.topics import BY_NAME, LARGEST_BYTES
 from graphtide.streams.ports import Position, Record
-from graphtide.streams.topics import BY_NAME, LARGEST_BYTES
 
 T = TypeVar("T")
 

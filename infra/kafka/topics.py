@@ -1,4 +1,4 @@
-"""Topics on a cluster, compared with the table in `streams/topics.py`, and corrected where that is safe.
+"""Topics on a cluster, compared with the table in `streams/log/topics.py`, and corrected where that is safe.
 
 A topic is created, or gets more partitions or other settings. Changes that only the operator can decide are reported:
 partitions are never removed, nothing else in the cluster changes. Only a purge deletes records.
@@ -19,7 +19,7 @@ from aiokafka.errors import for_code
 from graphtide.infra.kafka.address import KafkaAddress
 from graphtide.infra.kafka.connection_diagnosis import unreached
 from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
-from graphtide.streams.topics import TOPICS, Topic
+from graphtide.streams.log.topics import TOPICS, Topic
 
 REPLICAS = 3
 SETTLE_S = 30.0

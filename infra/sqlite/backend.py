@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.graph_store.store import SqliteGraphStore
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import SqliteLog, ends
-from graphtide.infra.sqlite.store import SqliteGraphStore
 from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import GraphtideError
 

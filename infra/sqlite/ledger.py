@@ -10,9 +10,9 @@ import sqlite3
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from graphtide.infra.sqlite import graphs
 from graphtide.infra.sqlite.bulk import insert
 from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.graph_store import graphs
 from graphtide.infra.sqlite.log import PARTITION, SqliteLog, check_partition
 from graphtide.streams.checks import check_ends
 from graphtide.streams.errors import Broken

@@ -18,10 +18,10 @@ from typing import Protocol
 
 from graphtide.services.access.credentials import CALLER, Caller, Credential, Header, credential_in
 from graphtide.services.access.keys import KeyRing, looks_like_key
-from graphtide.services.access.places import FairPlaces
+from graphtide.services.access.limits.places import FairPlaces
+from graphtide.services.access.limits.token_bucket import Buckets
 from graphtide.services.access.policy import ANYONE, Action, Principal, refusal
 from graphtide.services.access.reloading import WatchedFile
-from graphtide.services.access.token_bucket import Buckets
 from graphtide.services.access.tokens import TokenVerifier
 from graphtide.services.api.schema.disclosure import ADDRESSES_SHOWN
 from graphtide.services.api.schema.errors import Unauthenticated

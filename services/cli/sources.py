@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphtide.graph.dates import date_span
+from graphtide.graph.text.dates import date_span
 from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.reader import ALL_SUFFIXES, SUFFIXES, read_path
 from graphtide.infra.files.records import read_records

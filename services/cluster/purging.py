@@ -17,11 +17,12 @@ from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.models.cache.keys import scope_of
-from graphtide.services.purge import purge_reports
+from graphtide.services.administration.purge import purge_reports
 from graphtide.streams.dead_letters.queue import letter_places
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow.view_registry import dimensions
-from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.log.log_scan import read_up_to_end
+from graphtide.streams.log.topics import BY_NAME, FOR_EVER
 from graphtide.streams.messages import (
     DEAD_LETTERS,
     DELTAS,
@@ -32,7 +33,6 @@ from graphtide.streams.messages import (
     split_document_key,
 )
 from graphtide.streams.ports import ConsumedRecord, GraphStore, Log
-from graphtide.streams.topics import BY_NAME, FOR_EVER
 
 MEMO_TABLES = ("embeddings", "extractions", "reports")
 PAGE = 500

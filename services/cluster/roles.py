@@ -19,13 +19,13 @@ from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
+from graphtide.services.administration.maintenance import ClusterMaintenance
 from graphtide.services.application import Application, Health
 from graphtide.services.cluster.backing import Backing
 from graphtide.services.cluster.gauges import FollowerGauges, PartitionGauges
 from graphtide.services.component_state import degraded, task_states
 from graphtide.services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
 from graphtide.services.local_application import LocalApplication
-from graphtide.services.maintenance import ClusterMaintenance
 from graphtide.services.model_wiring import ModelSet, question_embedder
 from graphtide.services.process.background_tasks import (
     LOOK_EVERY_S,

@@ -150,7 +150,7 @@ def listen(host: str, port: int, option: str = "port") -> socket.socket:
 
 def _http_server(parts: Parts, limits: RequestLimits, streams: EventStreams) -> uvicorn.Server:
     from graphtide.services.api.http.app import create_app
-    from graphtide.services.api.http.server import http_server
+    from graphtide.services.api.http.transport.server import http_server
 
     app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams)
     settings, tls = parts.settings, parts.guard.tls

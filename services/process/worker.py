@@ -103,7 +103,7 @@ class WorkerHealth:
 async def _observed(settings: Settings, registry: CollectorRegistry, state: WorkerHealth) -> AsyncIterator[str]:
     """Serve /healthz, /readyz and /metrics during the block; yield their URL."""
     from graphtide.services.api.http.probes import probes
-    from graphtide.services.api.http.server import http_server
+    from graphtide.services.api.http.transport.server import http_server
 
     with listen(settings.metrics_host, settings.metrics_port, "metrics-port") as listener:
         async with _served(http_server(probes(state.health, registry), 1.0), listener):

@@ -20,9 +20,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from graphtide.graph.quotation import neutralise
 from graphtide.graph.retrieval.types import Synthesis
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.quotation import neutralise
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.services.application import Usage
 from graphtide.streams.model_ports import ContextPart, ContextPassage, Generated, Generator, PartAnswer, citable
 

@@ -24,8 +24,8 @@ from graphtide.services.query.background import background
 from graphtide.services.query.context import material
 from graphtide.services.query.generate import AnswerContext
 from graphtide.streams.model_ports import Rater
+from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.summarize.report_writer import Shelves
-from graphtide.streams.work_pool import WorkPool
 
 T = TypeVar("T")
 

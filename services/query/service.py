@@ -14,7 +14,7 @@ from functools import partial
 
 from graphtide.graph.retrieval import MODES, Question, RetrievalResult
 from graphtide.services.access.credentials import CALLER
-from graphtide.services.access.places import FairPlaces
+from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.application import Answer, Piece, QueryRequest
 from graphtide.services.inspection.usage import usage
 from graphtide.services.query.context import answer

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphtide.graph.quotation import neutralise
+from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.replies.citation_checker import CitationChecker
 from graphtide.services.model_wiring import OwnModels
 from graphtide.streams.errors import Broken, GraphtideError, Rejected, Retryable

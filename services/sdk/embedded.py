@@ -14,11 +14,11 @@ from typing import Any
 
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.infra.settings import SettingsError, load_settings
-from graphtide.services.api.schema import browsing as requests
-from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import document_id, graph_name, related_count
 from graphtide.services.api.schema.errors import MalformedRequest, TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests import browsing as requests
+from graphtide.services.api.schema.requests.documents import document_of
 from graphtide.services.application import (
     Answer,
     Application,

@@ -1,7 +1,7 @@
 """Conversion of the arguments of `Graph.ask` and `Graph.ask_stream` to a checked `QueryRequest`.
 
-HTTP's own check (`services/api/schema/questions.py`) runs on the arguments as a JSON value. The invariant: Python
-refuses what HTTP refuses, with the same messages, and the error names the argument.
+HTTP's own check (`services/api/schema/requests/questions.py`) runs on the arguments as a JSON value. The invariant:
+Python refuses what HTTP refuses, with the same messages, and the error names the argument.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from graphtide.services.api.schema.limits import RequestLimits
-from graphtide.services.api.schema.questions import question_of
+from graphtide.services.api.schema.requests.questions import question_of
 from graphtide.services.application import Filters, QueryRequest
 from graphtide.streams.errors import Invalid
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from graphtide import sync
-    from graphtide.graph.place import PassageKind, Place
+    from graphtide.graph.text.place import PassageKind, Place
     from graphtide.services.application import (
         Answer,
         Citation,
@@ -96,8 +96,8 @@ _HOMES = {
     "open": "graphtide.services.sdk.embedded:open_database",
     "sync": "graphtide.sync",
     "documents_in": "graphtide.services.sdk.files:documents_in",
-    "PassageKind": "graphtide.graph.place:PassageKind",
-    "Place": "graphtide.graph.place:Place",
+    "PassageKind": "graphtide.graph.text.place:PassageKind",
+    "Place": "graphtide.graph.text.place:Place",
     "ContextPassage": "graphtide.streams.model_ports:ContextPassage",
     **{
         name: f"graphtide.services.browsing:{name}"

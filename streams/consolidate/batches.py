@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import DocumentChange
 from graphtide.streams.errors import Rejected
+from graphtide.streams.log.revisions import compared_with
 from graphtide.streams.messages import DeadLetter, ExtractionMessage, decode_extraction, decode_stored, extraction_of
 from graphtide.streams.ports import ConsumedRecord, GraphCommit, RevisionOutcome, RevisionState, StoredDocument
-from graphtide.streams.revisions import compared_with
 from graphtide.streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from graphtide.streams.consolidate.batches import ConsolidationBatch
 from graphtide.streams.errors import Rejected
+from graphtide.streams.log.routing import Routes
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.observer import Observer
 from graphtide.streams.ports import ConsumedRecord, Log
-from graphtide.streams.routing import Routes
 
 log = logging.getLogger("graphtide.streams")
 

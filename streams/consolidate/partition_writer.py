@@ -50,7 +50,7 @@ from graphtide.streams.consolidate.write_models import WriteModel, WriteModels
 from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.errors import Broken, GraphStopped, GraphtideError, Rejected
 from graphtide.streams.follow.freshness import accepted, seconds_since
-from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.observer import Observer
 from graphtide.streams.ports import Commit, ConsumedRecord, GraphCommit, GraphStore, Log, Record, Watermark

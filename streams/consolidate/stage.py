@@ -30,11 +30,11 @@ from graphtide.streams.consolidate.partition_writer import Announce, LocalFollow
 from graphtide.streams.consolidate.write_models import MAX_WRITE_MODELS, WriteModel, WriteModels
 from graphtide.streams.errors import GraphStopped
 from graphtide.streams.follow.delta_records import notice_records
+from graphtide.streams.log.routing import Routes
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.observer import Observer
 from graphtide.streams.ports import ConsumedRecord, Consumer, GraphCommit, GraphStore, Log, Outbox, Position
 from graphtide.streams.retry import supervise
-from graphtide.streams.routing import Routes
 from graphtide.streams.usage import BillingContext, paid_by
 
 __all__ = ["STAGE", "ConsolidateSettings", "ConsolidateStage", "PairJudge"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from graphtide.streams.consolidate.stage import STAGE as CONSOLIDATE
 from graphtide.streams.errors import Invalid, NotFound, Rejected
-from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import (
     DEAD_LETTERS,
     SCHEMA,

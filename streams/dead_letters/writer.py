@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 
 from graphtide.streams.errors import Rejected
-from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter, document_key
 from graphtide.streams.ports import Log, Record
 

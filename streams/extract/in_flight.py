@@ -1,8 +1,8 @@
 """In-flight records of one run of the extract stage: queued, started, and finished but not committed.
 
-The stage decides what to start, and `streams/fair_queue.py` which graph is next. Invariant: an uncommitted record is
-in `queue`, in `running`, parked in `shelved` (started, and waiting for its graph's budget), or finished and held in
-`window` by an earlier one.
+The stage decides what to start, and `streams/scheduling/fair_queue.py` which graph is next. Invariant: an uncommitted
+record is in `queue`, in `running`, parked in `shelved` (started, and waiting for its graph's budget), or finished and
+held in `window` by an earlier one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphtide.streams.extract.offset_tracker import OffsetTracker
-from graphtide.streams.fair_queue import FairQueue, Slots
 from graphtide.streams.ports import ConsumedRecord, Position
+from graphtide.streams.scheduling.fair_queue import FairQueue, Slots
 
 Reading = asyncio.Task[Sequence[ConsumedRecord]]
 

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from graphtide.graph.place import PassageKind, path_title
 from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Fact, Mention, Vector
+from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.streams.errors import Rejected
 from graphtide.streams.extract.name_search import TooManyPlacesError, places_of
 from graphtide.streams.messages import DocumentMessage, GivenFact, unit_key
@@ -29,8 +29,8 @@ from graphtide.streams.model_ports import (
     Extractor,
     SplitPassage,
 )
+from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.tracing import span
-from graphtide.streams.work_pool import WorkPool
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ For each record, in this order:
    the dead letter to `documents.dlq` and the failure to the ledger
 4. commit the position, once every earlier record is finished too
 
-Graphs take turns (`streams/fair_queue.py`) at starting records and at the slots. Records are read ahead, within a
-memory limit, so that the records of a small graph are found among those of a large one. Within a graph, records start
-in log order. Extractions may overtake each other, also those of one document: downstream, the revision decides. A crash
-between 3 and 4 repeats 2 and 3, which the consolidate stage detects by the revision.
+Graphs take turns (`streams/scheduling/fair_queue.py`) at starting records and at the slots. Records are read ahead,
+within a memory limit, so that the records of a small graph are found among those of a large one. Within a graph,
+records start in log order. Extractions may overtake each other, also those of one document: downstream, the revision
+decides. A crash between 3 and 4 repeats 2 and 3, which the consolidate stage detects by the revision.
 
 After a crash, the records that were in flight run one at a time, each alone until it has ended or waits for a model,
 so that only the record that crashed the process is counted again when it does so again.
@@ -36,7 +36,8 @@ from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, R
 from graphtide.streams.extract.budget_pauses import BudgetPauses
 from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
-from graphtide.streams.fair_queue import Slots
+from graphtide.streams.log.revisions import number
+from graphtide.streams.log.routing import Bindings, Routes, unbound
 from graphtide.streams.messages import (
     DOCUMENTS,
     EXTRACTIONS,
@@ -58,8 +59,7 @@ from graphtide.streams.ports import (
     RevisionState,
 )
 from graphtide.streams.retry import Backoff
-from graphtide.streams.revisions import number
-from graphtide.streams.routing import Bindings, Routes, unbound
+from graphtide.streams.scheduling.fair_queue import Slots
 from graphtide.streams.tracing import Span, carried_on, continue_trace
 from graphtide.streams.usage import BillingContext, paid_by
 

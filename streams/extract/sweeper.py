@@ -23,7 +23,7 @@ from graphtide.streams.clock import now_ms
 from graphtide.streams.consolidate.stage import STAGE as CONSOLIDATE
 from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.extract.stage import STAGE, ExtractStage
-from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import DOCUMENTS, EXTRACTIONS, DeadLetter
 from graphtide.streams.ports import ConsumedRecord, Ledger, LedgerEntry, Log, Position, RevisionOutcome, RevisionState
 

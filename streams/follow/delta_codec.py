@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
-from graphtide.graph.place import NO_PLACE, decode_place
 from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
@@ -36,6 +35,7 @@ from graphtide.graph.records import (
     TripleRow,
     Vector,
 )
+from graphtide.graph.text.place import NO_PLACE, decode_place
 from graphtide.streams.errors import Rejected
 
 SCHEMA = 1

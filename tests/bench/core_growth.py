@@ -13,11 +13,11 @@ from itertools import islice
 
 import numpy as np
 
+from graphtide.graph.algorithms.trussness import NO_EDGES, Trussness
 from graphtide.graph.communities import Communities
 from graphtide.graph.communities import build as build_communities
 from graphtide.graph.communities.drift import DriftGuard, leiden
 from graphtide.graph.communities.types import Int32
-from graphtide.graph.trussness import NO_EDGES, Trussness
 from tests.bench.core_communities import Costs, disconnected, ones, real_graph, reference, split
 from tests.bench.core_trussness import Row
 from tests.bench.document_stream import documents

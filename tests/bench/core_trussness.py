@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph._trussness import BareAdjacency
-from graphtide.graph.trussness import NO_EDGES, EdgeArray, Trussness
+from graphtide.graph.algorithms.trussness import NO_EDGES, EdgeArray, Trussness
 from tests.bench.document_stream import documents
 
 EDGES_PER_DOCUMENT = 16

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphtide.graph.place import PassageKind, path_title
+from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.services.cli.sources import File, Unreadable, read_file
 from graphtide.streams.model_ports import ExtractedRelation, Extractor

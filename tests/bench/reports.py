@@ -31,7 +31,7 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange, Extraction
 from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
 from graphtide.graph.retrieval import Question
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.models.local.chunker import SemanticChunker
@@ -47,8 +47,8 @@ from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModel
 from graphtide.streams.follow.delta_records import notice
 from graphtide.streams.messages import unit_key
 from graphtide.streams.model_ports import Rater
+from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
-from graphtide.streams.work_pool import WorkPool
 from tests.bench.retrieval_graph import message_of
 from tests.model.memory.ledger import MemoryLedger
 from tests.model.memory.log import MemoryLog

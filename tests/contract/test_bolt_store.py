@@ -11,11 +11,11 @@ import pytest
 
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.bolt import BoltAddress, BoltBackend, BoltVectorStore
-from graphtide.infra.bolt import generations as heads
-from graphtide.infra.bolt import store as store_module
 from graphtide.infra.bolt.cypher import NODE_TABLES
 from graphtide.infra.bolt.database import Transaction
-from graphtide.infra.bolt.generations import DEAD_AFTER_MS
+from graphtide.infra.bolt.graph_store import generations as heads
+from graphtide.infra.bolt.graph_store import store as store_module
+from graphtide.infra.bolt.graph_store.generations import DEAD_AFTER_MS
 from graphtide.streams.errors import Broken, Fenced, Retryable
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import (
@@ -300,8 +300,8 @@ async def test_rebuild_in_many_transactions_becomes_visible_in_one_step(
     backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Concurrent readers see the old graph or the new one; afterwards nothing of the old one is left."""
-    monkeypatch.setattr("graphtide.infra.bolt.generations.BUILD_ROWS", 3)
-    monkeypatch.setattr("graphtide.infra.bolt.generations.SWEEP_NODES", 4)
+    monkeypatch.setattr("graphtide.infra.bolt.graph_store.generations.BUILD_ROWS", 3)
+    monkeypatch.setattr("graphtide.infra.bolt.graph_store.generations.SWEEP_NODES", 4)
     walk = Walk(Random(12))
     _, fold = await filled(backend, walk, 6)
     old, rebuilt = plain(fold.snapshot()), replace(_other(13, 20), version=9)

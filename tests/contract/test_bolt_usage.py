@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from graphtide.infra.bolt import BoltBackend, BoltUsageLedger
+from graphtide.infra.bolt.administration.schema import SCHEMA_VERSION, prepare
 from graphtide.infra.bolt.cypher import PUT_SCHEMA, READ_SCHEMA
-from graphtide.infra.bolt.schema import SCHEMA_VERSION, prepare
 from graphtide.infra.bolt.usage import DEAD_AFTER_MS
 from graphtide.streams.errors import BudgetExceeded
 from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage

@@ -11,9 +11,9 @@ import pytest
 from neo4j import Driver, GraphDatabase
 
 from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.administration.schema import prepare
 from graphtide.infra.bolt.cypher import FEW_NODES, Dialect, statements
 from graphtide.infra.bolt.database import driver_options
-from graphtide.infra.bolt.schema import prepare
 from tests.support.neo4j_server import GraphServer, clear, is_memgraph
 
 ROOT = Path(__file__).parents[2]

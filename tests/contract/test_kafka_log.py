@@ -12,8 +12,8 @@ from graphtide.infra.kafka import topics as kafka_topics
 from graphtide.infra.kafka.address import KafkaAddress
 from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
 from graphtide.streams.errors import Broken, Rejected, Retryable
+from graphtide.streams.log.topics import TOPICS
 from graphtide.streams.ports import Consumer, Position, Record
-from graphtide.streams.topics import TOPICS
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.logs import TIMEOUT_S, TUNING, nothing, taken
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.local.chunker import SemanticChunker

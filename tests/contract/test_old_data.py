@@ -14,7 +14,7 @@ from neo4j import GraphDatabase
 
 from graphtide.graph.digest import digest
 from graphtide.infra.bolt import BoltBackend
-from graphtide.infra.bolt.schema import SCHEMA_VERSION as BOLT_SCHEMA
+from graphtide.infra.bolt.administration.schema import SCHEMA_VERSION as BOLT_SCHEMA
 from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.folder_lock import DATABASE

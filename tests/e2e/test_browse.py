@@ -15,8 +15,8 @@ import pytest_asyncio
 from pydantic import BaseModel
 
 from graphtide.graph.browsing.entity_order import EntityOrder
-from graphtide.services.api.http import browse_models as models
 from graphtide.services.api.http.app import create_app
+from graphtide.services.api.http.documentation import browse_models as models
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import Application

@@ -18,9 +18,9 @@ import pytest_asyncio
 from graphtide.infra.settings import Settings
 from graphtide.services.access.policy import Action
 from graphtide.services.api.grpc.access import action_of as rpc_action
-from graphtide.services.api.http import response_models as models
 from graphtide.services.api.http.access import action_of as http_action
 from graphtide.services.api.http.app import create_app
+from graphtide.services.api.http.documentation import response_models as models
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import QueryRequest

@@ -15,9 +15,9 @@ import pytest
 import pytest_asyncio
 from pydantic import BaseModel
 
-from graphtide.services.api.http import browse_models
-from graphtide.services.api.http import response_models as models
 from graphtide.services.api.http.app import create_app
+from graphtide.services.api.http.documentation import browse_models
+from graphtide.services.api.http.documentation import response_models as models
 from graphtide.services.application import Application
 from graphtide.services.process.servers import listen
 from tests.support.serving import KINDS, http_service, opened

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from graphtide.infra.settings import Settings
 from graphtide.services.access.gate import CallerRateLimits
 from graphtide.services.api.http.app import create_app
-from graphtide.services.api.http.server import proxy_addresses
+from graphtide.services.api.http.transport.server import proxy_addresses
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.process.worker import WorkerHealth, _observed
 from graphtide.streams.errors import Broken
@@ -132,7 +132,7 @@ async def test_connection_is_closed_when_a_refused_body_does_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A body without a credential is not read endlessly after its 401; one that ends leaves the connection usable."""
-    monkeypatch.setattr("graphtide.services.api.http.header_limits.LINGER_S", 0.5)
+    monkeypatch.setattr("graphtide.services.api.http.transport.header_limits.LINGER_S", 0.5)
     guard = gate(keys(tmp_path), tmp_path)
     async with http_service(create_app(InMemoryApplication(), gate=guard)) as url:
         async with connected(url) as (reader, writer):
@@ -149,7 +149,7 @@ async def test_connection_is_closed_when_a_refused_body_does_not_end(
 
 async def test_connection_is_closed_when_an_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a stream nor a whole answer is kept for a client that does not read it."""
-    monkeypatch.setattr("graphtide.services.api.http.header_limits.SEND_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("graphtide.services.api.http.transport.header_limits.SEND_TIMEOUT_S", 0.5)
     application = InMemoryApplication()
     ask = b'{"question":"word"}'
     head = "POST /v1/graphs/notes/query HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\naccept: %s\r\n"

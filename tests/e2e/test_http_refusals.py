@@ -13,8 +13,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from graphtide.services.api.http import response_models as models
 from graphtide.services.api.http.app import create_app
+from graphtide.services.api.http.documentation import response_models as models
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import Broken, DeadlineExceeded, GraphtideError, Overloaded, Retryable
 from tests.support.application import InMemoryApplication
@@ -317,7 +317,7 @@ async def test_connection_that_never_ends_its_head_is_closed(
     http: httpx.AsyncClient, begun: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client sends nothing, or a byte now and then; a second head on the connection has the same limit."""
-    monkeypatch.setattr("graphtide.services.api.http.header_limits.HEAD_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("graphtide.services.api.http.transport.header_limits.HEAD_TIMEOUT_S", 0.3)
     place = urlsplit(str(http.base_url))
     for first in (b"", b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n"):
         if first and not begun:
@@ -355,7 +355,7 @@ async def test_body_that_is_slow_is_not_cut_by_the_patience_with_heads(
     application: InMemoryApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A complete head is answered, however long the body takes within its own limit."""
-    monkeypatch.setattr("graphtide.services.api.http.header_limits.HEAD_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("graphtide.services.api.http.transport.header_limits.HEAD_TIMEOUT_S", 0.3)
 
     async def slowly() -> AsyncIterator[bytes]:
         yield b'{"text": '

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from graphtide.services.api.schema.documents import LineCount
 from graphtide.services.api.schema.errors import TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.documents import LineCount
 from tests.support.processes import Service, held, service
 
 AS_JSON, AS_LINES = {"content-type": "application/json"}, {"content-type": "application/x-ndjson"}

@@ -19,7 +19,7 @@ import pytest
 from pydantic import SecretStr
 
 from graphtide.graph.records import DocumentInfo
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.usage.expectations import EXTRACTION_RATIO, HEADING_TOKENS
 from graphtide.infra.settings import BudgetSetting, PriceSetting, Settings
 from graphtide.services.application import Application, QueryRequest, Usage

@@ -18,8 +18,8 @@ from prometheus_client import CollectorRegistry
 
 from graphtide.infra.settings import Settings
 from graphtide.services.api.grpc.server import create_server
-from graphtide.services.api.http import response_models as models
 from graphtide.services.api.http.app import create_app
+from graphtide.services.api.http.documentation import response_models as models
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import Application

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from graphtide.graph.dates import date_span
+from graphtide.graph.text.dates import date_span
 from graphtide.infra.backup_folder import MANIFEST as BACKUP_MANIFEST
 from graphtide.infra.backup_folder import read_manifest
 from graphtide.infra.hnsw.parameters import HnswParameters

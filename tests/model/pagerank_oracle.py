@@ -1,14 +1,15 @@
 """Personalised PageRank by the definition: a dictionary of edges, and power iteration to convergence.
 
-The same interface as graph.pagerank.WalkGraph; exact, so that the tests can hold the kernel to its error bound. It
-ignores `epsilon` and `max_pushes`. `push_in_rounds` is the kernel's own method, to compare results bit by bit.
+The same interface as graph.algorithms.pagerank.WalkGraph; exact, so that the tests can hold the kernel to its error
+bound. It ignores `epsilon` and `max_pushes`. `push_in_rounds` is the kernel's own method, to compare results bit by
+bit.
 """
 
 import math
 
 import numpy as np
 
-from graphtide.graph.pagerank import Nodes, Scores, checked_restart
+from graphtide.graph.algorithms.pagerank import Nodes, Scores, checked_restart
 
 
 class PowerIteration:

@@ -18,6 +18,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph.algorithms.trussness import Trussness
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.records import (
     ChunkRow,
@@ -39,7 +40,6 @@ from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, We
 from graphtide.graph.retrieval.search.ppr import RESTART
 from graphtide.graph.retrieval.seeds import ENTITIES, ENTITY_SHARE, PASSAGE_SHARE, PASSAGES, STATEMENTS
 from graphtide.graph.retrieval.types import Subgraph
-from graphtide.graph.trussness import Trussness
 from graphtide.graph.vector_index import ExactIndex, VectorIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 

@@ -1,14 +1,14 @@
 """The oracle of dynamic trussness: a set of edges, and networkx.k_truss run from scratch for every requested value.
 
 It is slow and keeps no derived state between updates, so nothing in it can be stale. Same interface as
-graphtide.graph.trussness.Trussness; `violations` is empty by construction.
+graphtide.graph.algorithms.trussness.Trussness; `violations` is empty by construction.
 """
 
 import networkx
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.trussness import EdgeArray, TrussnessChange
+from graphtide.graph.algorithms.trussness import EdgeArray, TrussnessChange
 
 Pair = tuple[int, int]
 

@@ -17,7 +17,7 @@ import pytest
 
 from graphtide.infra.backup_folder import MANIFEST, BackupManifest
 from graphtide.infra.settings import Settings
-from graphtide.infra.sqlite.backup import backup, restore
+from graphtide.infra.sqlite.administration.backup import backup, restore
 from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
 from graphtide.services.application import QueryRequest
 from graphtide.services.wiring import open_application

@@ -12,7 +12,7 @@ from neo4j import GraphDatabase
 
 from graphtide.graph.digest import digest
 from graphtide.infra.bolt import BoltAddress, BoltBackend
-from graphtide.infra.bolt.backup import NODES, backup, restore
+from graphtide.infra.bolt.administration.backup import NODES, backup, restore
 from graphtide.streams.clock import now_ms
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Broken

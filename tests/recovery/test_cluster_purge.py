@@ -11,7 +11,7 @@ from neo4j import GraphDatabase
 from graphtide.graph.digest import digest
 from graphtide.graph.records import DocumentInfo
 from graphtide.infra.bolt import BoltAddress, BoltBackend, cypher
-from graphtide.infra.bolt.store import _verdict_rows
+from graphtide.infra.bolt.graph_store.store import _verdict_rows
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor

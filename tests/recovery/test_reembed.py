@@ -19,10 +19,10 @@ from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite import SqliteBackend
-from graphtide.infra.sqlite.embedding_model import MODEL_FILE, recorded_model
+from graphtide.infra.sqlite.administration.embedding_model import MODEL_FILE, recorded_model
 from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.services.administration.reembedding import SCRATCH, reembed
 from graphtide.services.application import QueryRequest
-from graphtide.services.reembedding import SCRATCH, reembed
 from graphtide.services.wiring import open_application
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract

@@ -16,7 +16,7 @@ from graphtide.infra.kafka.address import KafkaAddress
 from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
 from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import Broken, GraphtideError, Retryable
-from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import Record
 from tests.model.memory import MemoryLog

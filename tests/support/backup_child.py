@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphtide.infra.sqlite.backup import backup, restore
+from graphtide.infra.sqlite.administration.backup import backup, restore
 
 
 def main() -> None:

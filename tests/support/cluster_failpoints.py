@@ -9,8 +9,8 @@ import os
 import sys
 
 import graphtide.streams.extract.stage
+from graphtide.infra.bolt.graph_store.store import BoltStore
 from graphtide.infra.bolt.ledger import BoltLedger
-from graphtide.infra.bolt.store import BoltStore
 from graphtide.infra.faust.consumer import FaustConsumer
 from graphtide.infra.kafka.consumer import KafkaConsumer
 from graphtide.infra.kafka.log import KafkaLog

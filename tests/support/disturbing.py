@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from aiokafka.admin import AIOKafkaAdminClient
 
 from graphtide.infra.kafka.log import KafkaLog
-from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter
 from graphtide.streams.ports import ConsumedRecord, Record
 from tests.support import failpoints

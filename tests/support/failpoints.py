@@ -18,8 +18,8 @@ from typing import Any
 import graphtide.infra.sqlite.ledger
 import graphtide.streams.extract.stage
 from graphtide.infra.hnsw.snapshot import Snapshot
+from graphtide.infra.sqlite.graph_store.store import SqliteGraphStore
 from graphtide.infra.sqlite.log import SqliteConsumer, SqliteLog
-from graphtide.infra.sqlite.store import SqliteGraphStore
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS
 

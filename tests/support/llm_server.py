@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from graphtide.graph.token_count import count_tokens
-from graphtide.infra.models.local.english.text import sentences_of
+from graphtide.graph.text.token_count import count_tokens
+from graphtide.infra.models.local.english.lexical.text import sentences_of
 from graphtide.infra.models.local.extractor import extract
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.streams.model_ports import ContextPart, ContextPassage

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphtide.infra.models.local.chunker import SemanticChunker
-from graphtide.infra.models.local.english.text import sentences_of
+from graphtide.infra.models.local.english.lexical.text import sentences_of
 from tests.support.bench_data import Passage, bench_data, corpus
 
 Json = dict[str, Any]

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from graphtide.graph.communities import CommunityChange
-from graphtide.graph.place import NO_PLACE, PassageKind, Place
 from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
@@ -30,6 +29,7 @@ from graphtide.graph.records import (
     TripleRow,
     Vector,
 )
+from graphtide.graph.text.place import NO_PLACE, PassageKind, Place
 from graphtide.graph.vector_sum import VectorSum
 from graphtide.streams.ports import GraphCommit, StoredDocument
 

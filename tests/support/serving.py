@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from graphtide.infra.settings import Settings
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.grpc.server import ConnectionLimits, create_server
-from graphtide.services.api.http.server import http_server
+from graphtide.services.api.http.transport.server import http_server
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import Application
 from graphtide.services.process.servers import listen

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from graphtide.graph.quotation import neutralise
 from graphtide.graph.resolution import normalise
+from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.replies import extraction_parser as extraction_answer
 from graphtide.infra.models.replies.citation_checker import CitationChecker, cited_sentences, renumbered
 from graphtide.infra.models.replies.quote_matching import Quotable

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ["graph", "streams", "infra", "services"]
+MAX_MODULES = 12
 CORE_MAY_IMPORT = {"graph", "numpy", "networkit", "sortedcontainers"}
 
 
@@ -100,3 +101,15 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def module_of(file: Path) -> str:
     """Return the dotted name of a file of the package."""
     return ".".join(("graphtide", *file.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def test_folders_hold_few_modules() -> None:
+    """A folder of the package that outgrows the limit is divided into subpackages by subject."""
+    folders = {file.parent for layer in LAYERS for file in (ROOT / layer).rglob("*.py")}
+    sizes = {str(folder.relative_to(ROOT)): module_count(folder) for folder in sorted(folders)}
+    assert {name: size for name, size in sizes.items() if size > MAX_MODULES} == {}
+
+
+def module_count(folder: Path) -> int:
+    """Count the modules in a folder, without its `__init__.py` and without those of its subfolders."""
+    return sum(file.name != "__init__.py" for file in folder.glob("*.py"))

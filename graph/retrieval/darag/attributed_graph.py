@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph.algorithms.trussness import EdgeArray, Trussness
 from graphtide.graph.layers import LayerLink
-from graphtide.graph.trussness import EdgeArray, Trussness
 
 ONE = 1 << 30
 

@@ -25,7 +25,7 @@ from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring.candidates import score_passages
 from graphtide.graph.retrieval.seeds import Hit, nearest, searched_indexes
 from graphtide.graph.retrieval.types import Question
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.vector_index import similarities
 from graphtide.graph.view import LiveView
 

@@ -28,7 +28,7 @@ from graphtide.graph.retrieval.types import (
     TraceStep,
     quoted_part,
 )
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView, walk_entity
 
 TITLES = 3

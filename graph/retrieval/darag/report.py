@@ -11,7 +11,7 @@ from itertools import combinations
 from graphtide.graph.retrieval.darag.adaptive import Community, CommunityReportText
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 
 LINES = 40

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from graphtide.graph.identity import relation_id
-from graphtide.graph.quotation import neutralise
 from graphtide.graph.reports.cache import ReportFinding, ReportRow
 from graphtide.graph.reports.subject import MIN_SIZE, Report, community_context, extractive_report, render_report
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
@@ -31,6 +30,7 @@ from graphtide.graph.retrieval.types import (
     Trace,
     TraceStep,
 )
+from graphtide.graph.text.quotation import neutralise
 from graphtide.graph.validity.intervals import ValidityReader
 from graphtide.graph.view import LiveView
 

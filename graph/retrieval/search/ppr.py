@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from graphtide.graph.pagerank import WalkGraph
+from graphtide.graph.algorithms.pagerank import WalkGraph
 
 RESTART = 0.5
 EPSILON = 1e-6

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
 
-from graphtide.graph.place import path_title
 from graphtide.graph.records import Extraction
+from graphtide.graph.text.place import path_title
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, VectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.cache.keys import scope_of

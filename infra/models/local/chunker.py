@@ -1,8 +1,9 @@
 """Splitting of documents into passages of bounded size: by blocks in a structured text, at the largest breaks that fit
 in prose (semchunk, with offline counting).
 
-No tokenizer is downloaded: see graph/token_count.py. Invariants: passages are in order and do not overlap; a passage of
-a text without structure is a slice of it, and only white space is lost; the same text gives the same passages.
+No tokenizer is downloaded: see graph/text/token_count.py. Invariants: passages are in order and do not overlap; a
+passage of a text without structure is a slice of it, and only white space is lost; the same text gives the same
+passages.
 """
 
 from bisect import bisect_right
@@ -11,9 +12,9 @@ from typing import cast
 
 from semchunk.semchunk import chunk
 
-from graphtide.graph.place import PassageKind, Place
 from graphtide.graph.records import DocumentInfo
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.place import PassageKind, Place
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.documents.blocks import Block
 from graphtide.infra.documents.description import describe
 from graphtide.infra.documents.markdown import read_markdown

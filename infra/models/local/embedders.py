@@ -13,7 +13,7 @@ from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.infra.models.local.minilm_embedder import MiniLmEmbedder
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
 from graphtide.streams.model_ports import Embedder
-from graphtide.streams.work_pool import WorkPool
+from graphtide.streams.scheduling.work_pool import WorkPool
 
 DEFAULT = "wordllama"
 NAMES = ("wordllama", "minilm", "fastembed:NAME")

@@ -10,14 +10,14 @@ from functools import partial
 from graphtide.infra.models.local.dependency_clauses import MAX_CHARS, DependencyReader, load_parser
 from graphtide.infra.models.local.english.clauses import ClauseReader
 from graphtide.infra.models.local.english.collecting import StatementCollector
-from graphtide.infra.models.local.english.dates import measures_in
 from graphtide.infra.models.local.english.discourse import Discourse
+from graphtide.infra.models.local.english.lexical.dates import measures_in
+from graphtide.infra.models.local.english.lexical.text import TextSentence, sentences_of
 from graphtide.infra.models.local.english.mentions import Item, SentenceReader
 from graphtide.infra.models.local.english.rows import RowReader
 from graphtide.infra.models.local.english.structure import PassageBlock, blocks_of, topic_of
-from graphtide.infra.models.local.english.text import TextSentence, sentences_of
 from graphtide.streams.model_ports import ExtractionResult
-from graphtide.streams.work_pool import WorkPool
+from graphtide.streams.scheduling.work_pool import WorkPool
 
 _SMALL_CHARS = 500  # about 1 ms of work: a longer text goes to a thread, so that the event loop stays free
 _MAX_LISTED_CHARS = 80

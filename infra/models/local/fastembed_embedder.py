@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.streams.errors import Broken
-from graphtide.streams.work_pool import WorkPool
+from graphtide.streams.scheduling.work_pool import WorkPool
 
 _PORTION = 8
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 
-from graphtide.graph.quotation import neutralise
 from graphtide.graph.retrieval.question_words import is_corpus_question
+from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.local.answers.choosing import Quotation, choose
 from graphtide.infra.models.local.answers.matching import score_units
 from graphtide.infra.models.local.answers.question import QuestionPlan, plan_of
@@ -20,10 +20,10 @@ from graphtide.infra.models.local.answers.themes import beginnings
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, units_of
 from graphtide.infra.models.local.answers.words import keys_of
 from graphtide.infra.models.replies.citation_checker import UNSUPPORTED, cited_sentences
-from graphtide.streams.fair_queue import Slots
 from graphtide.streams.model_ports import ContextPart, ContextPassage, Embedder, Generated, PartAnswer, citable
+from graphtide.streams.scheduling.fair_queue import Slots
+from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.usage import payer
-from graphtide.streams.work_pool import WorkPool
 
 NOTHING_FITS = "Nothing in the documents found answers this. (No language model is configured: answers are quotations.)"
 CONTEXT_PASSAGES = 40

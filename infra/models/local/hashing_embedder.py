@@ -18,8 +18,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.infra.models.local.english.words import OPENERS
-from graphtide.streams.work_pool import WorkPool
+from graphtide.infra.models.local.english.lexical.words import OPENERS
+from graphtide.streams.scheduling.work_pool import WorkPool
 
 _WORD = re.compile(r"[^\W_]{1,48}")  # a longer run is cut, which separates and bounds texts without spaces
 _SCALE = 256

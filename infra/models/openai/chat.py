@@ -22,7 +22,7 @@ import openai
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import Call, EndpointLimits, RateLimiter
 from graphtide.infra.models.openai.errors import EndpointErrors, costs_nothing
 from graphtide.infra.models.replies.json_replies import MAX_TOKENS, Pieces, well_formed

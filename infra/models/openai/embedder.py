@@ -20,7 +20,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
 from graphtide.infra.models.openai.errors import EndpointErrors, costs_nothing
 from graphtide.infra.models.replies.json_replies import MAX_TOKENS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.openai.chat import ChatReply, Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import load_prompts
 from graphtide.infra.models.prompts.templates import Prompt, code_for, load

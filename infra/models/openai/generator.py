@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from graphtide.graph.quotation import neutralise
+from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.openai.chat import ChatReply, Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import ANSWER, ANSWER_PART, ByGraph, prompts_by_graph
 from graphtide.infra.models.prompts.templates import NOTHING_FITS, code_for

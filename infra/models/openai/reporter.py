@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphtide.graph.quotation import without_citations
 from graphtide.graph.reports.cache import ReportFinding
 from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
+from graphtide.graph.text.quotation import without_citations
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import REPORT, ByGraph, prompts_by_graph
 from graphtide.infra.models.prompts.templates import MAX_FINDINGS, code_for

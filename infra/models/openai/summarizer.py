@@ -8,8 +8,8 @@ summary is used.
 from __future__ import annotations
 
 from graphtide.graph.entity_descriptions import MAX_TOKENS, DescribedSentence, EntityProfile, extractive_summary
-from graphtide.graph.quotation import without_citations
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.quotation import without_citations
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import ENTITY, ByGraph, prompts_by_graph
 from graphtide.infra.models.prompts.templates import MAX_SENTENCES, code_for

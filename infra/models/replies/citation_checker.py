@@ -12,8 +12,8 @@ import re
 import sys
 from collections.abc import Sequence
 
-from graphtide.graph.quotation import LINK_BREAKS, without_citations
-from graphtide.infra.models.local.english.text import sentences_of
+from graphtide.graph.text.quotation import LINK_BREAKS, without_citations
+from graphtide.infra.models.local.english.lexical.text import sentences_of
 
 UNSUPPORTED = "[unsupported]"
 """Follows a sentence for which the answer names no passage."""
@@ -78,7 +78,7 @@ class CitationChecker:
         return out + self._quoted(given[at:])
 
     def _quoted(self, text: str) -> str:
-        """Return the text between citations without marks and links (see `graphtide.graph.quotation`)."""
+        """Return the text between citations without marks and links (see `graphtide.graph.text.quotation`)."""
         before, out = self._before, ""
         whole, at = before + without_citations(text), len(before)
         for place in LINK_BREAKS.finditer(whole, at):

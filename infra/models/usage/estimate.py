@@ -3,7 +3,7 @@ savings.
 
 No network, and no data of the graph: it counts the requests of the extract stage. Prompts are counted as they would be
 sent; the length of answers is estimated, from the model's past answers if there are any
-(`infra/models/usage/expectations.py`). Tokens are counted roughly (`graph/token_count.py`), not by the model's own
+(`infra/models/usage/expectations.py`). Tokens are counted roughly (`graph/text/token_count.py`), not by the model's own
 tokenizer.
 
 Left out: questions, reports, summaries of entities and verdicts on pairs; second calls for unusable answers; cached
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from graphtide.graph.place import PassageKind, path_title
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.place import PassageKind, path_title
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
 from graphtide.infra.models.usage.accounting import Price

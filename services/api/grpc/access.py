@@ -14,7 +14,7 @@ from typing import Any
 
 from graphtide.services.access.credentials import Caller
 from graphtide.services.access.gate import AccessGate, network_of
-from graphtide.services.access.places import FairPlaces
+from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.access.policy import EVERY_GRAPH, Action
 from graphtide.services.api.grpc.batching import BATCH_DOCUMENTS
 from graphtide.services.api.grpc.calls import Admission, Admitted

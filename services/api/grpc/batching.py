@@ -9,10 +9,10 @@ from dataclasses import asdict
 
 from graphtide.services.api.grpc.conversion import request_value
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import document_id, graph_name
 from graphtide.services.api.schema.errors import Rejection, TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.documents import document_of
 from graphtide.services.application import Application
 from graphtide.streams.errors import Invalid, Rejected
 from graphtide.streams.messages import DocumentMessage, decode_document, document_key

@@ -17,7 +17,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from graphtide.services.access.sending import SendBudget
+from graphtide.services.access.limits.sending import SendBudget
 from graphtide.services.api.grpc.context import CallContext
 from graphtide.services.api.grpc.errors import reporting_errors
 from graphtide.services.api.grpc.interceptors import observed

@@ -18,13 +18,13 @@ from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.policy import visible
 from graphtide.services.api.grpc.batching import PublishBatches, Whole
 from graphtide.services.api.grpc.conversion import message_of, parameters, request_value
-from graphtide.services.api.schema import browsing as requests
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.corrections import correction_of
-from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import RELATED, document_id, graph_name, letters_graph, related_count
 from graphtide.services.api.schema.limits import RequestLimits
-from graphtide.services.api.schema.questions import question_of
+from graphtide.services.api.schema.requests import browsing as requests
+from graphtide.services.api.schema.requests.corrections import correction_of
+from graphtide.services.api.schema.requests.documents import document_of
+from graphtide.services.api.schema.requests.questions import question_of
 from graphtide.services.api.schema.shapes import answer_json, fields_json, reports_json
 from graphtide.services.application import Answer, Application, LetterQuery, Piece, QueryRequest
 from graphtide.services.inspection.graph_pages import graphs_page

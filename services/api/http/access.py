@@ -13,10 +13,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from graphtide.services.access.body_bytes import BodyBytes, BodyShare
 from graphtide.services.access.credentials import Caller, credentials_sent
 from graphtide.services.access.gate import AccessGate, network_of
-from graphtide.services.access.places import FairPlaces
+from graphtide.services.access.limits.body_bytes import BodyBytes, BodyShare
+from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.access.policy import ANYONE, EVERY_GRAPH, STRANGER, Action
 from graphtide.services.api.http.errors import error_response
 from graphtide.services.api.schema.limits import RequestLimits

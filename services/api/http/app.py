@@ -16,7 +16,7 @@ from starlette.responses import Response
 from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.access import AccessMiddleware, permission
-from graphtide.services.api.http.docs_page import HEADERS, page
+from graphtide.services.api.http.documentation.docs_page import HEADERS, page
 from graphtide.services.api.http.errors import handle_errors
 from graphtide.services.api.http.middleware import Observation
 from graphtide.services.api.http.routes.browse import browse_routes
@@ -25,9 +25,9 @@ from graphtide.services.api.http.routes.documents import document_routes
 from graphtide.services.api.http.routes.graphs import graph_routes
 from graphtide.services.api.http.routes.operations import operation_routes
 from graphtide.services.api.http.routes.queries import query_routes
-from graphtide.services.api.schema.documents import BatchDocument, DocumentBody
 from graphtide.services.api.schema.limits import RequestLimits
-from graphtide.services.api.schema.questions import QueryBody
+from graphtide.services.api.schema.requests.documents import BatchDocument, DocumentBody
+from graphtide.services.api.schema.requests.questions import QueryBody
 from graphtide.services.application import Application
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, cast
 
-from graphtide.graph.place import Place
+from graphtide.graph.text.place import Place
 from graphtide.services.api.schema.renamed_fields import RENAMED_FIELDS
 from graphtide.services.application import (
     Answer,

@@ -62,8 +62,8 @@ def reembed(data: Data = None, config: Config = None, as_json: AsJson = False) -
 
     The folder keeps its vectors until the new ones are complete. Extractions stay: no language model is called.
     """
+    from graphtide.services.administration.reembedding import reembed as embed_again
     from graphtide.services.cli import render as show
-    from graphtide.services.reembedding import reembed as embed_again
 
     with _failures(), _steps(as_json) as steps:
         settings = _settings(data, config)
@@ -83,11 +83,11 @@ def backup(directory: Target, data: Data = None, config: Config = None, as_json:
     with _failures(), _steps(as_json) as steps:
         settings = _settings(data, config)
         if settings.bolt:
-            from graphtide.infra.bolt.backup import backup as dump
+            from graphtide.infra.bolt.administration.backup import backup as dump
 
             manifest = asyncio.run(dump(_address(settings), directory, steps))
         else:
-            from graphtide.infra.sqlite.backup import backup as write
+            from graphtide.infra.sqlite.administration.backup import backup as write
 
             manifest = write(settings.data, directory, steps)
     result(_shown(directory, manifest), as_json, show.fields)
@@ -106,11 +106,11 @@ def restore(
     with _failures(), _steps(as_json) as steps:
         settings = _settings(data, config)
         if settings.bolt:
-            from graphtide.infra.bolt.backup import restore as load
+            from graphtide.infra.bolt.administration.backup import restore as load
 
             manifest = asyncio.run(load(_address(settings), directory, force=force, on_progress=steps))
         else:
-            from graphtide.infra.sqlite.backup import restore as put
+            from graphtide.infra.sqlite.administration.backup import restore as put
 
             manifest = put(directory, settings.data, force=force, on_progress=steps)
     result(_shown(directory, manifest), as_json, show.fields)
@@ -202,8 +202,8 @@ def _migrate_folder(folder: Path, check: bool) -> Json:
 
 
 def _migrate_graph_database(settings: Settings, check: bool) -> Json:
+    from graphtide.infra.bolt.administration.schema import SCHEMA_VERSION, prepare, stored_schema
     from graphtide.infra.bolt.database import BoltDatabase
-    from graphtide.infra.bolt.schema import SCHEMA_VERSION, prepare, stored_schema
 
     address = _address(settings)
 

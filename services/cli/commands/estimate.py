@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
@@ -27,8 +27,8 @@ from graphtide.infra.settings import Settings, SettingsError, load_settings
 from graphtide.infra.sqlite.folder_lock import DATABASE
 from graphtide.infra.sqlite.memo import ReadOnlyMemo
 from graphtide.infra.sqlite.usage import extracted_so_far
-from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.documents import document_of
 from graphtide.services.cli import render as show
 from graphtide.services.cli.client import Json
 from graphtide.services.cli.exit_codes import USAGE, CommandError

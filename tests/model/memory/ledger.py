@@ -1,6 +1,6 @@
 """The reference of the Ledger port: entries by position, and the positions of a document by revision.
 
-With `by_time`, `enter` assigns the numbers of `streams/revisions.py`; otherwise numbers are offsets, which `accept`
+With `by_time`, `enter` assigns the numbers of `streams/log/revisions.py`; otherwise numbers are offsets, which `accept`
 assigns, too.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from graphtide.streams.checks import check_ends, other_history
 from graphtide.streams.errors import Broken
+from graphtide.streams.log.revisions import PartitionClock, estimate, number, unnumbered
 from graphtide.streams.messages import DOCUMENTS, document_key, split_document_key
 from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Position, Record, RevisionOutcome, RevisionState
-from graphtide.streams.revisions import PartitionClock, estimate, number, unnumbered
 from tests.model.memory.log import MemoryLog
 
 

@@ -28,7 +28,7 @@ from graphtide.graph.retrieval.darag.attributed_graph import ONE, AttributedGrap
 from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE
 from graphtide.graph.retrieval.darag.qpeel import q_peel
 from graphtide.graph.retrieval.scoring.candidates import titled
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from tests.model.paths_oracle import every_community, is_connected_truss, k_truss, literal_q_peel
 from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
 

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from pydantic_core import PydanticCustomError
 
-from graphtide.graph.dates import DateRange, date_span
-from graphtide.services.api.schema.documents import check_date
+from graphtide.graph.text.dates import DateRange, date_span
+from graphtide.services.api.schema.requests.documents import check_date
 from graphtide.streams.messages import decode_document
 
 HOUR = 3600 * 10**6

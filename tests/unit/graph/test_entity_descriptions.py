@@ -13,7 +13,7 @@ from graphtide.graph.digest import digest
 from graphtide.graph.entity_descriptions import MAX_TOKENS, describe, merge_descriptions, sentences
 from graphtide.graph.layers import heading
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from graphtide.streams.messages import unit_key
 from tests.support.extractions import unit

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from graphtide.graph.pagerank import Nodes, Scores, WalkGraph
+from graphtide.graph.algorithms.pagerank import Nodes, Scores, WalkGraph
 from tests.model.pagerank_oracle import PowerIteration, push_in_rounds
 
 PATH = np.array([[0, 1], [1, 2], [2, 3]], dtype=np.int32)

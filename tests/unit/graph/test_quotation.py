@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from graphtide.graph.quotation import neutralise
 from graphtide.graph.reports.cache import ReportFinding
 from graphtide.graph.reports.subject import Report, render_report
+from graphtide.graph.text.quotation import neutralise
 from tests.support.hostile_text import LIVE, MARKUP
 
 _LETTERS_AND_DIGITS = re.compile(r"\w")

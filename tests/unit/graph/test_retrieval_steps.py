@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from graphtide.graph.dates import DateRange
 from graphtide.graph.retrieval.filters import same_json
 from graphtide.graph.retrieval.scoring import terms
 from graphtide.graph.retrieval.scoring.candidates import HUB, linked_passages
@@ -26,6 +25,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
 from graphtide.graph.retrieval.search.ppr import RESTART, personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
 from graphtide.graph.retrieval.types import Question
+from graphtide.graph.text.dates import DateRange
 from tests.model.retrieval_oracle import (
     SmallDocument,
     bag_of_words,

@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from graphtide.graph.trussness import NO_EDGES as NONE
-from graphtide.graph.trussness import EdgeArray, Trussness
+from graphtide.graph.algorithms.trussness import NO_EDGES as NONE
+from graphtide.graph.algorithms.trussness import EdgeArray, Trussness
 from tests.bench.document_stream import documents
 from tests.model.trussness_oracle import TrussnessOracle, trussness_by_networkx
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.dates import DateSpan, date_span
 from graphtide.graph.digest import digest
 from graphtide.graph.records import ChunkContribution, DocumentChange, DocumentInfo, Extraction
 from graphtide.graph.retrieval import MODES, Filters, Question, retrieve
+from graphtide.graph.text.dates import DateSpan, date_span
 from graphtide.graph.validity.intervals import ValidityInterval, ValidityReader
 from graphtide.graph.validity.predicates import (
     DEFAULT,

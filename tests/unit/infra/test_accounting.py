@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits
 from graphtide.infra.models.openai.chat import ChatEndpoint, Message, OpenAIChat
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder

@@ -12,12 +12,12 @@ from neo4j import AsyncGraphDatabase
 from neo4j import exceptions as driver
 
 from graphtide.infra.bolt import BoltAddress
+from graphtide.infra.bolt.administration.schema import prepare
 from graphtide.infra.bolt.codec import digest_key, from_bytes, in_order, to_bytes, to_vector
 from graphtide.infra.bolt.cypher import Dialect
 from graphtide.infra.bolt.database import BoltDatabase, Transaction, batched, check_storage_mode, driver_options
 from graphtide.infra.bolt.errors import DRIVER_ERRORS, TABLE, failure
-from graphtide.infra.bolt.generations import _parts
-from graphtide.infra.bolt.schema import prepare
+from graphtide.infra.bolt.graph_store.generations import _parts
 from graphtide.infra.export.bolt_source import BoltSource
 from graphtide.streams.errors import Broken, Retryable
 from tests.model.memory.rows import Rows
@@ -143,7 +143,7 @@ def test_digest_keys_differ_when_the_parts_do() -> None:
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_parts_of_a_snapshot_fold_to_it(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However small the portions, a chunk's mentions stay together, and all portions together equal the input."""
-    monkeypatch.setattr("graphtide.infra.bolt.generations.BUILD_ROWS", size)
+    monkeypatch.setattr("graphtide.infra.bolt.graph_store.generations.BUILD_ROWS", size)
     rng = Random(size)
     walk, fold, again = Walk(rng), Rows("g"), Rows("g")
     for _ in range(30):

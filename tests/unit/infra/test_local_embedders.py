@@ -15,7 +15,7 @@ from graphtide.infra.models.local.minilm_embedder import WEIGHTS_PACKAGE, MiniLm
 from graphtide.infra.settings import Settings
 from graphtide.services.model_wiring import plan
 from graphtide.streams.errors import Broken
-from graphtide.streams.work_pool import WorkPool
+from graphtide.streams.scheduling.work_pool import WorkPool
 
 TEXTS = [
     "Who repaired the car?",

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from graphtide.infra.models.local.english.dates import measures_in
-from graphtide.infra.models.local.english.naming import type_of
-from graphtide.infra.models.local.english.text import MAX_TOKENS, sentences_of
+from graphtide.infra.models.local.english.lexical.dates import measures_in
+from graphtide.infra.models.local.english.lexical.naming import type_of
+from graphtide.infra.models.local.english.lexical.text import MAX_TOKENS, sentences_of
 from graphtide.infra.models.local.extractor import extract
 from graphtide.services.demo.sample import documents, first_editions, later_changes, questions
 from graphtide.streams.model_ports import ExtractionResult

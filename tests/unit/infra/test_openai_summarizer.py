@@ -14,7 +14,7 @@ from graphtide.graph.entity_descriptions import (
     EntityProfile,
     extractive_summary,
 )
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.cache.summaries import MemoisedSummarizer
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 import graphtide.infra.sqlite.connection
-from graphtide.graph.place import NO_PLACE
+from graphtide.graph.text.place import NO_PLACE
 from graphtide.infra.sqlite import SqliteBackend, SqliteDatabase, SqliteVectorStore, memo
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.errors import failure

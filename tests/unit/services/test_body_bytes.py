@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from graphtide.services.access.body_bytes import BodyBytes, BodyShare
+from graphtide.services.access.limits.body_bytes import BodyBytes, BodyShare
 from graphtide.streams.errors import Overloaded
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from graphtide.services.api.schema import browsing
+from graphtide.services.api.schema.requests import browsing
 from graphtide.streams.errors import Invalid
 
 READERS: dict[str, Callable[[dict[str, str]], object]] = {

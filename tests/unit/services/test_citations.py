@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphtide.graph.place import PassageKind, Place
+from graphtide.graph.text.place import PassageKind, Place
 from graphtide.services.query.citations import citations
 from graphtide.streams.model_ports import ContextPassage
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from graphtide.services.api.schema.browsing import document_query, entity_query
+from graphtide.services.api.schema.requests.browsing import document_query, entity_query
 from graphtide.services.inspection import cursors
 from graphtide.services.inspection.cursors import decode_cursor, encode_cursor
 from graphtide.streams.errors import Invalid

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from graphtide.services.api.grpc.conversion import request_value
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.documents import document_of, read_document, read_lines, read_list
 from graphtide.services.api.schema.envelope import document_id, graph_name
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.documents import document_of, read_document, read_lines, read_list
 from graphtide.streams.errors import Invalid, QueryError
 from graphtide.streams.messages import decode_document
 

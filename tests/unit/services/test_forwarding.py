@@ -23,9 +23,9 @@ from graphtide.graph.records import DocumentInfo
 from graphtide.services.api.grpc.conversion import message_of, question_message, request_value
 from graphtide.services.api.grpc.decoding import answer_of, value_of
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.limits import RequestLimits
-from graphtide.services.api.schema.questions import question_of
+from graphtide.services.api.schema.requests.documents import document_of
+from graphtide.services.api.schema.requests.questions import question_of
 from graphtide.services.api.schema.shapes import answer_json, fields_json, reports_json
 from graphtide.services.application import (
     Answer,

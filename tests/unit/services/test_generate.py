@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from graphtide.graph.retrieval import Synthesis
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.local.generator import NOTHING_FITS, ExtractiveGenerator
 from graphtide.services.application import Usage
 from graphtide.services.query.generate import AnswerContext, WrittenAnswer, grouped, packed, write, written

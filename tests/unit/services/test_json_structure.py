@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from graphtide.services.api.schema import json_structure
 from graphtide.services.api.schema.errors import TooLarge
-from graphtide.services.api.schema.json_structure import check_value_count, elements
+from graphtide.services.api.schema.requests import json_structure
+from graphtide.services.api.schema.requests.json_structure import check_value_count, elements
 
 _STRINGS = ("", "a,b", "[{", '"', "\\", '\\",', "ä", "]}", 'x\\\\"', "\n")
 

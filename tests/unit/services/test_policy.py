@@ -11,8 +11,8 @@ import pytest
 
 from graphtide.services.access.credentials import Caller, Credential, call_metadata, credential_in
 from graphtide.services.access.gate import AccessGate, CallerRateLimits, network_of
+from graphtide.services.access.limits.token_bucket import Buckets
 from graphtide.services.access.policy import ANYONE, STRANGER, Action, Principal, refusal, visible
-from graphtide.services.access.token_bucket import Buckets
 from graphtide.services.api.schema.errors import Forbidden, Unauthenticated
 from graphtide.streams.errors import Overloaded
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from graphtide.graph.retrieval.types import AnswerEdge
-from graphtide.services.api.http import response_models as models
+from graphtide.services.api.http.documentation import response_models as models
 from graphtide.services.api.schema.renamed_fields import RENAMED_FIELDS
 from graphtide.services.api.schema.shapes import answer_json, fields_json
 from graphtide.services.application import Answer, ContextPart, Health, LetterStatus, StatedFact, Usage

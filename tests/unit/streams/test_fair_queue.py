@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from graphtide.streams.extract.stage import RECORDS_PER_SLOT, STAGE, ExtractSettings
-from graphtide.streams.fair_queue import FairQueue, Slots
 from graphtide.streams.messages import DOCUMENTS, DocumentMessage
 from graphtide.streams.ports import ConsumedRecord, Consumer, Position, Record
+from graphtide.streams.scheduling.fair_queue import FairQueue, Slots
 from graphtide.streams.usage import payer
 from tests.model.memory import MemoryBackend
 from tests.support.backends import Backend, Clock, opened

@@ -18,9 +18,9 @@ from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, 
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.extract.stage import ExtractStage
+from graphtide.streams.log.revisions import EPOCH_MS
 from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, DocumentMessage, GivenFact
 from graphtide.streams.ports import Record, RevisionState
-from graphtide.streams.revisions import EPOCH_MS
 from tests.model.graph_oracle import GraphOracle
 from tests.model.memory import MemoryBackend
 from tests.support.backends import Clock

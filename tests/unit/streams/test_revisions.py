@@ -9,9 +9,9 @@ import pytest
 
 from graphtide.streams.consolidate.batches import ConsolidationBatch, plan_batch
 from graphtide.streams.errors import Broken
+from graphtide.streams.log.revisions import EPOCH_MS, MAX_PARTITIONS, estimate, number
 from graphtide.streams.messages import DOCUMENTS, ExtractionMessage
 from graphtide.streams.ports import ConsumedRecord, Position, Record, StoredDocument
-from graphtide.streams.revisions import EPOCH_MS, MAX_PARTITIONS, estimate, number
 from tests.model.memory import MemoryBackend
 from tests.support.backends import Clock
 

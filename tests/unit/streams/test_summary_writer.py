@@ -19,7 +19,7 @@ from graphtide.graph.entity_descriptions import (
 )
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta
 from graphtide.graph.reports.entity_summaries import ENTITY, EntitySummaryCache, storage_id
-from graphtide.graph.token_count import count_tokens
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.cache.summaries import MemoisedSummarizer
 from graphtide.streams.errors import BudgetExceeded

@@ -17,7 +17,7 @@ from graphtide.streams.errors import Overloaded
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage, GivenFact
 from graphtide.streams.model_ports import ContextPassage
-from graphtide.streams.work_pool import WorkPool
+from graphtide.streams.scheduling.work_pool import WorkPool
 
 
 class Gate:

@@ -30,7 +30,7 @@ from graphtide.infra.models.local.answers.values import (
     stands_somewhere,
 )
 from graphtide.infra.models.local.answers.words import STOP_WORDS, Word, words_of
-from graphtide.infra.models.local.english.words import CALENDAR, ORGANISATION_CUES, PLACE_CUES, PLACES, ROLES
+from graphtide.infra.models.local.english.lexical.words import CALENDAR, ORGANISATION_CUES, PLACE_CUES, PLACES, ROLES
 
 OWN, COLUMN, LEAD, HEADING, TITLE, BEFORE, AFTER, NEAR, DOCUMENT = 1.0, 1.0, 0.9, 0.9, 0.85, 0.6, 0.45, 0.5, 0.3
 SYNONYM = 0.75

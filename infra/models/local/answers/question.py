@@ -23,7 +23,7 @@ from graphtide.infra.models.local.answers.words import (
     word_set,
     words_of,
 )
-from graphtide.infra.models.local.english.verbs import VERBS
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 
 class Kind(StrEnum):

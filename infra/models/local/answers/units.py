@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from graphtide.graph.place import PassageKind
+from graphtide.graph.text.place import PassageKind
 from graphtide.infra.models.local.answers.values import days_in
 from graphtide.infra.models.local.answers.words import STOP_WORDS, keys_of, word_set, words_of
-from graphtide.infra.models.local.english.text import sentences_of
+from graphtide.infra.models.local.english.lexical.text import sentences_of
 from graphtide.streams.model_ports import ContextPassage
 
 _BULLET = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)])[ \t]++")

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import snowballstemmer
 
-from graphtide.infra.models.local.english.verbs import VERBS
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 
 def word_set(text: str) -> frozenset[str]:

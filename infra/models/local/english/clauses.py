@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from graphtide.infra.models.local.english.discourse import Discourse
 from graphtide.infra.models.local.english.joining import clause_items
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
+from graphtide.infra.models.local.english.lexical.words import DIMENSION_NOUNS, ROLES
 from graphtide.infra.models.local.english.mentions import Item
 from graphtide.infra.models.local.english.references import References, phrase, role_phrase
 from graphtide.infra.models.local.english.statements import Dates, ReadStatement, Reference, certainty, worth_stating
-from graphtide.infra.models.local.english.verbs import VERBS
-from graphtide.infra.models.local.english.words import DIMENSION_NOUNS, ROLES
 
 NOUNS = frozenset({"name", "date", "quantity", "term", "pronoun"})
 _MAX_LIST = 6

@@ -4,10 +4,10 @@ A name has one type in a text: the first credible one. The context of a name of 
 person's. Nothing is read here.
 """
 
-from graphtide.infra.models.local.english.naming import NAME, PERSON, TERM, could_be_person
+from graphtide.infra.models.local.english.lexical.naming import NAME, PERSON, TERM, could_be_person
+from graphtide.infra.models.local.english.lexical.text import TextSentence
+from graphtide.infra.models.local.english.lexical.words import PERSON_VERBS, ROLES
 from graphtide.infra.models.local.english.statements import ReadStatement
-from graphtide.infra.models.local.english.text import TextSentence
-from graphtide.infra.models.local.english.words import PERSON_VERBS, ROLES
 from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult
 
 _MAX_EVIDENCE_CHARS = 1_000

@@ -5,8 +5,8 @@ pronoun that fits the type of the previous sentence's subject; "the station" if 
 or one was described as a station.
 """
 
-from graphtide.infra.models.local.english.naming import ORGANISATION, PERSON, expands, short_forms, type_of
-from graphtide.infra.models.local.english.words import PERSON_PRONOUNS, POSSESSIVES, THING_PRONOUNS
+from graphtide.infra.models.local.english.lexical.naming import ORGANISATION, PERSON, expands, short_forms, type_of
+from graphtide.infra.models.local.english.lexical.words import PERSON_PRONOUNS, POSSESSIVES, THING_PRONOUNS
 
 _SYNONYMS = dict.fromkeys(("ship", "vessel", "boat"), ("ship", "vessel", "boat"))
 _ORGANISATION_HEADS = frozenset({"company", "organisation", "organization", "agency", "institute"})

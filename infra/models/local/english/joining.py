@@ -5,8 +5,8 @@ One pass, each item visited once; the clauses interpret the result.
 
 from dataclasses import replace
 
+from graphtide.infra.models.local.english.lexical.words import ROLES
 from graphtide.infra.models.local.english.mentions import Item
-from graphtide.infra.models.local.english.words import ROLES
 
 _COMPANIES = frozenset({"crew", "team", "staff", "family", "group", "members", "board", "crews", "passengers"})
 

@@ -6,12 +6,12 @@ of the text; only a possessive ending and a title before a full name are left ou
 
 from dataclasses import dataclass
 
-from graphtide.infra.models.local.english import words as w
-from graphtide.infra.models.local.english.dates import Measure
-from graphtide.infra.models.local.english.grammar import Grammar
-from graphtide.infra.models.local.english.names import MAX_NAME_TOKENS, NameFinder
-from graphtide.infra.models.local.english.naming import WORK, type_of
-from graphtide.infra.models.local.english.text import WordToken
+from graphtide.infra.models.local.english.lexical import words as w
+from graphtide.infra.models.local.english.lexical.dates import Measure
+from graphtide.infra.models.local.english.lexical.grammar import Grammar
+from graphtide.infra.models.local.english.lexical.names import MAX_NAME_TOKENS, NameFinder
+from graphtide.infra.models.local.english.lexical.naming import WORK, type_of
+from graphtide.infra.models.local.english.lexical.text import WordToken
 
 MAX_TERM_TOKENS = 6
 _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb"}

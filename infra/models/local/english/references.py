@@ -5,9 +5,9 @@ Moreau") in ``roles``.
 """
 
 from graphtide.infra.models.local.english.discourse import Discourse
+from graphtide.infra.models.local.english.lexical.words import NATIONALITIES, NUMBER_WORDS
 from graphtide.infra.models.local.english.mentions import Item
 from graphtide.infra.models.local.english.statements import Reference
-from graphtide.infra.models.local.english.words import NATIONALITIES, NUMBER_WORDS
 
 
 class References:

@@ -7,10 +7,9 @@ heading. The column's name, the label or the heading is the predicate. Cost: lin
 from collections.abc import Iterator
 
 from graphtide.infra.models.local.english.clauses import ClauseReader
-from graphtide.infra.models.local.english.dates import measures_in
 from graphtide.infra.models.local.english.discourse import Discourse
-from graphtide.infra.models.local.english.mentions import Item
-from graphtide.infra.models.local.english.naming import (
+from graphtide.infra.models.local.english.lexical.dates import measures_in
+from graphtide.infra.models.local.english.lexical.naming import (
     NAME,
     ORGANISATION,
     PERSON,
@@ -19,15 +18,16 @@ from graphtide.infra.models.local.english.naming import (
     could_be_person,
     type_of,
 )
-from graphtide.infra.models.local.english.statements import ReadStatement, Reference
-from graphtide.infra.models.local.english.structure import PassageBlock, RowCell, subject_cell
-from graphtide.infra.models.local.english.words import (
+from graphtide.infra.models.local.english.lexical.words import (
     KEYS_OF_ORGANISATIONS,
     KEYS_OF_PERSONS,
     KEYS_OF_PLACES,
     ROLES,
     WEEKDAYS,
 )
+from graphtide.infra.models.local.english.mentions import Item
+from graphtide.infra.models.local.english.statements import ReadStatement, Reference
+from graphtide.infra.models.local.english.structure import PassageBlock, RowCell, subject_cell
 
 _MAX_VALUE_WORDS = 10
 _MAX_VALUES = 12

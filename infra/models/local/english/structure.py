@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphtide.graph.place import PATH_SEPARATOR
-from graphtide.infra.models.local.english.words import word_set as words
+from graphtide.graph.text.place import PATH_SEPARATOR
+from graphtide.infra.models.local.english.lexical.words import word_set as words
 
 MAX_KEY_CHARS = 40
 _MAX_KEY_WORDS = 5

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from graphtide.graph.browsing.neighbourhood import MAX_NODES
 from graphtide.services.access.policy import visible
 from graphtide.services.api.http.access import caller_of
-from graphtide.services.api.http.browse_models import (
+from graphtide.services.api.http.documentation.browse_models import (
     CommunityDetailsBody,
     CommunityPageBody,
     DocumentPageBody,
@@ -20,8 +20,8 @@ from graphtide.services.api.http.browse_models import (
     NeighbourhoodBody,
     TokenStateBody,
 )
-from graphtide.services.api.http.openapi import GraphPath, errors, graph_in, large_reply, reply
-from graphtide.services.api.schema import browsing as requests
+from graphtide.services.api.http.documentation.openapi import GraphPath, errors, graph_in, large_reply, reply
+from graphtide.services.api.schema.requests import browsing as requests
 from graphtide.services.api.schema.shapes import fields_json, page_json
 from graphtide.services.application import Application
 from graphtide.services.browsing import DEFAULT_LIMIT, DEFAULT_NODES, MAX_HOPS, MAX_LIMIT, EntitySort

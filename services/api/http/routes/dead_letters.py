@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from graphtide.services.api.http.bodies import JSON, content_type, parse, read_body
-from graphtide.services.api.http.openapi import body_of, errors, graph_in, reply, schema
-from graphtide.services.api.http.response_models import LetterBody, LetterListBody, TokenBody
-from graphtide.services.api.schema.corrections import correction_of
+from graphtide.services.api.http.documentation.openapi import body_of, errors, graph_in, reply, schema
+from graphtide.services.api.http.documentation.response_models import LetterBody, LetterListBody, TokenBody
 from graphtide.services.api.schema.envelope import NO_GRAPH
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.corrections import correction_of
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application, LetterQuery
 from graphtide.streams.dead_letters.queue import LETTER_ID

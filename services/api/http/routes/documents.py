@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from graphtide.services.api.http.bodies import JSON, NDJSON, content_type, parse, read_body
-from graphtide.services.api.http.openapi import (
+from graphtide.services.api.http.documentation.openapi import (
     LARGE_CHARS,
     GraphPath,
     IdPath,
@@ -20,17 +20,23 @@ from graphtide.services.api.http.openapi import (
     reply,
     schema,
 )
-from graphtide.services.api.http.response_models import (
+from graphtide.services.api.http.documentation.response_models import (
     BatchErrorBody,
     BatchReceipt,
     DocumentStatusBody,
     RelatedList,
     TokenBody,
 )
-from graphtide.services.api.schema.documents import LineCount, PublishBatch, read_document, read_lines, read_list
 from graphtide.services.api.schema.envelope import MAX_RELATED, RELATED, related_count
 from graphtide.services.api.schema.errors import AllRejected
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.documents import (
+    LineCount,
+    PublishBatch,
+    read_document,
+    read_lines,
+    read_list,
+)
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application
 from graphtide.services.inspection.shared_reads import SharedReads

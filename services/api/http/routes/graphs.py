@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graphtide.services.api.http.openapi import GraphPath, errors, graph_in, reply
-from graphtide.services.api.http.response_models import (
+from graphtide.services.api.http.documentation.openapi import GraphPath, errors, graph_in, reply
+from graphtide.services.api.http.documentation.response_models import (
     DigestBody,
     EntityDetailsBody,
     PurgedBody,

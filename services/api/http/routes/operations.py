@@ -12,8 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.access.policy import Action, refusal
 from graphtide.services.api.http.access import caller_of
-from graphtide.services.api.http.openapi import reply
-from graphtide.services.api.http.response_models import Alive, HealthBody
+from graphtide.services.api.http.documentation.openapi import reply
+from graphtide.services.api.http.documentation.response_models import Alive, HealthBody
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application
 from graphtide.services.health import in_outline, readiness

@@ -7,11 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from graphtide.services.api.http.bodies import JSON, content_type, parse, read_body
-from graphtide.services.api.http.openapi import GraphPath, body_of, errors, graph_in, large_reply, schema
-from graphtide.services.api.http.response_models import AnswerBody
+from graphtide.services.api.http.documentation.openapi import GraphPath, body_of, errors, graph_in, large_reply, schema
+from graphtide.services.api.http.documentation.response_models import AnswerBody
 from graphtide.services.api.http.sse import EventStream
 from graphtide.services.api.schema.limits import RequestLimits
-from graphtide.services.api.schema.questions import read_question
+from graphtide.services.api.schema.requests.questions import read_question
 from graphtide.services.api.schema.shapes import answer_json
 from graphtide.services.application import Application
 

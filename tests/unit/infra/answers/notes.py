@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphtide.graph.place import PassageKind, Place
+from graphtide.graph.text.place import PassageKind, Place
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.streams.model_ports import ContextPassage
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphtide.graph.place import PassageKind
+from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block
 from graphtide.infra.documents.markdown import read_markdown
 from graphtide.infra.models.local.chunker import SemanticChunker

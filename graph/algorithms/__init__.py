@@ -1,0 +1,1 @@
+"""Incremental graph algorithms on the compiled kernels: personalised PageRank and trussness."""

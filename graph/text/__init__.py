@@ -1,0 +1,1 @@
+"""Values in document text: dates, places of passages, quotations, and counts of tokens."""

@@ -1,0 +1,1 @@
+"""Administration of a graph database: its schema, and backup and restore."""

@@ -1,0 +1,119 @@
+"""Translation of the graph database to a delta: every row of one generation, streamed, in the order of the keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.records import (
+    ChunkRow,
+    DocumentInfo,
+    DocumentRow,
+    EdgeRow,
+    EntityRow,
+    EvidenceRow,
+    GraphDelta,
+    LabelRow,
+    MentionRow,
+    SameAsRow,
+    TripleRow,
+)
+from graphtide.graph.text.place import decode_place
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.codec import to_bytes, to_vector
+from graphtide.infra.bolt.database import BlockingTransaction
+from graphtide.infra.bolt.graph_store.rows import SUM_HEADER_BYTES
+
+KINDS: dict[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {
+    "documents": (cypher.DOCUMENT.read, lambda row: _document(*row)),
+    "chunks": (cypher.CHUNK.read, lambda row: _chunk(*row)),
+    "labels": (cypher.LABEL.read, lambda row: _label(*row)),
+    "mentions": (cypher.MENTIONS.read, lambda row: MentionRow(row[1], row[0], *row[3:])),
+    "statements": (cypher.STATEMENT.read, lambda row: _statement(*row)),
+    "evidence": (cypher.SUPPORTS.read, lambda row: EvidenceRow(row[1], row[0], *row[3:])),
+    "same_as": (cypher.SAME_AS.read, lambda row: SameAsRow(*row)),
+    "entities": (cypher.ENTITY.read, lambda row: _entity(*row)),
+    "edges": (cypher.RELATES.read, lambda row: EdgeRow(*row)),
+}
+"""The statement of each row type, and the function that makes a row of a record's values."""
+
+COUNTS = {
+    "documents": cypher.DOCUMENT.count,
+    "chunks": cypher.CHUNK.count,
+    "labels": cypher.LABEL.count,
+    "mentions": cypher.MENTIONS.count,
+    "statements": cypher.STATEMENT.count,
+    "evidence": cypher.SUPPORTS.count,
+    "same_as": cypher.SAME_AS.count,
+    "entities": cypher.ENTITY.count,
+    "edges": cypher.RELATES.count,
+}
+
+_KEY_WIDTH = {"same_as": 2, "edges": 2}
+_PASSAGES = ("mentions", "evidence")
+
+
+def read(tx: BlockingTransaction, scope: str, graph: str, version: int, next_community: int | None) -> GraphDelta:
+    """Return every row. Cost: linear in the rows, sorted here. The caller makes sure that all rows have one version."""
+    rows: dict[str, Any] = {}
+    for name, (statement, row_of) in KINDS.items():
+        if name in _PASSAGES:
+            found = _placed(tx, statement, scope)
+        else:
+            found = _sorted(tx, statement, scope, _KEY_WIDTH.get(name, 1))
+        rows[name] = tuple(row_of(row) for row in found)
+    tree = _hierarchy(tx, scope, next_community)
+    return GraphDelta(graph, version, **rows, communities=tree, snapshot=True)
+
+
+def _sorted(tx: BlockingTransaction, statement: str, scope: str, width: int = 1) -> list[Any]:
+    """Return the rows by their first `width` columns. Sorted here: the servers do not agree on the order of texts."""
+    rows = list(tx.stream(statement, scope=scope))
+    rows.sort(key=lambda row: tuple(row[:width]))
+    return rows
+
+
+def _placed(tx: BlockingTransaction, statement: str, scope: str) -> list[Any]:
+    """Return rows of (chunk, end, place, …) by chunk and place."""
+    rows = list(tx.stream(statement, scope=scope))
+    rows.sort(key=lambda row: (row[0], row[2]))
+    return rows
+
+
+def _document(
+    doc_id: str, revision: int, title: str, source: str, occurred_at: str, metadata: str, chunks: list[int]
+) -> DocumentRow:
+    pairs = tuple((name, value) for name, value in json.loads(metadata))
+    return DocumentRow(doc_id, revision, DocumentInfo(title, source, occurred_at, pairs), tuple(chunks))
+
+
+def _chunk(*row: Any) -> ChunkRow:
+    chunk, chunk_id, doc_id, ordinal, text, version, vector, title, description, place = row
+    heading = (title or "", description or "", decode_place(place or ""))
+    return ChunkRow(chunk, chunk_id, doc_id, ordinal, text, to_vector(vector), version, *heading)
+
+
+def _label(label: int, name: str, type_: str, node: int, mentions: int, vector_sum: str) -> LabelRow:
+    return LabelRow(label, name, type_, node, mentions, to_bytes(vector_sum))
+
+
+def _entity(node: int, name: str, type_: str, labels: list[int], mentions: int, version: int, vector: str) -> EntityRow:
+    return EntityRow(node, name, type_, tuple(labels), mentions, to_vector(vector), version)
+
+
+def _statement(*row: Any) -> TripleRow:
+    number, predicate, subject, object_, count, weight_milli, _, version, vector_sum, vector = row
+    total = to_bytes(vector_sum)
+    held = np.frombuffer(total[SUM_HEADER_BYTES:], np.float16) if vector is None else to_vector(vector)
+    return TripleRow(number, subject, predicate, object_, count, weight_milli, total, held, version)
+
+
+def _hierarchy(tx: BlockingTransaction, scope: str, next_community: int | None) -> Hierarchy | None:
+    if next_community is None:
+        return None
+    members = _sorted(tx, cypher.READ_MEMBERS, scope)
+    return Hierarchy.of_rows(members, _sorted(tx, cypher.COMMUNITY.read, scope), next_community)

@@ -1,0 +1,128 @@
+"""Tokens and sentences: positions of words, and sentence boundaries.
+
+Words are runs of letters and digits of any script, every other character is a mark of its own. Invariants: spans are
+positions in the given text; a sentence is a slice of it; no sentence has more than ``MAX_TOKENS`` tokens, so that
+readers of a sentence do bounded work; one pass, linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphtide.infra.models.local.english.lexical.words import ABBREVIATIONS
+
+MAX_TOKENS = 160
+MAX_WORD_CHARS = 60  # longer than any word of prose: base64, hashes, a text without spaces
+
+# Possessive quantifiers prevent backtracking. Combining marks (NFD text) belong to the letter before them.
+_LETTERS = r"[^\W_](?:[^\W_]|[\u0300-\u036f])*+"
+_TOKEN = re.compile(
+    rf"(?P<dotted>(?:[A-Z]\.){{2,8}}+)"
+    rf"|(?P<number>[-\u2212+]?\d++(?:[.,]\d++){{0,16}}+(?![^\W\d_]))"
+    rf"|(?P<word>{_LETTERS}(?:['\u2019.&\-\u2011]{_LETTERS})*+)"
+    r"|(?P<space>\s++)"
+    r"|(?P<mark>.)",
+    re.DOTALL,
+)
+_ENDS = frozenset(".!?\u2026\u3002\uff01\uff1f")
+_CLOSERS = frozenset("\"'\u201d\u2019)]\u00bb*_")
+_BEFORE_INITIALS = frozenset((".", ",", ";", ":", "(", ")", "by", "and", "with", "from", "to", "for", "of", "or", "is"))
+_LINE_STARTS = frozenset("-*#>|•+")
+
+
+@dataclass(slots=True)
+class WordToken:
+    """One word, number or mark; ``capital``: a word that starts with an upper-case letter."""
+
+    text: str
+    lower: str
+    start: int
+    end: int
+    kind: str
+    capital: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextSentence:
+    """``text[start:end]`` and its tokens, whose positions count from the start of the whole text."""
+
+    start: int
+    end: int
+    tokens: tuple[WordToken, ...]
+
+
+def tokens_of(
+    text: str, start: int = 0, end: int | None = None, *, max_word_chars: int = MAX_WORD_CHARS
+) -> Iterator[WordToken]:
+    """Yield every word, number, mark and run of white space of ``text[start:end]``, in order, without gaps."""
+    for match in _TOKEN.finditer(text, start, len(text) if end is None else end):
+        kind, word = match.lastgroup or "mark", match.group()
+        if kind in ("word", "dotted"):
+            long = len(word) > max_word_chars
+            kind = "opaque" if long else "word"
+            yield WordToken(word, "" if long else word.lower(), match.start(), match.end(), kind, word[0].isupper())
+        else:
+            yield WordToken(word, word, match.start(), match.end(), kind, False)
+
+
+def sentences_of(
+    text: str, start: int = 0, end: int | None = None, *, max_word_chars: int = MAX_WORD_CHARS
+) -> Iterator[TextSentence]:
+    """Yield the sentences of ``text[start:end]`` in order.
+
+    A blank line, a list item and a heading end one as a full stop does; a longer word is a sentence of its own.
+    """
+    held: list[WordToken] = []
+    ended = ""
+    for token in tokens_of(text, start, end, max_word_chars=max_word_chars):
+        if token.kind == "space":
+            ended = _breaks(token.text, held, ended)
+            continue
+        if held and (_closes(ended, token) or len(held) >= MAX_TOKENS or _new_item(held, token, text)):
+            yield _sentence(held)
+            held = []
+        held.append(token)
+        ended = ""
+    if held:
+        yield _sentence(held)
+
+
+def _closes(ended: str, token: WordToken) -> bool:
+    """Return whether the sentence ended: not at a full stop before a lower-case word, always at an empty line."""
+    small = token.kind == "word" and token.text[0].islower()
+    return ended == "hard" or token.kind == "opaque" or (ended == "soft" and not small)
+
+
+def _sentence(tokens: list[WordToken]) -> TextSentence:
+    return TextSentence(tokens[0].start, tokens[-1].end, tuple(tokens))
+
+
+def _breaks(space: str, held: list[WordToken], ended: str) -> str:
+    """Return how white space after ``held`` ends the sentence: "soft" after a full stop, "hard" at an empty line, or
+    "".
+    """
+    if not held:
+        return ""
+    if space.count("\n") > 1 or (held[0].text == "#" and "\n" in space) or held[-1].kind == "opaque":
+        return "hard"
+    at = len(held) - 1
+    while at > 0 and held[at].text in _CLOSERS:
+        at -= 1
+    if held[at].text not in _ENDS or (held[at].text == "." and at > 0 and _abbreviated(held, at - 1)):
+        return ended
+    return "soft"
+
+
+def _abbreviated(held: list[WordToken], at: int) -> bool:
+    word = held[at]
+    if word.end != held[at + 1].start:
+        return False
+    before = held[at - 1] if at else None
+    initial = len(word.text) == 1 and word.capital
+    listed = before is None or before.capital or before.text in _BEFORE_INITIALS or before.lower in _BEFORE_INITIALS
+    return (initial and listed) or word.lower in ABBREVIATIONS
+
+
+def _new_item(held: list[WordToken], token: WordToken, text: str) -> bool:
+    """Return whether a list mark at the start of a line opens a new sentence."""
+    return token.text in _LINE_STARTS and token.start > held[-1].end and "\n" in text[held[-1].end : token.start]

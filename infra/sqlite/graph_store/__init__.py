@@ -1,0 +1,1 @@
+"""The GraphStore port on SQLite: graphs as rows of tables."""

@@ -1,0 +1,201 @@
+"""The GraphStore port on SQLite: rows in tables, and a commit as one transaction with the ledger and the log.
+
+Invariant: rows, stored documents, watermark, outcomes and notices of a commit are all stored or none is.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.resolution import PairKey
+from graphtide.infra.sqlite.bulk import delete, insert, portions
+from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.graph_store import graphs, rows, snapshot
+from graphtide.infra.sqlite.ledger import SqliteLedger
+from graphtide.infra.sqlite.log import PARTITION, SqliteLog
+from graphtide.streams.checks import check_ends, check_next, check_replacement, check_watermark
+from graphtide.streams.messages import DELTAS
+from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, StoredDocument, Watermark
+
+NOBODY = Watermark(0, 0)
+PAGE_ROWS = 64
+
+
+class SqliteGraphStore:
+    """See GraphStore."""
+
+    def __init__(self, database: SqliteDatabase, log: SqliteLog, ledger: SqliteLedger) -> None:
+        self._database = database
+        self._log = log
+        self._ledger = ledger
+
+    async def claim(self, partition: int) -> Watermark:
+        """See GraphStore.claim."""
+
+        def work(connection: sqlite3.Connection) -> Watermark:
+            connection.execute(
+                "INSERT INTO watermarks VALUES (?, 1, 0) ON CONFLICT DO UPDATE SET epoch = epoch + 1", (partition,)
+            )
+            return _watermark(connection, partition)
+
+        return await self._database.write(work)
+
+    async def commit(self, commit: Commit) -> None:
+        """See GraphStore.commit. Raises Broken when a delta is not the next version of its graph."""
+        check_ends(commit.outcomes)
+        await self._database.write(
+            lambda connection: self._commit(connection, commit), lambda offsets: self._log.grown(DELTAS, offsets)
+        )
+
+    def _commit(self, connection: sqlite3.Connection, commit: Commit) -> range:
+        # 1.
+        check_watermark(commit, _watermark(connection, commit.partition))
+        connection.execute(
+            "UPDATE watermarks SET next_offset = ? WHERE partition = ?", (commit.next_offset, commit.partition)
+        )
+        # 2.
+        for part in commit.graphs:
+            _write_part(connection, part)
+        # 3.
+        self._ledger.record(connection, commit.outcomes)
+        # 4.
+        return self._log.add(connection, DELTAS, commit.notices)
+
+    async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
+        """See GraphStore.bindings. SQLite has one partition."""
+        known = await self.graphs()
+        return {graph: PARTITION for graph in graphs if graph in known}
+
+    async def graphs(self) -> Mapping[str, int]:
+        """See GraphStore.graphs."""
+        query = "SELECT name, version FROM graphs WHERE version IS NOT NULL ORDER BY name"
+        return dict(await self._database.read(lambda connection: connection.execute(query).fetchall()))
+
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
+        """See GraphStore.standings."""
+        return await self._database.read(lambda connection: _standings(connection, graph, doc_ids))
+
+    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+        """See GraphStore.verdicts."""
+        return await self._database.read(lambda connection: _verdicts(connection, graph))
+
+    async def snapshot(self, graph: str) -> GraphDelta:
+        """See GraphStore.snapshot. Rows come in the order of their keys."""
+        return await self._database.read(lambda connection: snapshot.read(connection, graph))
+
+    async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
+        """See GraphStore.extractions. Reads page by page, so that memory stays flat."""
+        last = ""
+        while True:
+            page = await self._database.read(lambda connection, last=last: _extractions(connection, graph, last))  # type: ignore[misc]
+            for doc_id, extraction in page:
+                yield doc_id, extraction
+            if len(page) < PAGE_ROWS:
+                return
+            last = page[-1][0]
+
+    async def replace(self, snapshot: GraphDelta) -> None:
+        """See GraphStore.replace. Every row counts as new at that version. Raises Broken when the version falls."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            graph = graphs.number(connection, snapshot.graph)
+            check_replacement(snapshot, graphs.version(connection, graph))
+            rows.clear(connection, graph)
+            rows.write(connection, graph, snapshot)
+            graphs.set_version(connection, graph, snapshot.version)
+
+        await self._database.write(work)
+
+    async def reports(self, graph: str) -> Sequence[ReportRow]:
+        """See GraphStore.reports. Ordered by community."""
+        query = (
+            "SELECT community, level, fingerprint, reports.version, title, summary, sources, findings, rating"
+            " FROM reports JOIN graphs USING (graph) WHERE name = ? ORDER BY community"
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query, (graph,)).fetchall())
+        return [
+            ReportRow(
+                community, level, mark, version, title, summary, tuple(json.loads(sources)), _findings(found), rating
+            )
+            for community, level, mark, version, title, summary, sources, found, rating in rows
+        ]
+
+    async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
+        """See GraphStore.save_reports. Deletes first."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            number = graphs.number(connection, graph)
+            delete(connection, "reports", ("graph", "community"), [(number, community) for community in gone])
+            insert(connection, "INSERT OR REPLACE INTO reports", [_report(number, row) for row in rows])
+
+        await self._database.write(work)
+
+
+def _watermark(connection: sqlite3.Connection, partition: int) -> Watermark:
+    row = connection.execute("SELECT epoch, next_offset FROM watermarks WHERE partition = ?", (partition,)).fetchone()
+    return Watermark(*row) if row else NOBODY
+
+
+def _write_part(connection: sqlite3.Connection, part: GraphCommit) -> None:
+    graph = graphs.number(connection, part.delta.graph)
+    check_next(part.delta, graphs.version(connection, graph))
+    if part.delta.snapshot:
+        rows.clear(connection, graph)
+        connection.execute("DELETE FROM reports WHERE graph = ?", (graph,))
+    rows.write(connection, graph, part.delta)
+    graphs.set_version(connection, graph, part.delta.version)
+    connection.executemany(
+        "INSERT INTO standings (graph, doc_id, revision, extraction) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET revision = excluded.revision, extraction = excluded.extraction",
+        [(graph, doc_id, document.revision, document.extraction) for doc_id, document in part.standings.items()],
+    )
+    connection.executemany(
+        "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET same = excluded.same",
+        [(graph, *a, *b, same) for (a, b), same in part.verdicts.items()],
+    )
+
+
+def _verdicts(connection: sqlite3.Connection, graph: str) -> dict[PairKey, bool]:
+    found = connection.execute(
+        "SELECT a_name, a_type, b_name, b_type, same FROM verdicts"
+        " WHERE graph = (SELECT graph FROM graphs WHERE name = ?)",
+        (graph,),
+    )
+    return {((a_name, a_type), (b_name, b_type)): bool(same) for a_name, a_type, b_name, b_type, same in found}
+
+
+def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
+    held: dict[str, StoredDocument] = {}
+    for portion in portions(doc_ids):
+        found = connection.execute(_lookup(len(portion)), (graph, *portion)).fetchall()
+        held.update((doc_id, StoredDocument(revision, extraction)) for doc_id, revision, extraction in found)
+    return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+
+def _lookup(size: int) -> str:
+    # Joined to json_each, or as (graph, doc_id) IN (VALUES ...), SQLite 3.40 reads all stored documents of the graph.
+    of_graph = "graph = (SELECT graph FROM graphs WHERE name = ?)"
+    wanted = ",".join("?" * size)
+    return f"SELECT doc_id, revision, extraction FROM standings WHERE {of_graph} AND doc_id IN ({wanted})"  # noqa: S608
+
+
+def _extractions(connection: sqlite3.Connection, graph: str, after: str) -> list[tuple[str, bytes]]:
+    return connection.execute(
+        "SELECT doc_id, extraction FROM standings WHERE graph = (SELECT graph FROM graphs WHERE name = ?)"
+        " AND doc_id > ? AND extraction IS NOT NULL ORDER BY doc_id LIMIT ?",
+        (graph, after, PAGE_ROWS),
+    ).fetchall()
+
+
+def _report(graph: int, row: ReportRow) -> tuple[object, ...]:
+    columns = (row.community, row.level, row.fingerprint, row.version, row.title, row.summary)
+    findings = [[finding.text, finding.chunks, finding.relations] for finding in row.findings]
+    return graph, *columns, json.dumps(row.sources), json.dumps(findings), row.rating
+
+
+def _findings(text: str) -> tuple[ReportFinding, ...]:
+    rows = json.loads(text)
+    return tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in rows)

@@ -1,0 +1,1 @@
+"""The HTTP server: its configuration, limits on headers and connections, and addresses behind proxies."""

@@ -1,0 +1,102 @@
+"""Questions: their wire format, and the conversion to `QueryRequest`.
+
+Only the form is validated here; the application raises Invalid for unknown modes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from graphtide.graph.retrieval.types import Filters
+from graphtide.graph.text.dates import date_span
+from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.documents import IsoDate
+from graphtide.services.api.schema.requests.fields import (
+    Description,
+    Metadata,
+    Question,
+    StrictModel,
+    check_text,
+    given,
+    limited,
+    read_json,
+    read_value,
+)
+from graphtide.services.application import QueryRequest
+from graphtide.streams.errors import Invalid
+
+
+def _check_mode(value: str) -> str:
+    if not 1 <= len(value) <= 32:
+        raise PydanticCustomError("long", "is not the name of a mode; omit it for local")
+    return check_text(value)
+
+
+Mode = Annotated[str, AfterValidator(_check_mode)]
+Value = Annotated[str, AfterValidator(check_text)]
+
+
+class FiltersBody(StrictModel):
+    """Conditions on the document of a passage; an omitted condition admits all. Dates are inclusive, to their
+    precision.
+    """
+
+    doc_ids: Annotated[list[Value], *limited("max_filter_values")] | None = None
+    sources: Annotated[list[Value], *limited("max_filter_values")] | None = None
+    metadata: Metadata | None = Field(default=None, description="each named key must have exactly this value")
+    occurred_from: IsoDate | None = Field(default=None, examples=["1890-01-01"])
+    occurred_to: IsoDate | None = Field(default=None, examples=["1899-12-31"])
+    as_of: IsoDate | None = Field(
+        default=None, examples=["1895"], description="exclude facts that are known to be invalid at this date"
+    )
+
+
+class QueryBody(StrictModel):
+    """A question to a graph."""
+
+    question: Question = Field(examples=["What did Marie Curie discover?"])
+    mode: Mode | None = Field(default=None, examples=["local"])
+    top_k: int | None = Field(default=None, ge=1, examples=[5])
+    after: Description | None = Field(default=None, description="a token: wait until the graph includes it")
+    filters: FiltersBody | None = None
+    generate: bool | None = Field(
+        default=None, description="false: return the context only, without a generated answer"
+    )
+    level: int | None = Field(default=None, ge=0, le=2, description="for mode global: 0 is the finest level of reports")
+    explain: bool | None = Field(default=None, description="true: return the retrieval steps in `trace`")
+    exact: bool | None = Field(
+        default=None, description="true: search every vector, so that the passages depend on the graph's content alone"
+    )
+
+
+def read_question(raw: bytes, limits: RequestLimits) -> QueryRequest:
+    """Return the question in a JSON body. Raises MalformedRequest and Invalid."""
+    return _ask(read_json(QueryBody, raw, limits, limits.max_question_values), limits)
+
+
+def question_of(value: object, limits: RequestLimits) -> QueryRequest:
+    """Return the question in a parsed JSON value. Raises Invalid."""
+    return _ask(read_value(QueryBody, value, limits), limits)
+
+
+def _ask(body: QueryBody, limits: RequestLimits) -> QueryRequest:
+    if (body.top_k or 0) > limits.max_top_k:
+        raise Invalid("top_k", f"must be at most {limits.max_top_k}")
+    fields = given(body)
+    if body.filters:
+        fields["filters"] = _filters(body.filters)
+    return QueryRequest(**fields, timeout_s=limits.query_timeout_s)
+
+
+def _filters(body: FiltersBody) -> Filters:
+    since, till = body.occurred_from or "", body.occurred_to or ""
+    first, last = date_span(since), date_span(till)
+    if first and last and first.start >= last.end:
+        raise Invalid("filters.occurred_from", f"{since} is later than occurred_to, {till}; swap them")
+    fields = given(body)
+    for name in fields.keys() & {"doc_ids", "sources"}:
+        fields[name] = tuple(fields[name])
+    return Filters(**fields | {"metadata": tuple((body.metadata or {}).items())})
