@@ -24,15 +24,18 @@ $(VENV)/.running: requirements-build.lock requirements-run.lock pyproject.toml s
 	  test $$packages = 0 || { echo "The packages could not be installed, or the kernels not compiled; the lines above give the reason."; \
 	  echo "Where one could not be built (hnswlib), a C++ compiler or Python's headers are missing: on Debian and Ubuntu,"; \
 	  echo "apt install g++ python3-dev"; exit 1; } >&2
+	@$(BIN)/python -m compileall -q graph streams infra services
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.running requirements.lock
 	@echo "Adding the packages of tests and benches …"
 	@$(call install,requirements.lock)
+	@$(BIN)/python -m compileall -q tests
 	@touch $@
 
-# uv installs several times as fast as pip. pip is the fallback when uv cannot reach the package index.
-install = { $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || \
+# uv installs several times as fast as pip. pip is the fallback when uv cannot reach the package index. Both compile the
+# modules to bytecode: where Python may not write it, each process of the tests would compile them again, for seconds.
+install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r $(1) || \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $(1); }
 
 run: $(VENV)/.running ## start the service, stream the sample in, ask questions, stay up
