@@ -95,6 +95,8 @@ class LiveView:
         self.same_as: dict[tuple[int, int], SameAsRow] = {}
         self._linked: dict[int, set[tuple[int, int]]] = {}
         self._walked: set[tuple[int, int]] = set()
+        self.changed_links: list[tuple[int, int]] = []
+        """The links of the walk graph that the last delta changed."""
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -351,7 +353,7 @@ class LiveView:
 
     def _walk(self) -> None:
         """Update the walk graph by the edges and incidences of this delta."""
-        pairs = sorted(self._walked)
+        self.changed_links = pairs = sorted(self._walked)
         if pairs:
             weights = np.array([self._walk_weight(a, b) for a, b in pairs], np.float64)
             self.walk.update(np.array(pairs, np.int32), weights)

@@ -86,8 +86,15 @@ def nearest(
     """Return the `count` most similar of an index, equal ones by canonical name. None for a zero question vector.
 
     The result of an ExactIndex is a function of the names and vectors: all that are as similar as the last one are
-    fetched. Of an approximate index at most TIES more than `count` are.
+    compared. Of an approximate index at most TIES more than `count` are.
     """
+    return nearest_with_ties(index, vector, count, name, allowed)[:count]
+
+
+def nearest_with_ties(
+    index: VectorIndex, vector: QuestionVector, count: int, name: Callable[[int], str], allowed: ChunkPredicate | None
+) -> tuple[Hit, ...]:
+    """Return the hits of `nearest`, followed by those that are as similar as the last one and have a later name."""
     if not len(index) or not np.any(vector):
         return ()
     query, fetched = vector[np.newaxis].astype(np.float32), count + TIES
@@ -100,7 +107,7 @@ def nearest(
         found = index.search(query, fetched, allowed=allowed)
     rows = zip(found.ids[0].tolist(), found.similarities[0].tolist(), strict=True)
     hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING and cosine >= least]
-    return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key))[:count])
+    return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key)))
 
 
 def restart(view: LiveView, seeds: Seeds) -> dict[int, float]:

@@ -6,6 +6,9 @@ give equal results, to the last bit of a score where the indexes are exact.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
 from graphtide.graph.retrieval import explain
@@ -20,7 +23,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     pair_scores,
 )
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
-from graphtide.graph.retrieval.seeds import find_seeds, restart, searched_indexes
+from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
@@ -35,28 +38,58 @@ def retrieve_by_pairs(
     `score` is the share of good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
     searches, one walk, and some three hundred passages read: each step is bounded, whatever the graph's size.
     """
-    admits = admitted_chunks(view, question.filters)
-    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
-    start = restart(view, seeds)
-    mass = admitted_mass(personalised_pagerank(view.walk, start), admits)
-    pool = gather(view, question, seeds, mass, admits, weighting)
+    found = rank_by_pairs(view, question, trade_off, weighting)
+    pool = found.pool
     if pool is None:
         return RetrievalResult((), Subgraph(), view.version, mode, Trace() if question.explain else None)
-    scores = rerank_scores(pool, weighting)
-    relevance = relative(marginal_log_weight(scores, pool.firsts, pool.worth, weighting.temperature))
-    order = _chosen(pool, relevance, question.top_k, trade_off).tolist()
-    passages = tuple(_passage(view, pool.numbers[place], float(relevance[place])) for place in order)
-    subgraph = supported_subgraph(view, [pool.numbers[place] for place in order], mass)
+    passages = tuple(_passage(view, pool.numbers[place], float(found.relevance[place])) for place in found.order)
+    subgraph = supported_subgraph(view, [pool.numbers[place] for place in found.order], found.mass)
     if not question.explain:
         return RetrievalResult(passages, subgraph, view.version, mode)
     steps = (
-        *explain.seed_steps(view, seeds),
-        explain.walk_step(view, start, mass),
+        *explain.seed_steps(view, found.seeds),
+        explain.walk_step(view, found.restart, found.mass),
         explain.word_step(pool),
-        explain.pair_step(view, pool, scores, weighting),
-        explain.choice_step(view, pool, relevance, order),
+        explain.pair_step(view, pool, found.scores, weighting),
+        explain.choice_step(view, pool, found.relevance, found.order),
     )
     return RetrievalResult(passages, subgraph, view.version, mode, Trace(steps))
+
+
+@dataclass(frozen=True, slots=True)
+class PairRanking:
+    """The ranking of a question's candidates, and the values that it was computed from. `pool` None: no candidate.
+
+    `reached` is the mass of all nodes that the walk reached; `mass` is the same without the passages that a filter
+    excludes. `order` holds positions in the pool, best first; `relevance` (n,) is by position, from 0 to 1.
+    """
+
+    seeds: Seeds
+    restart: Mapping[int, float]
+    reached: dict[int, float]
+    mass: dict[int, float]
+    pool: CandidatePool | None
+    scores: Scores
+    relevance: Scores
+    order: list[int]
+
+
+def rank_by_pairs(
+    view: LiveView, question: Question, trade_off: float, weighting: Weighting = WEIGHTING
+) -> PairRanking:
+    """Return the ranking that `retrieve_by_pairs` shows. Call under `view.lock.read()`."""
+    admits, indexes = admitted_chunks(view, question.filters), searched_indexes(view, question)
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), indexes)
+    start = restart(view, seeds)
+    reached = personalised_pagerank(view.walk, start)
+    mass = admitted_mass(reached, admits)
+    pool = gather(view, question, seeds, mass, admits, weighting)
+    if pool is None:
+        return PairRanking(seeds, start, reached, mass, None, np.zeros((0, 0)), np.zeros(0), [])
+    scores = rerank_scores(pool, weighting)
+    relevance = relative(marginal_log_weight(scores, pool.firsts, pool.worth, weighting.temperature))
+    order: list[int] = _chosen(pool, relevance, question.top_k, trade_off).tolist()
+    return PairRanking(seeds, start, reached, mass, pool, scores, relevance, order)
 
 
 def admitted_mass(mass: dict[int, float], admits: ChunkPredicate | None) -> dict[int, float]:

@@ -1,0 +1,90 @@
+"""The rows that one commit changed, in the form in which evaluations depend on them.
+
+Invariant: every row that an evaluation can read differently after the commit is in one of the fields. Rows that did not
+change may be in them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphtide.graph.records import GraphDelta, Vector
+from graphtide.graph.vector_index import Vectors, unit_rows
+from graphtide.graph.view import LiveView, walk_chunk, walk_entity
+
+MAX_NEIGHBOURS = 100_000
+"""Neighbours of changed nodes up to which they are listed; beyond it every evaluation that walks counts as affected."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """The changed rows of a commit, by the numbers of the view that has applied it.
+
+    `chunks` are passages that are new, changed, deleted, or of a changed document; `nodes` are nodes of the walk graph
+    whose row or links changed. `chunk_vectors` (n, d), `entity_vectors` and `statement_vectors` are the vectors of
+    changed rows, unit length. `whole` marks a graph that was built anew: every number is new.
+    """
+
+    chunks: frozenset[int]
+    nodes: frozenset[int]
+    statements: frozenset[int]
+    documents: frozenset[str]
+    chunk_vectors: Vectors
+    entity_vectors: Vectors
+    statement_vectors: Vectors
+    neighbours: Callable[[], frozenset[int] | None]
+    """Returns the nodes and their neighbours in the walk graph; None if there are more than MAX_NEIGHBOURS."""
+    whole: bool = False
+
+    @classmethod
+    def of(cls, view: LiveView, delta: GraphDelta) -> ChangedRows:
+        """Return the changed rows of the delta that the view applied last. Call under `view.lock.read()`."""
+        gone = delta.gone
+        documents = {row.doc_id for row in delta.documents}.union(gone.documents)
+        chunks = {row.chunk for row in delta.chunks}.union(gone.chunks)
+        chunks.update(number for row in delta.documents for number in row.chunks)
+        links = {node for link in view.changed_links for node in link}
+        entities = {row.node for row in delta.entities}.union(gone.entities, (n // 2 for n in links if n % 2 == 0))
+        held = [view.chunks[number] for number in chunks if number in view.chunks]
+        entities.update(view.labels[mention.label].node for chunk in held for mention in chunk.mentions)
+        statements = {row.statement for row in delta.statements}.union(gone.statements)
+        stated = statements.union(support.statement for chunk in held for support in chunk.evidence)
+        nodes = links.union(map(walk_entity, entities), map(walk_chunk, chunks))
+        return cls(
+            frozenset(chunks),
+            frozenset(nodes),
+            frozenset(statements),
+            frozenset(documents),
+            _units(chunk.vector for chunk in held),
+            _units(view.entities[node].vector for node in entities if node in view.entities),
+            _units(view.statements[number].vector for number in stated if number in view.statements),
+            lambda: _with_neighbours(view, nodes),
+            delta.snapshot,
+        )
+
+
+def _units(vectors: Iterable[Vector]) -> Vectors:
+    held = [vector for vector in vectors if vector.size]
+    if not held:
+        return np.zeros((0, 0), np.float32)
+    return unit_rows(np.stack(held).astype(np.float32), held[0].size)
+
+
+def _with_neighbours(view: LiveView, nodes: Iterable[int]) -> frozenset[int] | None:
+    found: set[int] = set()
+    for node in nodes:
+        found.add(node)
+        number = node // 2
+        if node % 2:
+            chunk = view.chunks.get(number)
+            found.update(walk_entity(view.labels[mention.label].node) for mention in chunk.mentions) if chunk else None
+        else:
+            entity = view.entities.get(number)
+            found.update(map(walk_chunk, entity.chunks) if entity else ())
+            found.update(map(walk_entity, view.neighbours.get(number, ())))
+        if len(found) > MAX_NEIGHBOURS:
+            return None
+    return frozenset(found)

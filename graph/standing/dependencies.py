@@ -1,0 +1,98 @@
+"""The index from changed rows to the evaluations that they can affect.
+
+Invariant: an evaluation that is not in `affected(changed)` would return the same evidence after the commit as before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.standing.bounds import BoundedVectors
+from graphtide.graph.standing.changed_rows import ChangedRows
+from graphtide.graph.standing.evaluation import NEVER, Dependencies, Numbers
+
+
+class DependencyIndex:
+    """Dependencies by slot, a small number of the caller.
+
+    Memory: the vectors; for `vector` some ten rows, for modes that walk some thousand nodes for each slot.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[int, Dependencies] = {}
+        self._chunks, self._entities, self._statements = BoundedVectors(), BoundedVectors(), BoundedVectors()
+        self._by_row: dict[int, set[int]] = {}
+        self._walks: dict[int, Numbers] = {}
+        self._everything: set[int] = set()
+
+    def put(self, slot: int, vector: QuestionVector, held: Dependencies) -> None:
+        """Set the dependencies of a slot."""
+        self._forget(slot)
+        self._held[slot] = held
+        self._everything.add(slot) if held.everything else self._everything.discard(slot)
+        if held.everything:
+            self._drop_bounds(slot)
+            return
+        self._chunks.put(slot, vector, held.bounds.chunks)
+        for number in held.rows:
+            self._by_row.setdefault(number, set()).add(slot)
+        if held.nodes is not None:
+            self._walks[slot] = held.nodes
+            self._entities.put(slot, vector, held.bounds.entities)
+            self._statements.put(slot, vector, held.bounds.statements)
+
+    def drop(self, slot: int) -> None:
+        """Forget a slot."""
+        self._forget(slot)
+        self._everything.discard(slot)
+        self._drop_bounds(slot)
+
+    def affected(self, changed: ChangedRows) -> set[int]:
+        """Return the slots whose evidence the commit can change. Cost: slots * changed vectors, and the walks."""
+        if changed.whole:
+            return set(self._held)
+        found = set(self._everything)
+        found.update(self._chunks.reached(changed.chunk_vectors).tolist())
+        for number in changed.chunks:
+            found.update(self._by_row.get(number, ()))
+        if self._walks:
+            found.update(self._entities.reached(changed.entity_vectors).tolist())
+            found.update(self._statements.reached(changed.statement_vectors).tolist())
+            found.update(self._walked(changed, found))
+        return found & self._held.keys()
+
+    def _walked(self, changed: ChangedRows, found: set[int]) -> set[int]:
+        left = [slot for slot in self._walks if slot not in found]
+        near = changed.neighbours() if left else frozenset()
+        if near is None:
+            return set(left)
+        marks = np.zeros(max(near, default=0) + 2, np.bool_)
+        marks[list(near)] = True
+        return {slot for slot in left if self._reads(slot, changed, marks)}
+
+    def _reads(self, slot: int, changed: ChangedRows, marks: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> bool:
+        held, nodes = self._held[slot], self._walks[slot]
+        return (
+            not held.statements.isdisjoint(changed.statements)
+            or not held.documents.isdisjoint(changed.documents)
+            or bool(marks[nodes[nodes < len(marks)]].any())
+        )
+
+    def _drop_bounds(self, slot: int) -> None:
+        for vectors in (self._chunks, self._entities, self._statements):
+            vectors.drop(slot)
+
+    def _forget(self, slot: int) -> None:
+        held = self._held.pop(slot, None)
+        self._walks.pop(slot, None)
+        for number in held.rows if held is not None and not held.everything else ():
+            slots = self._by_row[number]
+            slots.discard(slot)
+            if not slots:
+                del self._by_row[number]
+        if held is not None and held.nodes is not None:
+            self._drop_bounds(slot)
+
+
+__all__ = ["NEVER", "DependencyIndex"]

@@ -1,0 +1,165 @@
+"""Exact evaluation of a standing question, with everything that its result depends on.
+
+Invariant: if a commit changes no row in `Dependencies.rows`, `links`, `statements` or `documents`, and gives no row a
+vector that reaches `bounds`, the evaluation after the commit returns the same evidence. `everything` marks evaluations
+whose dependencies are not tracked: every commit may change their evidence.
+
+Dependencies by step, for the modes `local` and `passages`: the hits of the three searches, with all ties (1); the ends
+of the statements and the entities found, whose number of passages weighs the restart (2); the nodes that the walk gave
+mass (3): a commit that changes the degree of a node next to one of them is found from the commit's side; the
+candidates' rows and titles (4); the entities of those that open a pair (5). A filter by the document's own fields is
+covered by the same rows; one by validity (`as_of`) is not tracked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphtide.graph.retrieval import Question, retrieve
+from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.modes.local import DIVERSITY
+from graphtide.graph.retrieval.question_words import time_words
+from graphtide.graph.retrieval.scoring.candidates import NEAR, entities_of
+from graphtide.graph.retrieval.scoring.pair_reranking import PairRanking, rank_by_pairs
+from graphtide.graph.retrieval.seeds import (
+    ENTITIES,
+    STATEMENTS,
+    Hit,
+    nearest_with_ties,
+    statement_key,
+)
+from graphtide.graph.retrieval.time_limits import with_time_limits
+from graphtide.graph.standing.types import Evidence, EvidencePassage
+from graphtide.graph.view import LiveView, walk_chunk, walk_entity
+
+Numbers = NDArray[np.int64]
+
+NEVER = math.inf
+"""The bound of an index that an evaluation does not read."""
+ALWAYS = -math.inf
+"""The bound of an index with fewer rows than the evaluation wanted: every new row enters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The similarity that a changed row must reach to be among the hits of a search."""
+
+    chunks: float = NEVER
+    entities: float = NEVER
+    statements: float = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The rows and scores of one evaluation: `rows` are numbers of passages, `nodes` of the walk graph (ascending)."""
+
+    bounds: Bounds
+    rows: frozenset[int] = frozenset()
+    nodes: Numbers | None = None
+    statements: frozenset[int] = frozenset()
+    documents: frozenset[str] = frozenset()
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The evidence of a question at one version, and what it depends on."""
+
+    evidence: Evidence
+    dependencies: Dependencies
+
+
+def evaluate(view: LiveView, question: Question) -> Evaluation:
+    """Evaluate a question exactly, as a query with `exact`. Call under `view.lock.read()`."""
+    asked = replace(question, exact=True, explain=False)
+    timed = with_time_limits(view, asked) if time_words(asked.text) else asked
+    if timed is not asked or asked.filters.as_of or asked.mode not in _TRACKED:
+        return Evaluation(_evidence(view, timed), Dependencies(Bounds(ALWAYS, ALWAYS, ALWAYS), everything=True))
+    return _by_similarity(view, asked) if asked.mode == "vector" else _by_pairs(view, asked)
+
+
+_TRACKED = {"vector", "local", "passages"}
+
+
+def _evidence(view: LiveView, question: Question) -> Evidence:
+    found = retrieve(view, question).passages
+    return tuple(EvidencePassage(each.doc_id, each.chunk_id, each.score) for each in found)
+
+
+def _by_similarity(view: LiveView, question: Question) -> Evaluation:
+    hits = _passages(view, question, question.top_k)
+    evidence = tuple(EvidencePassage(view.chunks[h.number].doc_id, h.key, h.cosine) for h in hits[: question.top_k])
+    rows = frozenset(hit.number for hit in hits)
+    return Evaluation(evidence, Dependencies(Bounds(_bound(question, hits, question.top_k)), rows))
+
+
+def _by_pairs(view: LiveView, question: Question) -> Evaluation:
+    found = rank_by_pairs(view, question, DIVERSITY if question.mode == "local" else 1.0)
+    searched = _searched(view, question)
+    passages, entities, statements = searched
+    depth = max(NEAR, question.top_k)
+    bounds = Bounds(
+        _bound(question, passages, depth),
+        _bound(question, entities, ENTITIES),
+        _bound(question, statements, STATEMENTS),
+    )
+    numbers = found.pool.numbers if found.pool else ()
+    dependencies = Dependencies(
+        bounds,
+        frozenset(numbers).union(hit.number for hit in passages),
+        _nodes(view, found, searched),
+        frozenset(hit.number for hit in statements),
+        frozenset(view.chunks[number].doc_id for number in numbers),
+    )
+    return Evaluation(_ranked(view, found), dependencies)
+
+
+def _ranked(view: LiveView, found: PairRanking) -> Evidence:
+    if found.pool is None:
+        return ()
+    rows = ((view.chunks[found.pool.numbers[place]], float(found.relevance[place])) for place in found.order)
+    return tuple(EvidencePassage(chunk.doc_id, chunk.chunk_id, score) for chunk, score in rows)
+
+
+Searched = tuple[tuple[Hit, ...], tuple[Hit, ...], tuple[Hit, ...]]
+
+
+def _searched(view: LiveView, question: Question) -> Searched:
+    """Return the hits of the searches for seeds, with all ties: passages, entities, statements."""
+    admits, indexes = admitted_chunks(view, question.filters), view.exact_indexes()
+    named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
+    stated = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
+    entities = nearest_with_ties(indexes.entities, question.vector, ENTITIES, view.entity_id, named)
+    statements = nearest_with_ties(
+        indexes.statements, question.vector, STATEMENTS, lambda number: statement_key(view, number), stated
+    )
+    return _passages(view, question, max(NEAR, question.top_k)), entities, statements
+
+
+def _passages(view: LiveView, question: Question, count: int) -> tuple[Hit, ...]:
+    index, admits = view.exact_indexes().chunks, admitted_chunks(view, question.filters)
+    return nearest_with_ties(index, question.vector, count, lambda number: view.chunks[number].chunk_id, admits)
+
+
+def _bound(question: Question, hits: tuple[Hit, ...], count: int) -> float:
+    if not np.any(question.vector):
+        return NEVER
+    return hits[count - 1].cosine if len(hits) >= count else ALWAYS
+
+
+def _nodes(view: LiveView, found: PairRanking, searched: Searched) -> Numbers:
+    passages, entities, statements = searched
+    held: set[int] = {*found.reached, *found.restart}
+    held.update(walk_chunk(hit.number) for hit in passages)
+    held.update(walk_entity(hit.number) for hit in entities)
+    held.update(walk_entity(node) for hit in statements for node in view.ends(hit.number))
+    if found.pool is not None:
+        held.update(map(walk_chunk, found.pool.numbers))
+        firsts: Iterable[int] = (found.pool.numbers[place] for place in found.pool.firsts.tolist())
+        held.update(walk_entity(node) for number in firsts for node in entities_of(view, number))
+    return np.array(sorted(held), np.int64)
