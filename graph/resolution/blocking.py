@@ -10,14 +10,14 @@ a function of the set of live labels, and one label has at most `MAX_BLOCK` of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import shake_256
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph._blocks import Kernel
 from graphtide.graph.resolution import cannot_link as guards
 from graphtide.graph.resolution import lexicon as lx
 from graphtide.graph.resolution.label_features import Signature
@@ -31,6 +31,7 @@ _MAX_WORDS = 9  # longer labels are sentences; they are compared whole
 
 Key = str
 Keys = dict[Key, int]
+BlockKey = int
 
 
 def lexical_keys(label: Signature) -> Keys:
@@ -154,68 +155,44 @@ def roles_compatible(role: int, other: int) -> bool:
     return bool((role & SHORT and other & FULL) or (role & FULL and other & SHORT))
 
 
-@dataclass(slots=True)
 class Blocks:
-    """The index from key to labels. It holds no scores and no vectors.
+    """The index from key to labels, in the compiled kernel `_blocks`. It holds no scores and no vectors.
 
-    A change costs the number of keys that differ, and returns the keys whose block closed or opened.
+    Outside, a key is the upper 61 bits of its text's hash. A change costs the number of a label's keys, and returns the
+    keys whose block closed or opened. Memory: about 60 bytes for each key of a label.
     """
 
-    _members: dict[Key, dict[int, int]] = field(default_factory=dict)
-    _keys: dict[int, Keys] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._kernel = Kernel(MAX_BLOCK)
 
-    def put(self, label: int, keys: Keys) -> list[Key]:
-        """Index a label under these keys and no others. An empty mapping keeps the label, without candidates."""
-        old = self._keys.get(label, {})
-        self._keys[label] = keys
-        crossed = [key for key, role in old.items() if keys.get(key) != role and self._leave(key, label)]
-        for key, role in keys.items():
-            if old.get(key) != role:
-                block = self._members.setdefault(key, {})
-                block[label] = role
-                if len(block) == MAX_BLOCK + 1:
-                    crossed.append(key)
-        return crossed
+    def put(self, label: int, words: Keys | None, vector: Keys) -> list[BlockKey]:
+        """Index a label under the keys of its words and of its vector, and no others.
 
-    def remove(self, label: int) -> list[Key]:
-        """Remove a label."""
-        return [key for key in self._keys.pop(label) if self._leave(key, label)]
+        With None for `words` it keeps those that it has. Without any key the label has no candidates. Raises KeyError
+        for None and an unknown label.
+        """
+        return self._kernel.put(label, words, vector)
 
-    def _leave(self, key: Key, label: int) -> bool:
-        block = self._members[key]
-        del block[label]
-        if not block:
-            del self._members[key]
-        return len(block) == MAX_BLOCK
+    def remove(self, label: int) -> list[BlockKey]:
+        """Remove a label. Raises KeyError if it is unknown."""
+        return self._kernel.remove(label)
 
     def candidates(self, label: int) -> set[int]:
         """Return the labels that form a candidate pair with this one."""
-        found: set[int] = set()
-        for key, role in self._keys[label].items():
-            block = self._members[key]
-            if 1 < len(block) <= MAX_BLOCK:
-                found.update(other for other, its in block.items() if roles_compatible(role, its))
-        found.discard(label)
-        return found
+        return set(self._kernel.candidates(label))
 
     def are_candidates(self, a: int, b: int) -> bool:
         """Return whether the two labels form a candidate pair now."""
-        keys, others = self._keys[a], self._keys[b]
-        return any(
-            len(self._members[key]) <= MAX_BLOCK and roles_compatible(keys[key], others[key])
-            for key in keys.keys() & others.keys()
-        )
+        return self._kernel.are_candidates(a, b)
 
-    def members(self, keys: Iterable[Key]) -> set[int]:
-        """Return all labels in these blocks."""
-        return {label for key in keys for label in self._members.get(key, ())}
+    def members(self, key: BlockKey) -> set[int]:
+        """Return all labels in a block."""
+        return set(self._kernel.members(key))
 
-    def pairs(self, key: Key) -> Iterator[tuple[int, int]]:
-        """Yield the candidate pairs that this block proposes: none if it is closed."""
-        block = list(self._members.get(key, {}).items())
-        if len(block) > MAX_BLOCK:
-            return
-        for i, (a, role) in enumerate(block):
-            for b, its in block[i + 1 :]:
-                if roles_compatible(role, its):
-                    yield a, b
+    def pairs(self, key: BlockKey) -> list[tuple[int, int]]:
+        """Return the candidate pairs that this block proposes: none if it is closed."""
+        return self._kernel.pairs(key)
+
+    def memory_bytes(self) -> int:
+        """Return the size of the index in bytes."""
+        return self._kernel.memory_bytes()

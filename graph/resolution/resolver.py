@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphtide.graph.resolution import clusters
-from graphtide.graph.resolution.blocking import Blocks, Key, Keys, lexical_keys, vector_keys
+from graphtide.graph.resolution.blocking import BlockKey, Blocks, lexical_keys, vector_keys
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.clusters import ClusterLink
 from graphtide.graph.resolution.pair_scoring import (
@@ -72,7 +72,6 @@ class Resolver:
         """Create an empty resolver. `verdicts` are a judge's decisions so far, by `pair_key`; they are copied."""
         self._verdicts: dict[PairKey, bool] = dict(verdicts or {})
         self._profiles: dict[int, LabelFeatures] = {}
-        self._lexical_keys: dict[int, Keys] = {}
         self._blocks = Blocks()
         self._links: dict[int, dict[int, ClusterLink]] = {}
         self._awaiting: dict[int, set[int]] = {}
@@ -153,7 +152,7 @@ class _Update:
         self._gone: dict[int, frozenset[int]] = {}  # removed labels and their former clusters
         self._new: set[int] = set()
         self._unjudged: set[int] = set()
-        self._blocks_changed: set[Key] = set()
+        self._blocks_changed: set[BlockKey] = set()
 
     def replace(self, label: int, view: LabelView | None) -> None:
         """Replace a label's view by a new one, and retract everything derived from the old one."""
@@ -168,17 +167,16 @@ class _Update:
             if unchanged and _equal_vectors(old, new):
                 return
             self._unlink(label)
-        self.index(label, new, state._lexical_keys[label] if unchanged else None)
+        self.index(label, new, same_words=unchanged)
 
-    def index(self, label: int, new: LabelFeatures, words: Keys | None = None) -> None:
-        """Insert a label into the blocks. `judge` scores its pairs."""
+    def index(self, label: int, new: LabelFeatures, *, same_words: bool = False) -> None:
+        """Insert a label into the blocks. `judge` scores its pairs. `same_words`: its words are indexed already."""
         state = self._state
         if label not in state._profiles:
             self._new.add(label)
         state._profiles[label] = new
-        state._lexical_keys[label] = words if words is not None else lexical_keys(new.signature)
-        keys = {**state._lexical_keys[label], **vector_keys(new.signature, new.vector)}
-        self._blocks_changed.update(state._blocks.put(label, keys))
+        words = None if same_words else lexical_keys(new.signature)
+        self._blocks_changed.update(state._blocks.put(label, words, vector_keys(new.signature, new.vector)))
         self._touched.add(label)
         self._unjudged.add(label)
 
@@ -187,7 +185,7 @@ class _Update:
         state, pairs = self._state, set[Pair]()
         for key in self._blocks_changed:
             pairs.update(_ordered(a, b) for a, b in state._blocks.pairs(key))
-            members = state._blocks.members((key,))
+            members = state._blocks.members(key)
             pairs.update(_ordered(a, b) for a in members for b in self._held(a) & members)
         for label in self._unjudged:
             pairs.update(_ordered(label, other) for other in state._blocks.candidates(label))
@@ -252,7 +250,7 @@ class _Update:
         self._gone[label] = state.cluster_of(label)
         self._unlink(label)
         self._blocks_changed.update(state._blocks.remove(label))
-        del state._profiles[label], state._lexical_keys[label]
+        del state._profiles[label]
 
     def _unlink(self, label: int) -> None:
         self._touched.add(label)
