@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, M
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -29,9 +29,12 @@ from graphtide.services.application import (
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
 from graphtide.services.sdk import interface
-from graphtide.services.sdk.callables import Answering, Embedding, Extracting
-from graphtide.services.sdk.embedded import open_database
 from graphtide.services.sdk.interface import BulkReceipt, Document, Progress
+from graphtide.services.sdk.remote.connection import Certificate, TokenSource, Verify
+from graphtide.services.sdk.remote.database import connect
+
+if TYPE_CHECKING:
+    from graphtide.services.sdk.callables import Answering, Embedding, Extracting
 
 
 class Graph:
@@ -134,9 +137,9 @@ class Database:
         self._portal = portal
         self._database = database
 
-    def graph(self, name: str) -> Graph:
+    def graph(self, name: str, *, read_your_writes: bool = False) -> Graph:
         """See `graphtide.Database.graph`."""
-        return Graph(self._portal, self._database.graph(name))
+        return Graph(self._portal, self._database.graph(name, read_your_writes=read_your_writes))
 
     def graphs(self) -> Mapping[str, int]:
         """See `graphtide.Database.graphs`."""
@@ -153,8 +156,27 @@ def open_blocking(
     settings: Mapping[str, object] | None = None,
 ) -> Iterator[Database]:
     """Open the graphs in a data folder until the block ends; see `graphtide.open`."""
+    from graphtide.services.sdk.embedded import open_database
+
     opened = open_database(data, extractor=extractor, embedder=embedder, generator=generator, settings=settings)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as database:
+        yield Database(portal, database)
+
+
+@contextmanager
+def connect_blocking(
+    url: str,
+    *,
+    api_key: str = "",
+    token: TokenSource | None = None,
+    verify: Verify = True,
+    cert: Certificate | None = None,
+    timeout: float = 60.0,
+    retries: int = 5,
+) -> Iterator[Database]:
+    """Connect to the service at `url` until the block ends; see `graphtide.connect`."""
+    connected = connect(url, api_key=api_key, token=token, verify=verify, cert=cert, timeout=timeout, retries=retries)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected) as database:
         yield Database(portal, database)
 
 

@@ -6,7 +6,7 @@ The invariant: a document that `add` has returned for is durable, exactly as one
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,23 +29,27 @@ from graphtide.services.application import (
     Filters,
     GraphStats,
     Piece,
-    QueryRequest,
     Rebuilt,
     Receipt,
     RelatedDocuments,
     Verification,
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
+from graphtide.services.sdk.bulk import (
+    BATCH_CHARS,
+    BATCH_DOCUMENTS,
+    given_fields,
+    merge_tokens,
+    numbered,
+    rejection,
+    report,
+)
 from graphtide.services.sdk.callables import Answering, Embedding, Extracting, own_models
-from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress, RejectedDocument
+from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Graph, Progress
 from graphtide.services.sdk.questions import query_request
-from graphtide.streams.errors import Broken, Invalid, Overloaded
-from graphtide.streams.follow.progress import positions, token
+from graphtide.services.sdk.read_your_writes import ReadYourWrites
+from graphtide.streams.errors import Broken, DeadlineExceeded, Invalid, Overloaded
 from graphtide.streams.messages import DocumentMessage
-
-BATCH_DOCUMENTS = 100
-BATCH_CHARS = 4 << 20
-"""A batch is published when it has so many documents, or so many characters of text."""
 
 
 @asynccontextmanager
@@ -85,9 +89,10 @@ class EmbeddedDatabase:
         self._application = application
         self._limits = limits
 
-    def graph(self, name: str) -> EmbeddedGraph:
+    def graph(self, name: str, *, read_your_writes: bool = False) -> Graph:
         """See Database.graph."""
-        return EmbeddedGraph(graph_name(name), self._application, self._limits)
+        graph = EmbeddedGraph(graph_name(name), self._application, self._limits)
+        return ReadYourWrites(graph) if read_your_writes else graph
 
     async def graphs(self) -> Mapping[str, int]:
         """See Database.graphs."""
@@ -136,24 +141,20 @@ class EmbeddedGraph:
     async def add_many(self, documents: Documents, *, on_progress: Progress | None = None) -> BulkReceipt:
         """See Graph.add_many."""
         load = _BulkLoad(self._application)
-        async for index, document in _numbered(documents):
+        async for index, document in numbered(documents):
             try:
                 load.take(self._message(document))
             except (Invalid, MalformedRequest, TooLarge) as error:
                 load.reject(index, document, error)
             if load.is_full:
                 await load.publish()
-                _tell(on_progress, load.receipt)
+                report(on_progress, load.receipt)
         await load.publish()
-        _tell(on_progress, load.receipt)
+        report(on_progress, load.receipt)
         return load.receipt
 
     def _message(self, document: Document) -> DocumentMessage:
-        if not isinstance(document, Mapping):
-            raise Invalid("document", f"is a {type(document).__name__}; pass a mapping with id and text")
-        required = ("id", "text")
-        given = {key: value for key, value in document.items() if key in required or value not in (None, "")}
-        return document_of(self._name, given, self._limits)
+        return document_of(self._name, given_fields(document), self._limits)
 
     async def delete(self, doc_id: str) -> Receipt:
         """See Graph.delete."""
@@ -211,8 +212,15 @@ class EmbeddedGraph:
 
     async def wait(self, token: str, timeout_s: float = 60.0) -> int:
         """See Graph.wait."""
-        request = QueryRequest("?", "vector", 1, token, generate=False, timeout_s=timeout_s)
-        return (await self._application.query(self._name, request)).version
+        if not token:
+            return (await self._application.stats(self._name)).version
+        try:
+            state = await self._application.token_state(self._name, token, timeout_s)
+        except Invalid as error:
+            raise Invalid("after" if error.field == "token" else error.field, error.message) from error
+        if not state.reached:
+            raise DeadlineExceeded(f"the graph did not include token {token[:80]} within {timeout_s:g} s")
+        return state.version
 
     async def entity(self, entity_id: str) -> EntityStatus:
         """See Graph.entity."""
@@ -291,10 +299,7 @@ class _BulkLoad:
         self._chars += len(message.text)
 
     def reject(self, index: int, document: object, error: Exception) -> None:
-        named = document.get("id") if isinstance(document, Mapping) else None
-        field, message = (error.field, error.message) if isinstance(error, Invalid) else ("", str(error))
-        rejected = RejectedDocument(index, named if isinstance(named, str) else "", field, message)
-        self.receipt = replace(self.receipt, rejected=(*self.receipt.rejected, rejected))
+        self.receipt = replace(self.receipt, rejected=(*self.receipt.rejected, rejection(index, document, error)))
 
     async def publish(self) -> None:
         """Publish the batch; while the service is overloaded, wait as long as it asks for and try again."""
@@ -306,32 +311,13 @@ class _BulkLoad:
                 break
             except Overloaded as error:
                 await asyncio.sleep(error.retry_after_s)
-        both = (*(positions(self.receipt.token) if self.receipt.token else ()), *positions(made.token))
-        self.receipt = replace(self.receipt, token=token(both), accepted=self.receipt.accepted + made.accepted)
+        merged = merge_tokens(self.receipt.token, made.token)
+        self.receipt = replace(self.receipt, token=merged, accepted=self.receipt.accepted + made.accepted)
         self._batch, self._chars = [], 0
-
-
-async def _numbered(documents: Documents) -> AsyncIterator[tuple[int, Document]]:
-    index = 0
-    if isinstance(documents, AsyncIterable):
-        async for document in documents:
-            yield index, document
-            index += 1
-        return
-    if not isinstance(documents, Iterable):
-        raise Invalid("documents", "must be an iterable or an async iterable of mappings")
-    for document in documents:
-        yield index, document
-        index += 1
 
 
 def _plain(rows: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
     return None if rows is None else [dict(row) for row in rows]
-
-
-def _tell(on_progress: Progress | None, receipt: BulkReceipt) -> None:
-    if on_progress is not None:
-        on_progress(receipt)
 
 
 def _given(**parameters: str | int) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The interface that `graphtide.open` and every other way to reach a service share, and the values of bulk publishing.
 
 A `Database` names graphs; a `Graph` publishes to one, asks it and inspects it. Nothing here says where the graph is
-kept: the embedded implementation is `embedded.py`, the blocking one `blocking.py`.
+kept: the embedded implementation is `embedded.py`, the one over HTTP `remote/graph.py`, the blocking one `blocking.py`.
 """
 
 from __future__ import annotations
@@ -222,8 +222,11 @@ class Graph(Protocol):
 class Database(Protocol):
     """The graphs of one service."""
 
-    def graph(self, name: str) -> Graph:
-        """Return a handle to a graph, which need not exist yet. Raises Invalid for a name that no graph may have."""
+    def graph(self, name: str, *, read_your_writes: bool = False) -> Graph:
+        """Return a handle to a graph, which need not exist yet. Raises Invalid for a name that no graph may have.
+
+        With `read_your_writes`, every read through the handle waits for the writes that were made through it.
+        """
         ...
 
     async def graphs(self) -> Mapping[str, int]:

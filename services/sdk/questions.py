@@ -6,8 +6,10 @@ Python refuses what HTTP refuses, with the same messages, and the error names th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields, replace
 
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.questions import question_of
@@ -19,14 +21,46 @@ def query_request(
     arguments: Mapping[str, object], filters: object, as_of: object, timeout_s: float, limits: RequestLimits
 ) -> QueryRequest:
     """Return the question with `arguments` by the names of `QueryRequest`; None omits one. Raises Invalid."""
-    conditions = {**_filters_json(filters), **({"as_of": as_of} if as_of != "" else {})}
-    body = {name: value for name, value in arguments.items() if value is not None}
     try:
-        return replace(question_of({**body, "filters": conditions}, limits), timeout_s=timeout_s)
+        return replace(question_of(_question(arguments, filters, as_of), limits), timeout_s=timeout_s)
     except Invalid as error:
         if as_of != "" and error.field == "filters.as_of":
             raise Invalid("as_of", error.message) from error
         raise
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionJson:
+    """A question as HTTP sends it."""
+
+    body: bytes
+    as_of: object
+
+    @asynccontextmanager
+    async def errors(self) -> AsyncIterator[None]:
+        """Name the argument of Python in an error of the service about the block's question."""
+        try:
+            yield
+        except Invalid as error:
+            if self.as_of != "" and error.field == "filters.as_of":
+                raise Invalid("as_of", error.message) from error
+            raise
+
+
+def question_json(arguments: Mapping[str, object], filters: object, as_of: object) -> QuestionJson:
+    """Return the question for a service that checks it. Raises Invalid for what JSON cannot express."""
+    body = _question(arguments, filters, as_of)
+    try:
+        return QuestionJson(json.dumps(body, allow_nan=False).encode(), as_of)
+    except (TypeError, ValueError, RecursionError) as error:
+        query_request(arguments, filters, as_of, 1.0, RequestLimits())
+        raise Invalid("question", f"cannot be written as JSON: {error}") from error
+
+
+def _question(arguments: Mapping[str, object], filters: object, as_of: object) -> dict[str, object]:
+    conditions = {**_filters_json(filters), **({"as_of": as_of} if as_of != "" else {})}
+    body = {name: value for name, value in arguments.items() if value is not None}
+    return {**body, "filters": conditions}
 
 
 def _filters_json(filters: object) -> dict[str, object]:

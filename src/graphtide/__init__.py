@@ -5,12 +5,17 @@
         receipt = await notes.add("boiler", "Ana Ruiz signed the contract.")
         answer = await notes.ask("Who signed?", after=receipt.token)
 
+`graphtide.connect` has the same interface to a running service or a cluster, over HTTP:
+
+    async with graphtide.connect("http://127.0.0.1:8080", api_key="...") as db: ...
+
 `graphtide.sync` has blocking twins. Every name of `__all__` is loaded when it is first used, so importing the package
 costs nothing. The errors are one tree:
 
     GraphtideError
     ├── Retryable              the same call may work later (`retry_after_s`)
-    │   └── BudgetExceeded     the graph's model budget is used up
+    │   ├── BudgetExceeded     the graph's model budget is used up
+    │   └── Unreachable        no service answers at the URL
     ├── Rejected               the input can never be processed
     ├── Broken                 an invariant does not hold: the message names cause and remedy
     │   └── Fenced             another writer has taken over
@@ -19,7 +24,10 @@ costs nothing. The errors are one tree:
         ├── Invalid            a field of the request is wrong (`field` names it)
         ├── Expired            a listing or a feed is too old to continue
         ├── Overloaded         too much at once (`retry_after_s`)
-        └── DeadlineExceeded   not ready in time
+        ├── DeadlineExceeded   not ready in time
+        ├── TooLarge           more than the service accepts in one request
+        ├── Unauthenticated    no valid credential
+        └── Forbidden          the credential does not grant this
 """
 
 from __future__ import annotations
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 
     from graphtide import sync
     from graphtide.graph.text.place import PassageKind, Place
+    from graphtide.services.api.schema.errors import Forbidden, TooLarge, Unauthenticated
     from graphtide.services.application import (
         Answer,
         Citation,
@@ -73,6 +82,8 @@ if TYPE_CHECKING:
     from graphtide.services.sdk.embedded import open_database as open  # noqa: A004 - read as graphtide.open
     from graphtide.services.sdk.files import documents_in
     from graphtide.services.sdk.interface import BulkReceipt, Database, Graph, RejectedDocument
+    from graphtide.services.sdk.remote.database import connect
+    from graphtide.services.sdk.remote.errors import Unreachable
     from graphtide.streams.errors import (
         Broken,
         BudgetExceeded,
@@ -94,7 +105,10 @@ _INTERFACE = "graphtide.services.sdk.interface"
 _ERRORS = "graphtide.streams.errors"
 _HOMES = {
     "open": "graphtide.services.sdk.embedded:open_database",
+    "connect": "graphtide.services.sdk.remote.database:connect",
     "sync": "graphtide.sync",
+    "Unreachable": "graphtide.services.sdk.remote.errors:Unreachable",
+    **{name: f"graphtide.services.api.schema.errors:{name}" for name in ("Forbidden", "TooLarge", "Unauthenticated")},
     "documents_in": "graphtide.services.sdk.files:documents_in",
     "PassageKind": "graphtide.graph.text.place:PassageKind",
     "Place": "graphtide.graph.text.place:Place",
@@ -186,6 +200,7 @@ __all__ = [
     "Expired",
     "Fenced",
     "Filters",
+    "Forbidden",
     "Graph",
     "GraphStats",
     "GraphtideError",
@@ -215,9 +230,13 @@ __all__ = [
     "StatedFact",
     "SubgraphEdge",
     "SubgraphNode",
+    "TooLarge",
+    "Unauthenticated",
+    "Unreachable",
     "Usage",
     "Verification",
     "__version__",
+    "connect",
     "documents_in",
     "open",
     "sync",

@@ -1,4 +1,4 @@
-"""The blocking twin of `graphtide`: `graphtide.sync.open` for programs without an event loop.
+"""The blocking twins of `graphtide`, for programs without an event loop: `graphtide.sync.open` and `.connect`.
 
 with graphtide.sync.open("data") as db:
     notes = db.graph("notes")
@@ -7,6 +7,7 @@ with graphtide.sync.open("data") as db:
 """
 
 from graphtide.services.sdk.blocking import Database, Graph
+from graphtide.services.sdk.blocking import connect_blocking as connect
 from graphtide.services.sdk.blocking import open_blocking as open  # noqa: A004 - the twin of `graphtide.open`
 
-__all__ = ["Database", "Graph", "open"]
+__all__ = ["Database", "Graph", "connect", "open"]

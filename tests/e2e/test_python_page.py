@@ -1,5 +1,6 @@
 """The programs of docs/python.md and of the README, run in an empty folder."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,9 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import service
+
 ROOT = Path(__file__).parents[2]
 EXPECTED = {
-    "docs/python.md": ["boiler", "Kenji Mori repaired", "note-1", "250 empty text", "'likes'", "Meridian", "in use"],
+    "docs/python.md": [
+        "boiler",
+        "Kenji Mori repaired",
+        "note-1",
+        "Mara Voss calibrated",
+        "250 empty text",
+        "'likes'",
+        "Meridian",
+        "in use",
+    ],
     "README.md": ["Ana Ruiz signed the contract. [1] ['boiler']"],
 }
 """A part of each program's output, in the page's order."""
@@ -20,8 +32,12 @@ def test_programs_of_the_page_run_from_an_empty_folder(page: str, tmp_path: Path
     """Each ends without an error, and prints what the page is about."""
     programs = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert len(programs) == len(EXPECTED[page])
-    for program, expected in zip(programs, EXPECTED[page], strict=True):
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
-        assert done.returncode == 0, done.stderr
-        assert expected in done.stdout, done.stdout
+    with service(tmp_path / "service-data", log=tmp_path / "service.log") as running:
+        environment = {**os.environ, "GRAPHTIDE_URL": running.url}
+        for program, expected in zip(programs, EXPECTED[page], strict=True):
+            command = [sys.executable, "-c", program]
+            done = subprocess.run(
+                command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            assert expected in done.stdout, done.stdout

@@ -1,0 +1,148 @@
+"""A handle to a graph whose reads include the writes that were made through it.
+
+The invariant: a read begins after the graph includes every earlier write of the handle. Where several replicas answer,
+a result of a replica that is older than that is read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from graphtide.graph.browsing.neighbourhood import Neighbourhood
+from graphtide.services.application import (
+    Answer,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    GraphStats,
+    Piece,
+    Rebuilt,
+    Receipt,
+    RelatedDocuments,
+    Verification,
+)
+from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
+from graphtide.services.sdk.bulk import merge_tokens
+from graphtide.services.sdk.interface import BulkReceipt, Documents, Graph, Progress
+from graphtide.streams.errors import DeadlineExceeded
+
+WAIT_S = 60.0
+_FIRST_PAUSE_S, _MAX_PAUSE_S = 0.02, 1.0
+
+Result = TypeVar("Result")
+
+
+class ReadYourWrites:
+    """See `graphtide.services.sdk.interface.Graph`; every read waits at most WAIT_S for the writes before it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._written = ""
+        self._seen = ""
+        self._version = 0
+
+    @property
+    def name(self) -> str:
+        return self._graph.name
+
+    async def add(self, doc_id: str, text: str, **fields: Any) -> Receipt:
+        """See Graph.add."""
+        return self._wrote(await self._graph.add(doc_id, text, **fields))
+
+    async def add_many(self, documents: Documents, *, on_progress: Progress | None = None) -> BulkReceipt:
+        """See Graph.add_many."""
+        return self._wrote(await self._graph.add_many(documents, on_progress=on_progress))
+
+    async def delete(self, doc_id: str) -> Receipt:
+        """See Graph.delete."""
+        return self._wrote(await self._graph.delete(doc_id))
+
+    async def document(self, doc_id: str) -> DocumentStatus:
+        """See Graph.document."""
+        return await self._read(lambda: self._graph.document(doc_id))
+
+    async def related(self, doc_id: str, limit: int = 10) -> RelatedDocuments:
+        """See Graph.related."""
+        return await self._read(lambda: self._graph.related(doc_id, limit))
+
+    async def ask(self, question: str, *, after: str = "", **options: Any) -> Answer:
+        """See Graph.ask."""
+        return await self._graph.ask(question, after=merge_tokens(after, self._written), **options)
+
+    async def ask_stream(self, question: str, *, after: str = "", **options: Any) -> AsyncIterator[Answer | Piece]:
+        """See Graph.ask_stream."""
+        async for step in self._graph.ask_stream(question, after=merge_tokens(after, self._written), **options):
+            yield step
+
+    async def wait(self, token: str, timeout_s: float = 60.0) -> int:
+        """See Graph.wait."""
+        return await self._graph.wait(token, timeout_s)
+
+    async def entity(self, entity_id: str) -> EntityStatus:
+        """See Graph.entity."""
+        return await self._read(lambda: self._graph.entity(entity_id))
+
+    async def documents(self, **options: Any) -> DocumentPage:
+        """See Graph.documents."""
+        return await self._read(lambda: self._graph.documents(**options))
+
+    async def entities(self, **options: Any) -> EntityPage:
+        """See Graph.entities."""
+        return await self._read(lambda: self._graph.entities(**options))
+
+    async def neighbourhood(self, entity_id: str, **options: Any) -> Neighbourhood:
+        """See Graph.neighbourhood."""
+        return await self._read(lambda: self._graph.neighbourhood(entity_id, **options))
+
+    async def communities(self, **options: Any) -> CommunityPage:
+        """See Graph.communities."""
+        return await self._read(lambda: self._graph.communities(**options))
+
+    async def community(self, community: int) -> CommunityDetails:
+        """See Graph.community."""
+        return await self._read(lambda: self._graph.community(community))
+
+    async def reports(self) -> Sequence[CommunityReport]:
+        """See Graph.reports."""
+        return await self._read(self._graph.reports)
+
+    async def stats(self) -> GraphStats:
+        """See Graph.stats."""
+        return await self._read(self._graph.stats)
+
+    async def digest(self) -> Digest:
+        """See Graph.digest."""
+        return await self._read(self._graph.digest)
+
+    async def verify(self) -> Verification:
+        """See Graph.verify."""
+        return await self._read(self._graph.verify)
+
+    async def rebuild(self) -> Rebuilt:
+        """See Graph.rebuild."""
+        return await self._read(self._graph.rebuild)
+
+    def _wrote(self, receipt: WriteReceipt) -> WriteReceipt:
+        self._written = merge_tokens(self._written, receipt.token)
+        return receipt
+
+    async def _read(self, read: Callable[[], Awaitable[Result]]) -> Result:
+        """Return a result that includes the writes so far. Raises DeadlineExceeded."""
+        written = self._written
+        if written != self._seen:
+            self._version = max(self._version, await self._graph.wait(written, WAIT_S))
+            self._seen = written
+        version, pause_s = self._version, _FIRST_PAUSE_S
+        deadline = asyncio.get_running_loop().time() + WAIT_S
+        while getattr(result := await read(), "version", version) < version:
+            if asyncio.get_running_loop().time() > deadline:
+                raise DeadlineExceeded(f"no replica reached version {version} within {WAIT_S:g} s")
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
+        return result
+
+
+WriteReceipt = TypeVar("WriteReceipt", Receipt, BulkReceipt)

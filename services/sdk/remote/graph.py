@@ -1,0 +1,311 @@
+"""A graph of a service over HTTP: each method of the interface is one request, or a bounded sequence of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from graphtide.graph.browsing.neighbourhood import Neighbourhood
+from graphtide.services.api.schema.envelope import document_id
+from graphtide.services.api.schema.errors import error_of
+from graphtide.services.application import (
+    Answer,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    Filters,
+    GraphStats,
+    Piece,
+    Rebuilt,
+    Receipt,
+    RelatedDocuments,
+    Verification,
+)
+from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage, TokenState
+from graphtide.services.sdk.bulk import numbered, report
+from graphtide.services.sdk.interface import BulkReceipt, Documents, Progress
+from graphtide.services.sdk.questions import question_json
+from graphtide.services.sdk.remote.bulk import BulkLoad, json_line
+from graphtide.services.sdk.remote.decoding import Result, decode, decode_answer
+from graphtide.services.sdk.remote.errors import Unreachable
+from graphtide.services.sdk.remote.events import ServerEvent
+from graphtide.services.sdk.remote.transport import EVENTS, JSON, HttpCall, Transport
+from graphtide.streams.errors import Broken, DeadlineExceeded, NotFound
+
+LONG_S = 3600.0
+"""The time limit of work that grows with the graph: digest, verify, rebuild."""
+MAX_WAIT_S = 30.0
+"""The longest wait for a token in one request; longer waits take several."""
+MARGIN_S = 10.0
+"""The time that an answer may take beyond the wait that was asked for."""
+
+
+class RemoteGraph:
+    """See `graphtide.services.sdk.interface.Graph`."""
+
+    def __init__(self, name: str, transport: Transport) -> None:
+        self._name = name
+        self._transport = transport
+        self._path = f"/v1/graphs/{segment(name)}"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def add(
+        self,
+        doc_id: str,
+        text: str,
+        *,
+        title: str = "",
+        source: str = "",
+        occurred_at: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        entities: Sequence[Mapping[str, Any]] | None = None,
+        facts: Sequence[Mapping[str, Any]] | None = None,
+        media_type: str = "",
+    ) -> Receipt:
+        """See Graph.add."""
+        path = self._document(doc_id)
+        fields: dict[str, Any] = {"title": title, "source": source, "occurred_at": occurred_at}
+        fields |= {"metadata": metadata, "entities": entities, "facts": facts, "media_type": media_type}
+        given = {"text": text, **{name: _plain(value) for name, value in fields.items() if value not in (None, "")}}
+        json_line(self._name, {"id": doc_id, **given})
+        body = json_line(self._name, given)
+        made = await self._transport.json(HttpCall("PUT", path, body, JSON))
+        return decode(Receipt, {"accepted": 1, **made})
+
+    async def add_many(self, documents: Documents, *, on_progress: Progress | None = None) -> BulkReceipt:
+        """See Graph.add_many."""
+        load = BulkLoad(self._transport, self._name, f"{self._path}/documents")
+        async for index, document in numbered(documents):
+            load.take(index, document)
+            if load.is_full:
+                await load.publish()
+                report(on_progress, load.receipt)
+        await load.publish()
+        report(on_progress, load.receipt)
+        return load.receipt
+
+    async def delete(self, doc_id: str) -> Receipt:
+        """See Graph.delete. After a cut connection, a deletion that the service made counts as this one."""
+        call = HttpCall("DELETE", self._document(doc_id), repeatable=False)
+        try:
+            made = await self._transport.json(call)
+        except Unreachable:
+            return await self._deleted_again(doc_id, call)
+        return decode(Receipt, {"accepted": 1, **made})
+
+    async def _deleted_again(self, doc_id: str, call: HttpCall) -> Receipt:
+        """Delete a document whose deletion has an unknown outcome."""
+        try:
+            return decode(Receipt, {"accepted": 1, **await self._transport.json(call)})
+        except NotFound:  # the first request deleted it, and its receipt was lost
+            return Receipt((await self.document(doc_id)).token, 1)
+
+    async def document(self, doc_id: str) -> DocumentStatus:
+        """See Graph.document."""
+        return decode(DocumentStatus, await self._transport.json(HttpCall("GET", self._document(doc_id))))
+
+    async def related(self, doc_id: str, limit: int = 10) -> RelatedDocuments:
+        """See Graph.related."""
+        call = HttpCall("GET", f"{self._document(doc_id)}/related", params=_given(count=limit))
+        return decode(RelatedDocuments, await self._transport.json(call))
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        mode: str = "local",
+        top_k: int = 5,
+        after: str = "",
+        filters: Filters | None = None,
+        as_of: str = "",
+        level: int | None = None,
+        generate: bool = True,
+        explain: bool = False,
+        timeout_s: float = 30.0,
+    ) -> Answer:
+        """See Graph.ask."""
+        arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
+        arguments |= {"generate": generate, "explain": explain}
+        asked = question_json(arguments, filters, as_of)
+        call = HttpCall("POST", f"{self._path}/query", asked.body, JSON, timeout_s=timeout_s + MARGIN_S)
+        try:
+            async with asyncio.timeout(timeout_s), asked.errors():
+                return decode_answer(await self._transport.json(call))
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"no answer within {timeout_s:g} s") from error
+
+    async def ask_stream(
+        self,
+        question: str,
+        *,
+        mode: str = "local",
+        top_k: int = 5,
+        after: str = "",
+        filters: Filters | None = None,
+        as_of: str = "",
+        level: int | None = None,
+        explain: bool = False,
+        timeout_s: float = 30.0,
+    ) -> AsyncIterator[Answer | Piece]:
+        """See Graph.ask_stream."""
+        arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
+        asked = question_json(arguments | {"explain": explain}, filters, as_of)
+        call = HttpCall("POST", f"{self._path}/query", asked.body, JSON, accept=EVENTS, timeout_s=timeout_s + MARGIN_S)
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        async with aclosing(self._transport.events(call)) as events:
+            while True:
+                try:
+                    async with asyncio.timeout_at(deadline), asked.errors():
+                        step = _step(await anext(events, None), self._transport.url)
+                except TimeoutError as error:
+                    raise DeadlineExceeded(f"no whole answer within {timeout_s:g} s") from error
+                yield step.value
+                if step.is_last:
+                    return
+
+    async def wait(self, token: str, timeout_s: float = 60.0) -> int:
+        """See Graph.wait."""
+        if not token:
+            return (await self.stats()).version
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while True:
+            wait_s = max(0.0, min(MAX_WAIT_S, deadline - loop.time()))
+            path = f"{self._path}/tokens/{segment(token)}"
+            call = HttpCall("GET", path, params={"wait_s": f"{wait_s:.3f}"}, timeout_s=wait_s + MARGIN_S)
+            state = decode(TokenState, await self._transport.json(call))
+            if state.reached:
+                return state.version
+            if loop.time() >= deadline:
+                raise DeadlineExceeded(f"the graph did not include token {token[:80]} within {timeout_s:g} s")
+
+    async def entity(self, entity_id: str) -> EntityStatus:
+        """See Graph.entity."""
+        return await self._read(EntityStatus, f"entities/{segment(entity_id)}")
+
+    async def documents(
+        self, *, prefix: str = "", state: str = "", source: str = "", limit: int = 100, cursor: str = ""
+    ) -> DocumentPage:
+        """See Graph.documents."""
+        params = _given(prefix=prefix, state=state, source=source, limit=limit, cursor=cursor)
+        return await self._page(DocumentPage, "documents", params)
+
+    async def entities(
+        self,
+        *,
+        q: str = "",
+        type: str = "",  # noqa: A002 - the name of the field
+        sort: str = "mentions",
+        limit: int = 100,
+        cursor: str = "",
+    ) -> EntityPage:
+        """See Graph.entities."""
+        params = _given(q=q, type=type, sort=sort, limit=limit, cursor=cursor)
+        return await self._page(EntityPage, "entities", params)
+
+    async def neighbourhood(self, entity_id: str, *, hops: int = 1, limit: int = 200) -> Neighbourhood:
+        """See Graph.neighbourhood."""
+        path = f"entities/{segment(entity_id)}/neighbourhood"
+        return await self._read(Neighbourhood, path, _given(hops=hops, limit=limit))
+
+    async def communities(self, *, level: int = 0, limit: int = 100, cursor: str = "") -> CommunityPage:
+        """See Graph.communities."""
+        return await self._page(CommunityPage, "communities", _given(level=level, limit=limit, cursor=cursor))
+
+    async def community(self, community: int) -> CommunityDetails:
+        """See Graph.community."""
+        return await self._read(CommunityDetails, f"communities/{segment(str(community))}")
+
+    async def reports(self) -> Sequence[CommunityReport]:
+        """See Graph.reports."""
+        body = await self._transport.json(HttpCall("GET", f"{self._path}/reports"))
+        return decode(_Reports, body).reports
+
+    async def stats(self) -> GraphStats:
+        """See Graph.stats."""
+        return await self._read(GraphStats, "stats")
+
+    async def digest(self) -> Digest:
+        """See Graph.digest."""
+        return await self._long(Digest, HttpCall("GET", f"{self._path}/digest", timeout_s=LONG_S))
+
+    async def verify(self) -> Verification:
+        """See Graph.verify."""
+        return await self._long(Verification, HttpCall("POST", f"{self._path}/verify", timeout_s=LONG_S))
+
+    async def rebuild(self) -> Rebuilt:
+        """See Graph.rebuild."""
+        call = HttpCall("POST", f"{self._path}/rebuild", timeout_s=LONG_S, repeatable=False)
+        return await self._long(Rebuilt, call)
+
+    async def _read(self, kind: type[Result], path: str, params: Mapping[str, str] | None = None) -> Result:
+        return decode(kind, await self._transport.json(HttpCall("GET", f"{self._path}/{path}", params=params)))
+
+    async def _page(self, kind: type[Result], path: str, params: Mapping[str, str]) -> Result:
+        call = HttpCall("GET", f"{self._path}/{path}", params=params)
+        return decode(kind, {"next": "", **await self._transport.json(call)})
+
+    async def _long(self, kind: type[Result], call: HttpCall) -> Result:
+        return decode(kind, await self._transport.json(call))
+
+    def _document(self, doc_id: str) -> str:
+        return f"{self._path}/documents/{segment(document_id(doc_id))}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reports:
+    reports: tuple[CommunityReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of a streamed answer."""
+
+    value: Answer | Piece
+    is_last: bool = False
+
+
+def _step(event: ServerEvent | None, url: str) -> _Step:
+    """Return the step that an event carries. Raises the error of an `error` event, Unreachable at the stream's end."""
+    if event is None:
+        raise Unreachable(url, "the stream ended before the end of the answer")
+    if event.name == "error":
+        raise error_of(event.data.encode())
+    try:
+        data = json.loads(event.data)
+    except ValueError as error:
+        raise Broken(f"{url} sent an event that is not JSON; check that the URL is the service's") from error
+    if event.name == "token":
+        return _Step(decode(Piece, data))
+    if event.name in ("context", "answer") and isinstance(data, Mapping):
+        return _Step(decode_answer(data), event.name == "answer")
+    raise Broken(f"{url} sent an unknown event {event.name[:40]!r}; update graphtide")
+
+
+def segment(text: str) -> str:
+    """Return a segment of a path: percent-encoded, slashes included, and never a relative one."""
+    encoded = quote(text, safe="")
+    return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
+
+
+def _given(**parameters: str | int) -> dict[str, str]:
+    """Return the parameters that are set."""
+    return {name: str(value) for name, value in parameters.items() if value != ""}
+
+
+def _plain(value: object) -> object:
+    """Return mappings as dicts and lists of them, as JSON needs them."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [dict(row) if isinstance(row, Mapping) else row for row in value]
+    return value

@@ -1,0 +1,391 @@
+"""`graphtide.connect` against an embedded service on a socket, and against servers that break the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphtide
+from graphtide.services.access.gate import AccessGate
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.sdk.embedded import EmbeddedDatabase
+from graphtide.services.sdk.interface import Database
+from graphtide.services.sdk.remote.database import RemoteDatabase
+from graphtide.services.sdk.remote.retries import RetryPolicy, retry_after_s
+from graphtide.services.sdk.remote.transport import Transport
+from tests.support.guarded import KeyFile, gate, token
+from tests.support.scripted_server import Script, error, hang, reply, scripted
+from tests.support.serving import http_service, opened
+
+FAST = RetryPolicy(retries=3)
+RECEIPT = reply(202, '{"token": "0:1"}')
+SSE = "text/event-stream"
+CONTEXT = {"citations": [], "passages": [], "subgraph": {"nodes": [], "edges": []}, "version": 1, "mode": "local"}
+CONTEXT |= {"usage": {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0}}
+
+
+@contextlib.asynccontextmanager
+async def client(url: str, waits: list[float] | None = None, **options: Any) -> AsyncIterator[Database]:
+    """Yield a client whose waits are recorded instead of waited for."""
+    told = waits if waits is not None else []
+
+    async def sleep(seconds: float) -> None:
+        told.append(seconds)
+
+    transport = Transport(url, **{"policy": FAST, "sleep": sleep, **options})
+    try:
+        yield RemoteDatabase(transport)
+    finally:
+        await transport.aclose()
+
+
+async def test_results_over_http_equal_those_in_the_process(tmp_path: Path) -> None:
+    """Every typed result of a client is the value that the application gave; only ages and uses may differ."""
+    async with opened("embedded", tmp_path) as application, http_service(create_app(application)) as url:
+        here = EmbeddedDatabase(application, RequestLimits())
+        async with graphtide.connect(url) as there:
+            made = await there.graph("g").add_many(
+                {
+                    "id": f"n{n}",
+                    "text": f"# Team {n % 3}\n\nAna Ruiz met Kenji Mori in Town {n}.",
+                    "title": f"Note {n}",
+                    "source": "s",
+                    "occurred_at": f"20{n + 10}",
+                    "metadata": {"n": n, "deep": {"list": [1.5, None, True]}},
+                }
+                for n in range(12)
+            )
+            assert await there.graph("g").wait(made.token) == await here.graph("g").wait(made.token)
+            one, other = here.graph("g"), there.graph("g")
+            answer = await one.ask("Who met Kenji Mori?", explain=True, mode="local")
+            told = await other.ask("Who met Kenji Mori?", explain=True, mode="local")
+            assert json.dumps(told.trace) == json.dumps(answer.trace)
+            assert (told.answer, told.citations, told.passages) == (answer.answer, answer.citations, answer.passages)
+            assert (told.nodes, told.edges, told.version) == (answer.nodes, answer.edges, answer.version)
+            entity = answer.nodes[0].id
+            level = (await one.communities()).communities
+            for call in (
+                lambda graph: graph.document("n3"),
+                lambda graph: graph.entity(entity),
+                lambda graph: graph.related("n3"),
+                lambda graph: graph.documents(limit=5),
+                lambda graph: graph.entities(limit=5, q="a"),
+                lambda graph: graph.neighbourhood(entity, hops=2),
+                lambda graph: graph.communities(),
+                lambda graph: graph.community(level[0].community),
+                lambda graph: graph.digest(),
+                lambda graph: graph.verify(),
+            ):
+                assert await call(other) == await call(one)
+            assert list(await other.reports()) == list(await one.reports())
+            assert (await other.stats()).counts == (await one.stats()).counts
+            assert await there.graphs() == await here.graphs()
+
+
+async def test_deferred_requests_are_repeated_after_the_time_that_the_service_asks_for() -> None:
+    """Each wait is at least Retry-After; without the header the waits are bounded; the call then succeeds."""
+    deferred = error(429, "overloaded", retry_after="3"), error(503, "unavailable", retry_after="2")
+    waits: list[float] = []
+    async with scripted(*deferred, error(503, "unavailable"), RECEIPT) as script, client(script.url, waits) as db:
+        assert await db.graph("g").add("a", "text") == graphtide.Receipt("0:1", 1)
+    assert 3 <= waits[0] < 3.4 and 2 <= waits[1] < 2.3 and 0 < waits[2] <= FAST.max_wait_s
+    assert len({(one.method, one.path, one.body) for one in script.requests}) == 1 and len(script.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "tries"),
+    [
+        (error(503, "unavailable", retry_after="1"), graphtide.Retryable, 4),
+        (error(429, "overloaded", retry_after="1"), graphtide.Overloaded, 4),
+        (error(429, "budget", retry_after="40000"), graphtide.BudgetExceeded, 1),
+        (error(401, "unauthenticated"), graphtide.Unauthenticated, 1),
+        (error(403, "forbidden"), graphtide.Forbidden, 1),
+        (error(404, "not_found"), graphtide.NotFound, 1),
+        (error(410, "expired"), graphtide.Expired, 1),
+        (error(504, "deadline_exceeded"), graphtide.DeadlineExceeded, 1),
+        (error(500, "internal"), graphtide.GraphtideError, 1),
+        (reply(502, "<h1>Bad gateway</h1>"), graphtide.Retryable, 4),
+        (reply(500, "<h1>oops</h1>"), graphtide.Broken, 1),
+        (reply(200, "<h1>Welcome</h1>"), graphtide.Broken, 1),
+        (reply(200, "[]"), graphtide.Broken, 1),
+        (reply(200, '{"graph": 1}'), graphtide.Broken, 1),
+        (reply(200, '{"version": "many", "digest": []}'), graphtide.Broken, 1),
+        (b"nonsense\r\n\r\n", graphtide.Unreachable, 4),
+        (b"", graphtide.Unreachable, 4),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", graphtide.Unreachable, 4),
+    ],
+)
+async def test_failures_raise_an_error_of_the_tree_after_bounded_tries(
+    answer: bytes, kind: type[Exception], tries: int
+) -> None:
+    """What cannot succeed is not repeated; what may is repeated a bounded number of times."""
+    async with scripted(answer) as script, client(script.url) as db:
+        with pytest.raises(graphtide.GraphtideError) as raised:
+            await db.graph("g").digest()
+    assert type(raised.value) is kind and len(script.requests) == tries
+
+
+async def test_unreachable_service_is_reported_with_its_url() -> None:
+    """The port was free a moment ago; the number of tries is bounded."""
+    async with scripted(b"") as script:
+        pass
+    waits: list[float] = []
+    async with client(script.url, waits) as db:
+        with pytest.raises(graphtide.Unreachable, match=script.url):
+            await db.graph("g").stats()
+    assert len(waits) == FAST.retries
+
+
+async def test_deletion_whose_receipt_is_lost_counts_as_made() -> None:
+    """The repetition finds the document deleted: that is not an error, and its token is that of the deletion."""
+    status = {"graph": "g", "doc_id": "a", "state": "deleted", "revision": 2, "reason": "", "token": "0:7"}
+    status |= {"live_revision": None, "title": "", "source": "", "occurred_at": "", "metadata": {}, "text": ""}
+    gone, found = error(404, "not_found"), reply(200, json.dumps({**status, "facts": []}))
+    async with scripted(b"", gone, found) as script, client(script.url) as db:
+        assert await db.graph("g").delete("a") == graphtide.Receipt("0:7", 1)
+    async with scripted(gone) as script, client(script.url) as db:
+        with pytest.raises(graphtide.NotFound):
+            await db.graph("g").delete("a")
+
+
+async def test_rebuild_with_an_unknown_outcome_is_not_repeated() -> None:
+    """It costs as much as the graph is large, so a cut connection is reported."""
+    async with scripted(b"") as script, client(script.url) as db:
+        with pytest.raises(graphtide.Unreachable):
+            await db.graph("g").rebuild()
+    assert len(script.requests) == 1
+
+
+def events(*steps: tuple[str, object], end: bytes = b"") -> bytes:
+    """Return a response with server-sent events that ends with the connection."""
+    lines = "".join(f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n" for name, data in steps)
+    return f"HTTP/1.1 200 OK\r\ncontent-type: {SSE}\r\nconnection: close\r\n\r\n{lines}".encode() + end
+
+
+async def collect(db: Database, got: list[object]) -> None:
+    async for step in db.graph("g").ask_stream("Who?"):
+        got.append(step)  # noqa: PERF401 -- what arrived before an error is kept
+
+
+async def test_stream_that_is_cut_in_the_middle_raises_and_is_not_repeated() -> None:
+    """The pieces that arrived are given; then the caller learns that the answer is not whole."""
+    cut = events(("context", CONTEXT), ("token", {"text": "An"}), end=b'event: token\ndata: {"te')
+    chunked = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    inside = events(("context", CONTEXT), ("token", {"text": "An"})).partition(b"\r\n\r\n")[2]
+    for answer in (cut, chunked + f"{len(inside):x}\r\n".encode() + inside + b"\r\n40\r\nevent"):
+        got: list[object] = []
+        async with scripted(answer) as script, client(script.url) as db:
+            with pytest.raises(graphtide.Unreachable):
+                await collect(db, got)
+        assert isinstance(got[0], graphtide.Answer) and got[1:] == [graphtide.Piece("An")]
+        assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (events(("error", {"error": {"code": "unavailable", "message": "m"}})), graphtide.Retryable),
+        (events(("context", [])), graphtide.Broken),
+        (events(("surprise", {})), graphtide.Broken),
+        (reply(200, "data: {", content_type=SSE), graphtide.Unreachable),
+        (reply(200, "event: token\ndata: {\n\n", content_type=SSE), graphtide.Broken),
+        (reply(200, "{}", content_type="application/json"), graphtide.Broken),
+        (error(404, "not_found"), graphtide.NotFound),
+    ],
+)
+async def test_wrong_streams_raise_an_error_of_the_tree(answer: bytes, kind: type[Exception]) -> None:
+    """An event that is no step of an answer is never passed on."""
+    async with scripted(answer) as script, client(script.url) as db:
+        with pytest.raises(graphtide.GraphtideError) as raised:
+            await collect(db, [])
+    assert type(raised.value) is kind
+
+
+async def test_text_with_any_separator_arrives_unchanged() -> None:
+    """Only line feeds end a line of the stream; the event names arrive although the portions are single bytes."""
+    text = "a\u2028b\u0085c\x0bd\x0ce\r\nf"
+    whole = events(("context", CONTEXT), ("token", {"text": text}), ("answer", {**CONTEXT, "answer": text}))
+
+    async def drip(writer: asyncio.StreamWriter) -> None:
+        for at in range(len(whole)):
+            writer.write(whole[at : at + 1])
+            await writer.drain()
+
+    got: list[object] = []
+    async with scripted(drip) as script, client(script.url) as db:
+        await collect(db, got)
+    assert got[1] == graphtide.Piece(text)
+    assert isinstance(got[2], graphtide.Answer) and got[2].answer == text
+
+
+async def test_cancelled_calls_close_their_connection() -> None:
+    """A question and a stream are cancelled while the server is silent; the server sees the connection close."""
+    for streamed in (False, True):
+        async with scripted(hang) as script, client(script.url) as db:
+            asked = collect(db, []) if streamed else db.graph("g").ask("Who?")
+            task = asyncio.ensure_future(asked)
+            await script.arrived.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.wait_for(script.hung_up.wait(), 60)
+
+
+async def test_slow_server_ends_with_the_deadline_of_the_call() -> None:
+    """A silent server does not hold a caller beyond the time limit; the connection is closed."""
+    for call in ("ask", "stream", "stats"):
+        async with scripted(hang) as script, client(script.url, timeout_s=0.2) as db:
+            graph = db.graph("g")
+            with pytest.raises(graphtide.DeadlineExceeded):
+                if call == "ask":
+                    await graph.ask("Who?", timeout_s=0.2)
+                elif call == "stats":
+                    await graph.stats()
+                else:
+                    [_ async for _ in graph.ask_stream("Who?", timeout_s=0.2)]
+            await asyncio.wait_for(script.hung_up.wait(), 60)
+            assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_redirects_to_other_hosts_never_carry_the_key(status: int) -> None:
+    """The other host receives nothing at all, and the error names it."""
+    async with scripted(RECEIPT) as other, scripted(reply(status, "", location=f"{other.url}/v1")) as script:
+        async with client(script.url, api_key="gt_secret") as db:
+            with pytest.raises(graphtide.Broken, match="redirects to") as raised:
+                await db.graph("g").add("a", "text")
+            with pytest.raises(graphtide.Broken, match="redirects to"):
+                await collect(db, [])
+        assert other.requests == [] and "secret" not in str(raised.value)
+        assert script.requests[0].headers["authorization"] == "Bearer gt_secret"
+
+
+async def test_token_is_renewed_once_when_the_service_refuses_it() -> None:
+    """Concurrent requests share one renewal; a token that is refused again is an error."""
+    made: list[str] = []
+
+    def jwt() -> str:
+        made.append(f"token-{len(made)}")
+        return made[-1]
+
+    refused = error(401, "unauthenticated")
+    async with scripted(refused, RECEIPT) as script, client(script.url, token=jwt) as db:
+        await db.graph("g").add("a", "text")
+        await db.graph("g").add("b", "text")
+    sent = [one.headers["authorization"] for one in script.requests]
+    assert sent == ["Bearer token-0", "Bearer token-1", "Bearer token-1"]
+    async with scripted(refused) as script, client(script.url, token=jwt) as db:
+        with pytest.raises(graphtide.Unauthenticated):
+            await db.graph("g").add("a", "text")
+    assert len(script.requests) == 2
+
+
+@contextlib.asynccontextmanager
+async def guarded(folder: Path) -> AsyncIterator[tuple[str, KeyFile]]:
+    keys = KeyFile(folder / "keys.toml")
+    keys.add("admin", "*", "read write admin")
+    async with opened("memory", folder) as application:
+        allowed: AccessGate = gate(keys, folder)
+        async with http_service(create_app(application, gate=allowed)) as url:
+            yield url, keys
+
+
+async def test_credentials_reach_a_guarded_service(tmp_path: Path) -> None:
+    """A key, and a token of an asynchronous callback, do what they grant; nothing else."""
+
+    async def jwt() -> str:
+        return token(graphs=("notes",), actions=("read", "write"))
+
+    async with guarded(tmp_path) as (url, keys):
+        reader = keys.add("reader", "notes", "read")
+        async with graphtide.connect(url, token=jwt) as db:
+            await db.graph("notes").add("a", "Ana signed.")
+            assert list(await db.graphs()) == ["notes"]
+        async with graphtide.connect(url, api_key=reader) as db:
+            assert (await db.graph("notes").document("a")).text == "Ana signed."
+            with pytest.raises(graphtide.Forbidden):
+                await db.graph("notes").add("b", "text")
+        async with graphtide.connect(url) as db:
+            with pytest.raises(graphtide.Unauthenticated):
+                await db.graph("notes").stats()
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"url": "127.0.0.1:8080"}, "url"),
+        ({"url": "ftp://host"}, "url"),
+        ({"url": "http://user:secret@host"}, "url"),
+        ({"api_key": "a\nb"}, "api_key"),
+        ({"api_key": "é"}, "api_key"),
+        ({"api_key": "k", "token": lambda: "t"}, "token"),
+        ({"verify": "/no/such/file.pem"}, "verify"),
+        ({"cert": "/no/such/file.pem"}, "cert"),
+    ],
+)
+async def test_wrong_options_are_refused_before_the_first_request(options: dict[str, Any], field: str) -> None:
+    """The error names the option, and never contains the secret."""
+    with pytest.raises(graphtide.Invalid) as raised:
+        async with graphtide.connect(**{"url": "http://127.0.0.1:1", **options}):
+            pass
+    assert raised.value.field == field and "secret" not in str(raised.value)
+
+
+async def test_bulk_load_waits_for_an_overloaded_service_and_halves_batches_that_are_too_large() -> None:
+    """Every document arrives once, in order; the next batch is read only after the one before it was accepted."""
+    took: list[list[str]] = []
+    read: list[int] = []
+
+    async def limited(script: Script, writer: asyncio.StreamWriter) -> None:
+        ids = [json.loads(line)["id"] for line in script.requests[-1].body.splitlines()]
+        if len(script.requests) % 3 == 1:
+            writer.write(error(429, "overloaded", retry_after="1"))
+        elif len(ids) > 30:
+            writer.write(error(413, "too_large"))
+        else:
+            assert len(read) - sum(map(len, took)) <= 101, "at most one batch and a rejected document are in memory"
+            took.append(ids)
+            writer.write(reply(202, json.dumps({"token": f"0:{len(took)}", "accepted": len(ids), "rejected": []})))
+
+    def documents() -> Any:
+        for n in range(250):
+            read.append(n)
+            yield {"id": str(n), "text": "x", "metadata": {"bad": {1, 2}} if n == 7 else None}
+
+    async with scripted(b"") as script, client(script.url) as db:
+        script.replies = [lambda writer: limited(script, writer)]
+        made = await db.graph("g").add_many(documents())
+    assert [doc_id for ids in took for doc_id in ids] == [str(n) for n in range(250) if n != 7]
+    assert made.accepted == 249 and made.token == f"0:{len(took)}"
+    assert [(each.index, each.id, each.field) for each in made.rejected] == [(7, "7", "metadata")]
+
+
+def test_retry_policy_honours_retry_after_and_is_bounded() -> None:
+    """The waits grow, are random below their bound, and end; too long a Retry-After is not waited for."""
+    policy = RetryPolicy(retries=6, first_wait_s=1.0, max_wait_s=8.0, max_retry_after_s=30.0)
+    longest = [policy.wait_s(n, None, lambda _, most: most) for n in range(8)]
+    shortest = [policy.wait_s(n, None, lambda least, _: least) for n in range(6)]
+    assert longest == [1, 2, 4, 8, 8, 8, None, None] and shortest == [0.5, 1, 2, 4, 4, 4]
+    assert policy.wait_s(0, 30.0, lambda least, _: least) == 30 and policy.wait_s(0, 31.0) is None
+    assert [retry_after_s(text) for text in ("5", " 5 ", "soon", "-1", None)] == [5, 5, None, None, None]
+    later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 100))
+    assert 0 < (retry_after_s(later) or 0) <= 100 and retry_after_s("Mon, 01 Jan 2001 00:00:00 GMT") == 0
+
+
+def test_importing_the_client_loads_no_index_no_server_and_no_broker() -> None:
+    """A program that only connects pays for no engine."""
+    heavy = ("networkit", "hnswlib", "aiokafka", "faust", "neo4j", "fastapi", "grpc", "openai", "uvicorn", "tokenizers")
+    used = "import sys, graphtide, graphtide.sync; graphtide.connect; graphtide.sync.connect"
+    script = f"{used}; print([n for n in {heavy} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
