@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.sdk.embedded import EmbeddedDatabase
-from graphtide.services.sdk.interface import Database
+from graphtide.services.sdk.interface import Database, Graph
 from graphtide.services.sdk.remote.database import RemoteDatabase
 from graphtide.services.sdk.remote.retries import RetryPolicy, retry_after_s
 from graphtide.services.sdk.remote.transport import Transport
@@ -74,7 +74,7 @@ async def test_results_over_http_equal_those_in_the_process(tmp_path: Path) -> N
             assert (told.nodes, told.edges, told.version) == (answer.nodes, answer.edges, answer.version)
             entity = answer.nodes[0].id
             level = (await one.communities()).communities
-            for call in (
+            calls: tuple[Callable[[Graph], Awaitable[object]], ...] = (
                 lambda graph: graph.document("n3"),
                 lambda graph: graph.entity(entity),
                 lambda graph: graph.related("n3"),
@@ -85,7 +85,8 @@ async def test_results_over_http_equal_those_in_the_process(tmp_path: Path) -> N
                 lambda graph: graph.community(level[0].community),
                 lambda graph: graph.digest(),
                 lambda graph: graph.verify(),
-            ):
+            )
+            for call in calls:
                 assert await call(other) == await call(one)
             assert list(await other.reports()) == list(await one.reports())
             assert (await other.stats()).counts == (await one.stats()).counts
@@ -128,7 +129,7 @@ async def test_deferred_requests_are_repeated_after_the_time_that_the_service_as
 async def test_failures_raise_an_error_of_the_tree_after_bounded_tries(
     answer: bytes, kind: type[Exception], tries: int
 ) -> None:
-    """What cannot succeed is not repeated; what may is repeated a bounded number of times."""
+    """A call that cannot succeed is not repeated; another one is repeated a bounded number of times."""
     async with scripted(answer) as script, client(script.url) as db:
         with pytest.raises(graphtide.GraphtideError) as raised:
             await db.graph("g").digest()

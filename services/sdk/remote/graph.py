@@ -130,11 +130,12 @@ class RemoteGraph:
         level: int | None = None,
         generate: bool = True,
         explain: bool = False,
+        exact: bool = False,
         timeout_s: float = 30.0,
     ) -> Answer:
         """See Graph.ask."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        arguments |= {"generate": generate, "explain": explain}
+        arguments |= {"generate": generate, "explain": explain, "exact": exact}
         asked = question_json(arguments, filters, as_of)
         call = HttpCall("POST", f"{self._path}/query", asked.body, JSON, timeout_s=timeout_s + MARGIN_S)
         try:
@@ -154,11 +155,12 @@ class RemoteGraph:
         as_of: str = "",
         level: int | None = None,
         explain: bool = False,
+        exact: bool = False,
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        asked = question_json(arguments | {"explain": explain}, filters, as_of)
+        asked = question_json(arguments | {"explain": explain, "exact": exact}, filters, as_of)
         call = HttpCall("POST", f"{self._path}/query", asked.body, JSON, accept=EVENTS, timeout_s=timeout_s + MARGIN_S)
         deadline = asyncio.get_running_loop().time() + timeout_s
         async with aclosing(self._transport.events(call)) as events:
