@@ -73,6 +73,10 @@ test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a 
 test-engines: env ## the chart on Kubernetes' API server, the dashboards in Grafana, llama.cpp's server; some minutes, the first time (they are built) half an hour
 	@$(BIN)/pytest tests/engines
 
+page: env ## build the page for browsers: types from OpenAPI, checks, unit tests, services/page/dist; needs Node 20
+	@$(BIN)/python -m tests.support.page_interface services/page/openapi.json
+	@cd services/page && npm ci --prefer-offline --no-progress && npm run types && npm run check && npm test && npm run build
+
 pages: env ## run the sessions of the README and docs/tutorial.md, and write their output and docs/edit.svg
 	@$(BIN)/python -m tests.support.write_pages
 

@@ -122,6 +122,7 @@ class Settings(BaseSettings):
     shutdown_timeout_s: float = Field(default=20.0, gt=0, allow_inf_nan=False)
     shutdown_delay_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     trusted_proxies: str = ""
+    page: bool = True
 
     allow_unauthenticated: bool = False
     api_keys_file: str = ""

@@ -122,6 +122,13 @@ class Client:
             response = self._portal.call(self._transport.once, HttpCall("GET", "/readyz"))
             return Probe(_parsed(response), response.headers.get("date", ""))
 
+    def has_page(self) -> bool:
+        """Return True when the service shows a page to browsers."""
+        try:
+            return self._http.get("/", headers={"accept": "text/html"}).is_success
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._unreachable(error) from error
+
     def events(self, path: str, body: Json) -> Iterator[tuple[str, Json]]:
         """Yield the server-sent events of a streamed answer as (name, data)."""
         call = HttpCall("POST", path, json.dumps(body).encode(), JSON, accept=EVENTS)

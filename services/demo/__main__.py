@@ -173,6 +173,7 @@ def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
     return Text.assemble(
         ("\nGraphtide is running. ", "bold green"),
         f"Graph {GRAPH}: {summary}.\n\n",
+        f"  page     {urls['http']}/#/{GRAPH}/ask\n",
         f"  API      {urls['docs']}\n",
         f"  stats    {urls['http']}{graph_path(GRAPH)}/stats\n",
         f"  metrics  {urls['metrics']}\n",

@@ -87,7 +87,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
                 spare_the_collector()
                 arriving.arrive(application)
                 _end_on_signals(faces, guard.gate, settings.shutdown_delay_s)
-                _announce(faces, as_json)
+                _announce(faces, as_json, settings.page)
                 await faces.ended()
                 await faces.end()
                 _stop_at_once_on_signals()
@@ -133,12 +133,14 @@ def _end_on_signals(faces: Servers, gate: AccessGate, delay_s: float) -> None:
     on_signals(end)
 
 
-def _announce(faces: Servers, as_json: bool) -> None:
+def _announce(faces: Servers, as_json: bool, has_page: bool) -> None:
     http = faces.http
     if as_json:
         line = {"http": http, "grpc": faces.grpc, "docs": f"{http}/docs", "metrics": f"{http}/metrics"}
+        line |= {"page": f"{http}/"} if has_page else {}
         sys.stdout.write(json.dumps(line) + "\n")
     else:
-        sys.stdout.write(f"Graphtide answers at {http}\n  API     {http}/docs\n  gRPC    {faces.grpc}\n")
+        page = f"  page    {http}/\n" if has_page else ""
+        sys.stdout.write(f"Graphtide answers at {http}\n{page}  API     {http}/docs\n  gRPC    {faces.grpc}\n")
         sys.stdout.write(f"  metrics {http}/metrics\nStop it with Ctrl-C.\n")
     sys.stdout.flush()

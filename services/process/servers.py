@@ -152,7 +152,7 @@ def _http_server(parts: Parts, limits: RequestLimits, streams: EventStreams) -> 
     from graphtide.services.api.http.app import create_app
     from graphtide.services.api.http.transport.server import http_server
 
-    app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams)
+    app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams, parts.settings.page)
     settings, tls = parts.settings, parts.guard.tls
     context = None if tls is None else tls.context
     return http_server(app, settings.shutdown_timeout_s, settings.trusted_proxies, context)

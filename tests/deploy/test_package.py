@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"graph", "streams", "infra", "services"}
+PAGE = "graphtide/services/page"
 KERNELS = {source.stem for source in (ROOT / "graph" / "kernels").glob("*.cpp")}
 
 
@@ -76,6 +77,18 @@ def test_wheel_adds_only_graphtide_when_it_is_installed(built: Path) -> None:
     compiled = {Path(name).name.split(".")[0].removeprefix("_") for name in names if name.endswith(".so")}
     assert compiled == KERNELS
     assert {"graphtide/py.typed", "graphtide/infra/sqlite/schema.sql"} <= set(names)
+
+
+def test_wheel_holds_the_built_page_without_its_sources(built: Path) -> None:
+    """Every file of the build is installed with its bytes, and neither TypeScript nor packages of npm are."""
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        page = {name: archive.read(name) for name in archive.namelist() if name.startswith(f"{PAGE}/")}
+    built_files = [file for file in (ROOT / "services" / "page" / "dist").rglob("*") if file.is_file()]
+    expected = {f"{PAGE}/{file.relative_to(ROOT / 'services' / 'page').as_posix()}": file for file in built_files}
+    assert {name: content for name, content in page.items() if not name.endswith(".py")} == {
+        name: file.read_bytes() for name, file in expected.items()
+    }
 
 
 def test_sdist_holds_files_and_no_links(built: Path) -> None:

@@ -22,8 +22,10 @@ from graphtide.services.api.http.errors import error_response
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import QueryError
 
-OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/openapi.json"})
-"""Paths without authentication: probes, and the description of the interface, which is the same everywhere."""
+OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/openapi.json", "/page/{file}"})
+"""Path templates without authentication: probes, and the description and the page, which are the same everywhere."""
+
+_PAGE_FILES = "/page/"
 
 METRICS = "/metrics"
 LISTING = "/v1/graphs"
@@ -125,7 +127,7 @@ class AccessMiddleware:
             await self._app(scope, receive, send)
             return
         gate, path = self._gate, scope["path"]
-        if path in OPEN or (path == METRICS and gate.metrics_public):
+        if path in OPEN or path.startswith(_PAGE_FILES) or (path == METRICS and gate.metrics_public):
             scope[CALLER_KEY] = self._guest(scope)
             await self._app(scope, receive, send)
             return

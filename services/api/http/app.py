@@ -24,6 +24,7 @@ from graphtide.services.api.http.routes.dead_letters import letter_routes
 from graphtide.services.api.http.routes.documents import document_routes
 from graphtide.services.api.http.routes.graphs import graph_routes
 from graphtide.services.api.http.routes.operations import operation_routes
+from graphtide.services.api.http.routes.page import page_routes
 from graphtide.services.api.http.routes.queries import query_routes
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.documents import BatchDocument, DocumentBody
@@ -51,9 +52,11 @@ def create_app(
     registry: CollectorRegistry | None = None,
     gate: AccessGate | None = None,
     streams: EventStreams | None = None,
+    has_page: bool = True,
 ) -> FastAPI:
     """Return the ASGI application over `application`. /metrics shows `registry`, including metrics registered before;
-    without a `gate` the service is open to all callers. `streams` admits event streams, shared with gRPC.
+    without a `gate` the service is open to all callers. `streams` admits event streams, shared with gRPC;
+    `has_page`: `/` is the page for browsers.
     """
     limits, registry, gate = limits or RequestLimits(), registry or CollectorRegistry(), gate or AccessGate()
     streams = streams or EventStreams(limits.max_event_streams, limits.max_event_streams_per_caller, registry)
@@ -73,6 +76,7 @@ def create_app(
     app.include_router(browse_routes(application))
     app.include_router(letter_routes(application, limits))
     app.include_router(operation_routes(application, registry, gate))
+    app.include_router(page_routes(has_page))
     app.add_middleware(AccessMiddleware, gate=gate, limits=limits)
     app.add_middleware(Observation, registry=registry)
     handle_errors(app)

@@ -119,6 +119,20 @@ def serve(
 
 
 @app.command()
+def ui(
+    url: Url = URL,
+    graph: Annotated[str, typer.Option("--graph", "-g", help="The graph to show first.")] = "",
+    print_only: Annotated[bool, typer.Option("--print", help="Print the address, and open no browser.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Open the page of a running service in the browser."""
+    from graphtide.services.cli.open_page import open_page
+
+    address = open_page(url, graph, CONNECTION, print_only=print_only or as_json)
+    result({"url": address}, as_json, lambda console, body: console.print(body["url"], soft_wrap=True))
+
+
+@app.command()
 def publish(
     files: Annotated[list[str], typer.Argument(help="Files, folders, or - for standard input.")],
     graph: Graph = GRAPH,

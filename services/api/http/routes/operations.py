@@ -7,7 +7,7 @@ import asyncio
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.access.policy import Action, refusal
@@ -22,11 +22,6 @@ from graphtide.services.health import in_outline, readiness
 def operation_routes(application: Application, registry: CollectorRegistry, gate: AccessGate) -> APIRouter:
     """Routes over `application` and the metrics in `registry`."""
     router = APIRouter(tags=["operation"])
-
-    @router.get("/", include_in_schema=False)
-    async def root() -> Response:
-        """Redirect a browser to the description of the interface."""
-        return RedirectResponse("/docs")
 
     @router.get("/healthz", responses={200: {"model": Alive}})
     async def healthz() -> Response:

@@ -1,0 +1,70 @@
+/** The service's types under short names; `openapi.d.ts` is generated from its description. */
+
+import type { components } from "./openapi";
+
+type Schemas = components["schemas"];
+
+export type Answer = Schemas["AnswerBody"];
+export type Citation = Schemas["CitationBody"];
+export type Passage = Schemas["PassageBody"];
+export type Place = Schemas["PlaceBody"];
+export type Relation = Schemas["EdgeBody"];
+export type GraphPage = Schemas["GraphPageBody"];
+export type GraphSummary = Schemas["GraphSummaryBody"];
+export type DocumentPage = Schemas["DocumentPageBody"];
+export type ListedDocument = Schemas["ListedDocumentBody"];
+export type DocumentStatus = Schemas["DocumentStatusBody"];
+export type RelatedList = Schemas["RelatedList"];
+export type Fact = Schemas["StatedFactBody"];
+export type EntityPage = Schemas["EntityPageBody"];
+export type ListedEntity = Schemas["ListedEntityBody"];
+export type EntityDetails = Schemas["EntityDetailsBody"];
+export type Neighbourhood = Schemas["NeighbourhoodBody"];
+export type NeighbourNode = Schemas["NeighbourNodeBody"];
+export type NeighbourEdge = Schemas["NeighbourEdgeBody"];
+export type CommunityPage = Schemas["CommunityPageBody"];
+export type CommunitySummary = Schemas["CommunitySummaryBody"];
+export type CommunityDetails = Schemas["CommunityDetailsBody"];
+export type Report = Schemas["ReportBody"];
+export type Stats = Schemas["StatsBody"];
+export type Health = Schemas["HealthBody"];
+export type Letter = Schemas["LetterBody"];
+export type LetterList = Schemas["LetterListBody"];
+export type Receipt = Schemas["TokenBody"];
+export type BatchReceipt = Schemas["BatchReceipt"];
+export type TokenState = Schemas["TokenStateBody"];
+export type DocumentState = ListedDocument["state"];
+
+/** The fields of an answer that arrive before its text. */
+export type AnswerContext = Omit<Answer, "answer">;
+
+/** A step of a retrieval, as `explain` returns it. */
+export interface TraceStep {
+  readonly step: string;
+  readonly about: string;
+  readonly items: readonly TraceItem[];
+}
+
+export interface TraceItem {
+  readonly id: string;
+  readonly name: string;
+  readonly score: number;
+  readonly parts: Readonly<Record<string, number>>;
+}
+
+/** One commit of a graph, an event of `/changes`. */
+export interface Change {
+  readonly token: string;
+  readonly version: number;
+  readonly documents?: readonly { id: string; revision: number; state: string }[];
+  readonly entities?: Difference;
+  readonly relations?: Difference;
+  readonly merges?: readonly unknown[];
+  readonly splits?: readonly unknown[];
+}
+
+export interface Difference {
+  readonly added?: readonly unknown[];
+  readonly changed?: readonly unknown[];
+  readonly removed?: readonly unknown[];
+}

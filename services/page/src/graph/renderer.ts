@@ -1,0 +1,117 @@
+/** The drawing of the graph on display: sigma on WebGL, with the selection and the trussness filter as reducers. */
+
+import Sigma from "sigma";
+import type { DisplayGraph, EdgeAttributes, NodeAttributes } from "./model";
+import { type Theme, themeNow } from "./palette";
+
+export interface View {
+  selected: string;
+  visible: ReadonlySet<string>;
+  leastTrussness: number;
+}
+
+export class Renderer {
+  private readonly sigma: Sigma<NodeAttributes, EdgeAttributes>;
+  private readonly dark = matchMedia("(prefers-color-scheme: dark)");
+  private theme: Theme = themeNow();
+  private near: ReadonlySet<string> = new Set();
+
+  constructor(
+    private readonly graph: DisplayGraph,
+    container: HTMLElement,
+    private readonly view: View,
+    onNode: (id: string) => void,
+    private readonly onTheme: () => void,
+  ) {
+    this.sigma = new Sigma<NodeAttributes, EdgeAttributes>(graph, container, {
+      allowInvalidContainer: true,
+      labelFont: "system-ui, sans-serif",
+      labelSize: 12,
+      labelDensity: 0.6,
+      labelGridCellSize: 90,
+      labelRenderedSizeThreshold: 7,
+      zIndex: true,
+      hideEdgesOnMove: false,
+      minCameraRatio: 0.02,
+      maxCameraRatio: 8,
+      nodeReducer: (id, data) => this.drawnNode(id, data),
+      edgeReducer: (id, data) => this.drawnEdge(id, data),
+      defaultDrawNodeHover: (context, data, settings) => this.drawHover(context, data, settings.labelSize),
+    });
+    this.sigma.on("clickNode", ({ node }) => onNode(node));
+    this.sigma.on("enterNode", () => container.classList.add("over-node"));
+    this.sigma.on("leaveNode", () => container.classList.remove("over-node"));
+    this.dark.addEventListener("change", this.changeTheme);
+    this.changeTheme();
+  }
+
+  /** Draw again after a change of the view. */
+  refresh(): void {
+    const { selected } = this.view;
+    this.near = new Set(this.graph.hasNode(selected) ? [selected, ...this.graph.neighbors(selected)] : []);
+    this.sigma.refresh({ schedule: true });
+  }
+
+  zoom(factor: number): void {
+    void this.sigma.getCamera().animate({ ratio: this.sigma.getCamera().ratio / factor }, { duration: duration() });
+  }
+
+  showAll(): void {
+    void this.sigma.getCamera().animate({ x: 0.5, y: 0.5, ratio: 1 }, { duration: duration() });
+  }
+
+  /** Move the camera so that a node is in the middle. */
+  async centre(id: string): Promise<void> {
+    const place = this.sigma.getNodeDisplayData(id);
+    if (place) await this.sigma.getCamera().animate({ x: place.x, y: place.y, ratio: Math.min(0.4, this.sigma.getCamera().ratio) }, { duration: duration() });
+  }
+
+  close(): void {
+    this.dark.removeEventListener("change", this.changeTheme);
+    this.sigma.kill();
+  }
+
+  private readonly changeTheme = (): void => {
+    this.theme = themeNow();
+    this.sigma.setSetting("labelColor", { color: this.theme.text });
+    this.sigma.setSetting("defaultEdgeColor", this.theme.edge);
+    this.onTheme();
+  };
+
+  private drawnNode(id: string, data: NodeAttributes): Partial<NodeAttributes> & { hidden?: boolean; highlighted?: boolean; zIndex?: number; forceLabel?: boolean } {
+    if (!this.view.visible.has(id)) return { ...data, hidden: true };
+    if (id === this.view.selected) return { ...data, size: data.size + 3, zIndex: 2, forceLabel: true };
+    if (this.near.size && !this.near.has(id)) return { ...data, zIndex: 0 };
+    return { ...data, zIndex: 1 };
+  }
+
+  private drawnEdge(id: string, data: EdgeAttributes): Partial<EdgeAttributes> & { hidden?: boolean; color?: string; zIndex?: number } {
+    if (data.trussness < this.view.leastTrussness) return { ...data, hidden: true };
+    const { selected } = this.view;
+    if (selected && this.graph.hasNode(selected) && this.graph.hasExtremity(id, selected)) {
+      return { ...data, color: this.theme.isDark ? "#8fa3ab" : "#6d7f86", zIndex: 1 };
+    }
+    return { ...data, zIndex: 0 };
+  }
+
+  private drawHover(context: CanvasRenderingContext2D, data: { x: number; y: number; size: number; label?: string | null; color: string }, size: number): void {
+    context.font = `600 ${size}px system-ui, sans-serif`;
+    const text = data.label ?? "";
+    const width = context.measureText(text).width;
+    context.fillStyle = this.theme.ground;
+    context.strokeStyle = this.theme.edge;
+    context.beginPath();
+    context.roundRect(data.x + data.size + 1, data.y - size, width + 12, size * 2, 5);
+    context.fill();
+    context.stroke();
+    context.beginPath();
+    context.arc(data.x, data.y, data.size + 2, 0, Math.PI * 2);
+    context.stroke();
+    context.fillStyle = this.theme.text;
+    context.fillText(text, data.x + data.size + 7, data.y + size / 3);
+  }
+}
+
+function duration(): number {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 250;
+}
