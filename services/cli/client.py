@@ -29,6 +29,7 @@ from graphtide.streams.errors import GraphtideError, Invalid
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 MAX_TRIES = 8
+HTML = "text/html"
 MAX_WAIT_S = 30.0
 
 Json = dict[str, Any]
@@ -124,10 +125,9 @@ class Client:
 
     def has_page(self) -> bool:
         """Return True when the service shows a page to browsers."""
-        try:
-            return self._http.get("/", headers={"accept": "text/html"}).is_success
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._unreachable(error) from error
+        with self._failing():
+            response = self._portal.call(self._transport.once, HttpCall("GET", "/", accept=HTML))
+            return bool(response.is_success)
 
     def events(self, path: str, body: Json) -> Iterator[tuple[str, Json]]:
         """Yield the server-sent events of a streamed answer as (name, data)."""
