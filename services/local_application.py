@@ -64,6 +64,8 @@ _KERNELS = dict.fromkeys(("communities", "pagerank", "trussness"), "compiled")
 SMALL_EXTRACTION_BYTES = 32 << 10
 """Maximum size of a stored extraction that is decoded within about a millisecond."""
 SMALL_CONTENT = 256
+LARGE_ENCODING_CHARS, STATED_CHARS = 50_000, 200
+"""Size of documents from which they are encoded in a thread, and the cost of an entity or a fact in characters."""
 LARGE_READS = 2
 """Maximum number of documents with more than SMALL_CONTENT mentions and facts that are read for their status at a
 time: such an extraction occupies megabytes while it is decoded."""
@@ -89,7 +91,8 @@ class LocalApplication(LocalBrowser):
         entering = [Entering(each.graph, each.doc_id, len(each.text.encode())) for each in documents]
         with _published(documents), await self._quotas.admit(entering):
             headers = inject()
-            records = [Record(document.key, document.encode(), headers) for document in documents]
+            encode = partial(_records, documents, headers)
+            records = await asyncio.to_thread(encode) if _are_large(documents) else encode()
             return Receipt(token(await self._runtime.ledger.accept(records)), len(records))
 
     async def delete(self, graph: str, doc_id: str) -> Receipt:
@@ -260,6 +263,15 @@ class LocalApplication(LocalBrowser):
         if view is None:
             raise NotFound(f"graph {graph!r} has no document applied yet")
         return view
+
+
+def _are_large(documents: Sequence[DocumentMessage]) -> bool:
+    stated = sum(len(each.facts or ()) + len(each.entities or ()) for each in documents)
+    return sum(len(each.text) for each in documents) + STATED_CHARS * stated > LARGE_ENCODING_CHARS
+
+
+def _records(documents: Sequence[DocumentMessage], headers: tuple[tuple[str, bytes], ...]) -> list[Record]:
+    return [Record(document.key, document.encode(), headers) for document in documents]
 
 
 def _published(documents: Sequence[DocumentMessage]) -> Span:

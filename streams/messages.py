@@ -21,7 +21,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import Any
 
@@ -102,9 +102,9 @@ class DocumentMessage:
         body: dict[str, Any] = {"schema": SCHEMA, "text": self.text, **_info_out(self.info)}
         body |= _media_type_out(self.media_type)
         if self.entities is not None:
-            body["entities"] = [asdict(entity) for entity in self.entities]
+            body["entities"] = [_members(entity) for entity in self.entities]
         if self.facts is not None:
-            body["facts"] = [_filled(asdict(fact)) for fact in self.facts]
+            body["facts"] = [_filled(_members(fact)) for fact in self.facts]
         return dump(body)
 
 
@@ -390,6 +390,11 @@ def _next(rows: Iterator[Vector]) -> Vector:
     if row is None:
         raise ValueError("there are fewer vectors than texts")
     return row
+
+
+def _members(given: GivenEntity | GivenFact) -> dict[str, Any]:
+    """Return the fields by name: `dataclasses.asdict` copies each value, which takes three times as long."""
+    return {each.name: getattr(given, each.name) for each in fields(given)}
 
 
 def _filled(body: dict[str, Any]) -> dict[str, Any]:

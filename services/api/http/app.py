@@ -12,11 +12,13 @@ from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
+from starlette.types import Scope
 
 from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.access import AccessMiddleware, permission
 from graphtide.services.api.http.documentation.docs_page import HEADERS, page
+from graphtide.services.api.http.documentation.openapi import encode_large, encoded_reply, run_encoder
 from graphtide.services.api.http.errors import handle_errors
 from graphtide.services.api.http.middleware import Observation
 from graphtide.services.api.http.routes.browse import browse_routes
@@ -66,6 +68,7 @@ def create_app(
         summary=_SUMMARY,
         redirect_slashes=False,
         dependencies=[Depends(permission(gate))],
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         telemetry=_NO_TELEMETRY,
@@ -80,16 +83,32 @@ def create_app(
     app.add_middleware(AccessMiddleware, gate=gate, limits=limits)
     app.add_middleware(Observation, registry=registry)
     handle_errors(app)
-    _add_page(app)
+    _add_description(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    _resolve_routes(app)
     return app
 
 
-def _add_page(app: FastAPI) -> None:
+def _resolve_routes(app: FastAPI) -> None:
+    """Build the models of all routes. FastAPI would build them within the first request of each router, in the event
+    loop, for a tenth of a second.
+    """
+    scope: Scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+    for route in app.routes:
+        route.matches(scope)
+
+
+def _add_description(app: FastAPI) -> None:
+    """Add the description, for programs and for readers. It is built in a thread: that takes a tenth of a second."""
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return encoded_reply(await encode_large(app.openapi))
+
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         """Return the description as a page for readers."""
-        return Response(page(app.openapi()), headers=HEADERS, media_type="text/html")
+        return Response(await run_encoder(lambda: page(app.openapi())), headers=HEADERS, media_type="text/html")
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

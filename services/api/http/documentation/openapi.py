@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Path
 from starlette.convertors import Convertor, register_url_convertor
@@ -16,6 +16,8 @@ from graphtide.services.api.http.documentation.response_models import ErrorBody
 from graphtide.services.api.schema.envelope import GRAPH_NAME, ID_SCHEMA, document_id, graph_name
 from graphtide.services.api.schema.shapes import dump, dump_in_parts
 from graphtide.streams.errors import Invalid
+
+T = TypeVar("T")
 
 
 class DocumentIdConvertor(Convertor[str]):
@@ -111,7 +113,12 @@ async def large_reply(body: Callable[[], object], chars: int) -> Response:
 
 async def encode_large(body: Callable[[], object]) -> bytes:
     """Return the result of `body` as JSON, made in a thread."""
-    return await asyncio.get_running_loop().run_in_executor(_ENCODERS, lambda: dump_in_parts(body()))
+    return await run_encoder(lambda: dump_in_parts(body()))
+
+
+async def run_encoder(work: Callable[[], T]) -> T:
+    """Return the result of `work`, which makes a large reply, in the thread of all large replies."""
+    return await asyncio.get_running_loop().run_in_executor(_ENCODERS, work)
 
 
 def reply(body: object, status: int = 200) -> Response:

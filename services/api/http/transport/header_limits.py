@@ -24,6 +24,8 @@ connection, and most clients then lose the response in their buffer."""
 SEND_TIMEOUT_S = 20.0
 MIN_SENT_BYTES = 16 << 10
 
+_PIECE_BYTES = 16 << 10
+"""Bytes that the parser receives in one call. It reports each line of a trailer, also after a refusal."""
 _LAST_LINE_BYTES = 2
 """Bytes that may follow the last chunk's header without being a trailer."""
 
@@ -118,8 +120,11 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
         self._wait_for_reader()
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
+        for start in range(0, len(data), _PIECE_BYTES):
+            if not self.transport.is_closing():
+                self._receive(data[start : start + _PIECE_BYTES])
+
+    def _receive(self, data: bytes) -> None:
         head, progress = self._heads, self._progress
         super().data_received(data)
         if self._open and self._heads == head:  # all of it belongs to a header section begun earlier
