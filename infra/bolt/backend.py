@@ -12,7 +12,6 @@ from graphtide.infra.bolt.graph_store.store import BoltStore
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.memo import CAPACITY, BoltVectorStore
 from graphtide.streams.clock import now_ms
-from graphtide.streams.errors import GraphtideError
 from graphtide.streams.ports import Log
 
 
@@ -42,7 +41,7 @@ class BoltBackend:
             await with_retries(lambda: asyncio.to_thread(prepare, address, database.dialect))
             backend = cls(database, log, clock_ms)
             await backend.store.sweep()
-        except GraphtideError:
+        except BaseException:  # also a cancellation
             await database.close()
             raise
         return backend

@@ -127,7 +127,7 @@ class BoltDatabase:
                 raise
             problem = failure(error)
             raise type(problem)(f"{address.shown}: {problem}") from error
-        except asyncio.CancelledError:  # of a caller with a shorter timeout
+        except BaseException:  # also a cancellation, by a caller with a shorter timeout
             await driver.close()
             raise
         return cls(driver, address, Dialect.MEMGRAPH if MEMGRAPH in info.agent else Dialect.NEO4J)
@@ -141,8 +141,9 @@ class BoltDatabase:
                 raise
         except DRIVER_ERRORS as error:
             raise failure(error) from error
-        if self._blocking is not None:
-            await asyncio.to_thread(self._blocking.close)
+        finally:
+            if self._blocking is not None:
+                await asyncio.to_thread(self._blocking.close)
 
     async def write(self, work: Work[T], settled: Callable[[], Awaitable[T | None]] | None = None) -> T:
         """Run `work` in one transaction and commit; the module describes the retries.

@@ -195,6 +195,11 @@ class Walk:
             if role not in self.cluster.processes:
                 start(self.cluster, role)
 
+    def recover(self) -> None:
+        """Let a waiting request succeed: continue processes that were frozen for long enough, start missing ones."""
+        self._thaw(late_only=True)
+        self.revive()
+
     def _end(self, name: str) -> None:
         if name in self.cluster.processes:
             self.frozen = [one for one in self.frozen if one[0] != name]
@@ -217,7 +222,7 @@ def walk(seed: int, cluster: Cluster, enough: Callable[[int], bool]) -> Walk:
     courses = [Course(cluster, f"walk-{seed}-{number}") for number in range(2)]
     one = Walk(random.Random(seed), cluster, courses)
     for course in courses:
-        course.on_silence = one.revive
+        course.on_silence = one.recover
     while not enough(sum(one.taken.values())):
         one.step()
     one.check()

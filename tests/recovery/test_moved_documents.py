@@ -66,6 +66,22 @@ def test_edits_replace_documents_whose_key_moved_when_partitions_were_added(clus
     course.check()
 
 
+def test_document_of_another_producer_is_deleted_once_extraction_has_read_it(cluster: Cluster) -> None:
+    """Until then the gateway does not know the document: it refuses the deletion, and nothing is deleted."""
+    print("seed 16")
+    course, other = Course(cluster, "unread"), OtherProducer(cluster.kafka)
+    course.put("known", random_body(random.Random(16)))
+    course.settle()
+    cluster.stop("extract")
+    course.put_by(other, "d0", random_body(random.Random(16)))
+    refused = course.request("DELETE", "/documents/d0")
+    start(cluster, "extract")
+    course.delete("d0")
+    course.check()
+    assert refused.status_code == 404
+    assert course.request("GET", "/documents/d0").json()["state"] == "deleted"
+
+
 @pytest.mark.parametrize("seed", [14, 15])
 def test_graph_is_that_of_the_last_edits_whatever_producers_and_partitions_do(cluster: Cluster, seed: int) -> None:
     """Random edits by two partitioners, chosen partitions and the gateway; added partitions; kill -9."""

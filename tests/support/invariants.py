@@ -79,12 +79,22 @@ class Course:
         return str(answer.json()["token"])
 
     def delete(self, doc_id: str) -> None:
-        """Delete a document of the model. (Sent again after a lost answer, it may be deleted already.)"""
-        answer = self.request("DELETE", f"/documents/{doc_id}")
-        self._note(doc_id, f"DELETE {answer.status_code}")
+        """Delete a document of the model. (Sent again after a lost answer, it may be deleted already.)
+
+        A document of another producer is unknown, and so is not deleted, until extraction has read it.
+        """
+        answer = self._delete(doc_id)
+        if answer.status_code == 404 and self.has_other_producers:
+            self._await_extraction()
+            answer = self._delete(doc_id)
         assert answer.status_code in (202, 404), answer.text
         self.live.pop(doc_id, None)
         self.accepted += answer.status_code == 202
+
+    def _delete(self, doc_id: str) -> httpx.Response:
+        answer = self.request("DELETE", f"/documents/{doc_id}")
+        self._note(doc_id, f"DELETE {answer.status_code}")
+        return answer
 
     def put_by(self, producer: OtherProducer, doc_id: str, body: Body | None, partition: int = -1) -> None:
         """Have another producer publish a document, None to delete it.
