@@ -14,9 +14,9 @@ from graphtide.infra.documents.description import describe
 from graphtide.infra.files.types import FileDocument
 from graphtide.streams.model_ports import CSV, MARKDOWN
 
-MAX_WHOLE_CHARS = 400_000
-MIN_PART_CHARS = 100_000
-MAX_PART_CHARS = 300_000
+MAX_WHOLE_CHARS = 150_000
+MIN_PART_CHARS = 30_000
+MAX_PART_CHARS = 90_000
 _PARAGRAPH = re.compile(r"(?:\r?\n[ \t]*){2,}|\f")
 _SECTION = re.compile(r"\n(?=#{1,2} )")
 _ROW = re.compile(r"\r?\n")

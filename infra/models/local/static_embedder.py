@@ -99,6 +99,9 @@ def _load() -> tuple[Tokenizer, NDArray[np.float32]]:
             f"the embedding model in {folder} cannot be read ({error}): install the package again with"
             f" pip install --force-reinstall {PACKAGE}"
         ) from error
+    # Its cache is for words, but this tokenizer takes whole texts as words: ten thousand of them occupy 70 MB, and are
+    # rarely seen again.
+    tokenizer.model._resize_cache(0)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     table: NDArray[np.float32] = stored.astype(np.float32)
