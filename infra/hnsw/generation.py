@@ -150,7 +150,7 @@ class HnswGeneration:
     def _grow_for(self, count: int) -> None:
         # Moves every vector in memory: safe only while the owner's write lock excludes readers.
         if self._used + count > len(self._owner):
-            capacity = max(2 * len(self._owner), self._used + count)
+            capacity = max(len(self._owner) * 3 // 2, self._used + count)
             self._index.resize_index(capacity)
             self._owner = np.concatenate([self._owner, np.full(capacity - len(self._owner), PADDING, dtype=np.int64)])
 
