@@ -77,7 +77,7 @@ page: env ## build the page for browsers: types from OpenAPI, checks, unit tests
 	@$(BIN)/python -m tests.support.page_interface services/page/openapi.json
 	@cd services/page && npm ci --prefer-offline --no-progress && npm run types && npm run check && npm test && npm run build
 
-pages: env ## run the sessions of the README and docs/tutorial.md, and write their output and docs/edit.svg
+pages: env ## run the sessions of the README, docs/tutorial.md and docs/mcp.md, and write their output and docs/edit.svg
 	@$(BIN)/python -m tests.support.write_pages
 
 fuzz-grpc: env ## every call of gRPC with 2,000 generated requests each; the seed is printed, GRAPHTIDE_FUZZ_SEED repeats it

@@ -1,16 +1,18 @@
 """The writer of recorded sessions: `make pages` runs the commands and writes their output.
 
-It writes the output blocks of docs/tutorial.md, the picture of an edit drawn from them, and the session of `make run`
-in the README.
+It writes the output blocks of docs/tutorial.md, the picture of an edit drawn from them, the session of `make run`
+in the README, and the calls of an agent in docs/mcp.md.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import tempfile
 from pathlib import Path
 
 from tests.e2e.test_demo import run_demo
+from tests.support.agent_transcript import write_transcript
 from tests.support.edit_picture import PICTURE, ROOT, picture
 from tests.support.shell_page import run_page, with_output
 
@@ -47,3 +49,4 @@ if __name__ == "__main__":
         tutorial.mkdir()
         write_tutorial(tutorial)
         write_session(Path(scratch) / "data")
+    asyncio.run(write_transcript())

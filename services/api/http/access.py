@@ -29,6 +29,8 @@ _PAGE_FILES = "/page/"
 
 METRICS = "/metrics"
 LISTING = "/v1/graphs"
+OWN_RIGHTS = "/v1/caller"
+"""The path of what the caller may do. Every caller with a valid credential may read it."""
 
 _BY_METHOD = {"GET": Action.READ, "PUT": Action.WRITE, "DELETE": Action.WRITE}
 _BY_ROUTE = {
@@ -176,7 +178,7 @@ def permission(gate: AccessGate) -> Callable[[Request], Awaitable[None]]:
 
     async def permitted(request: Request) -> None:
         template = str(getattr(request.scope["route"], "path", ""))
-        if template in OPEN or (template == METRICS and gate.metrics_public):
+        if template in OPEN or template == OWN_RIGHTS or (template == METRICS and gate.metrics_public):
             return
         graph = request.path_params.get("graph")
         if graph is None and template not in (LISTING, METRICS):

@@ -12,6 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import Scope
 
 from graphtide.services.access.event_streams import EventStreams
@@ -28,6 +29,7 @@ from graphtide.services.api.http.routes.graphs import graph_routes
 from graphtide.services.api.http.routes.operations import operation_routes
 from graphtide.services.api.http.routes.page import page_routes
 from graphtide.services.api.http.routes.queries import query_routes
+from graphtide.services.api.mcp.http_endpoint import METHODS, PATH, McpEndpoint
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.documents import BatchDocument, DocumentBody
 from graphtide.services.api.schema.requests.questions import QueryBody
@@ -80,6 +82,8 @@ def create_app(
     app.include_router(letter_routes(application, limits))
     app.include_router(operation_routes(application, registry, gate))
     app.include_router(page_routes(has_page))
+    agents = McpEndpoint(application, limits, streams)
+    app.router.routes.append(Route(PATH, agents, methods=METHODS, include_in_schema=False))
     app.add_middleware(AccessMiddleware, gate=gate, limits=limits)
     app.add_middleware(Observation, registry=registry)
     handle_errors(app)

@@ -231,6 +231,23 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
         ask(client, graph, body | extra, as_json)
 
 
+@app.command("mcp")
+def serve_agents(
+    url: Url = URL,
+    data: Annotated[
+        Path | None, typer.Option(help="A data folder to open in this process, instead of a running service.")
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Offer no tool that changes a graph.")] = False,
+) -> None:
+    """Serve the graphs to an agent by the Model Context Protocol on standard input and output (docs/mcp.md).
+
+    Hosts such as Claude Desktop, Cursor and VS Code start this command. A service offers the same at /mcp.
+    """
+    from graphtide.services.cli.commands.mcp import serve_stdio
+
+    serve_stdio(url, data, read_only, CONNECTION)
+
+
 @app.command()
 def status(url: Url = URL, as_json: AsJson = False) -> None:
     """Show whether a process is ready, the role and state of each component, and the remedy for each problem.

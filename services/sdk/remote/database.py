@@ -15,6 +15,7 @@ from graphtide.services.sdk.remote.decoding import decode
 from graphtide.services.sdk.remote.graph import RemoteGraph
 from graphtide.services.sdk.remote.retries import RetryPolicy
 from graphtide.services.sdk.remote.transport import HttpCall, Transport
+from graphtide.streams.errors import NotFound
 
 GRAPHS_LIMIT = 1000
 
@@ -69,6 +70,22 @@ class RemoteDatabase:
             cursor = page.next
             if not cursor:
                 return found
+
+    async def rights(self) -> CallerRights:
+        """Return what the credential grants; a service of an earlier release grants all, and refuses each call."""
+        try:
+            return decode(CallerRights, await self._transport.json(HttpCall("GET", "/v1/caller")))
+        except NotFound:
+            return CallerRights("", ("read", "write", "admin", "metrics"), ("*",))
+
+
+@dataclass(frozen=True, slots=True)
+class CallerRights:
+    """The name, the actions and the graphs (names or patterns) of a credential."""
+
+    name: str
+    actions: tuple[str, ...]
+    graphs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,6 +302,12 @@ class LetterListBody(Response):
     next: str = Field(description="the `after` of the next page, empty on the last")
 
 
+class CallerBody(Response):
+    name: str = Field(description="the name of the key, or the subject of the token; empty without credentials")
+    actions: list[Literal["read", "write", "admin", "metrics"]]
+    graphs: list[str] = Field(description="names of graphs, or patterns with * and ?")
+
+
 class Alive(Response):
     status: Literal["alive"]
 

@@ -12,8 +12,8 @@ from starlette.responses import Response
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.access.policy import Action, refusal
 from graphtide.services.api.http.access import caller_of
-from graphtide.services.api.http.documentation.openapi import reply
-from graphtide.services.api.http.documentation.response_models import Alive, HealthBody
+from graphtide.services.api.http.documentation.openapi import errors, reply
+from graphtide.services.api.http.documentation.response_models import Alive, CallerBody, HealthBody
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application
 from graphtide.services.health import in_outline, readiness
@@ -37,6 +37,12 @@ def operation_routes(application: Application, registry: CollectorRegistry, gate
         if refusal(caller_of(request).who, Action.METRICS, None) is not None:
             health = in_outline(health)
         return reply(fields_json(health, old_names=True), 200 if health.ready else 503)
+
+    @router.get("/v1/caller", responses={200: {"model": CallerBody}, **errors(429)})
+    async def caller(request: Request) -> Response:
+        """Return what the credential of the request grants: its name, actions, and graphs (names or patterns)."""
+        who = caller_of(request).who
+        return reply({"name": who.name, "actions": sorted(who.actions), "graphs": list(who.graphs)})
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
     async def metrics() -> Response:

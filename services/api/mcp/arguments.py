@@ -1,0 +1,104 @@
+"""Arguments of the tools. Their JSON Schema is what an agent reads, so every field has a description.
+
+The invariant: unknown arguments are refused by name, so a misspelt one never changes the meaning of a call.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MAX_PASSAGES = 20
+MAX_ITEMS = 100
+
+GraphName = Annotated[str, Field(description="The graph's name, as list_graphs returns it.")]
+DocumentId = Annotated[str, Field(description="The document's id, as citations and lists return it.")]
+EntityId = Annotated[str, Field(description="The entity's id, as find_entities returns it.")]
+Token = Annotated[
+    str, Field(description="A token of add_document or delete_document: wait until the graph includes that change.")
+]
+
+
+class Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @property
+    def scope(self) -> str | None:
+        """Return the graph that the call concerns, None for a call that concerns no single one."""
+        graph = getattr(self, "graph", None)
+        return graph if isinstance(graph, str) else None
+
+
+class NoArguments(Arguments):
+    pass
+
+
+class AgentQuestion(Arguments):
+    graph: GraphName
+    question: Annotated[str, Field(description="The question, in one sentence.")]
+    top_k: Annotated[int, Field(description="The number of passages.", ge=1, le=MAX_PASSAGES)] = 5
+    mode: Annotated[
+        str,
+        Field(
+            description="The retrieval mode: auto, local (by the graph), vector (by similarity), bridge (how named "
+            "entities are related), global (about the whole graph), and others of the service."
+        ),
+    ] = "auto"
+    doc_ids: Annotated[list[str], Field(description="Only passages of these documents.")] = []
+    sources: Annotated[list[str], Field(description="Only passages of documents from these sources.")] = []
+    metadata: Annotated[
+        dict[str, Any], Field(description="Only passages of documents with exactly these values of metadata.")
+    ] = {}
+    occurred_from: Annotated[str, Field(description="Only documents dated at or after this ISO 8601 date.")] = ""
+    occurred_to: Annotated[str, Field(description="Only documents dated at or before this ISO 8601 date.")] = ""
+    as_of: Annotated[str, Field(description="An ISO 8601 date: leave out facts known to be invalid at it.")] = ""
+    after: Token = ""
+
+
+class EntitySearch(Arguments):
+    graph: GraphName
+    q: Annotated[str, Field(description="A part of the entity's name; empty for all entities.")] = ""
+    type: Annotated[str, Field(description="Only entities of this type, such as person.")] = ""
+    sort: Annotated[Literal["mentions", "degree", "name"], Field(description="The order.")] = "mentions"
+    limit: Annotated[int, Field(description="The number of entities.", ge=1, le=MAX_ITEMS)] = 20
+    cursor: Annotated[str, Field(description="The `next` of the page before.")] = ""
+
+
+class EntityRef(Arguments):
+    graph: GraphName
+    entity_id: EntityId
+
+
+class Surroundings(Arguments):
+    graph: GraphName
+    entity_id: EntityId
+    hops: Annotated[int, Field(description="The distance in relations.", ge=1, le=3)] = 1
+    limit: Annotated[int, Field(description="The number of entities.", ge=1, le=MAX_ITEMS)] = 30
+
+
+class RelatedTo(Arguments):
+    graph: GraphName
+    doc_id: DocumentId
+    limit: Annotated[int, Field(description="The number of documents.", ge=1, le=MAX_ITEMS)] = 10
+
+
+class DocumentRef(Arguments):
+    graph: GraphName
+    doc_id: DocumentId
+    start: Annotated[int, Field(description="The character of the text to start at, for long documents.", ge=0)] = 0
+
+
+class NewDocument(Arguments):
+    graph: GraphName
+    doc_id: Annotated[str, Field(description="The id; a known id replaces that document.")]
+    text: Annotated[str, Field(description="The text of the document, plain or Markdown.")]
+    title: Annotated[str, Field(description="The title.")] = ""
+    source: Annotated[str, Field(description="Where the text comes from, such as a URL.")] = ""
+    occurred_at: Annotated[str, Field(description="The ISO 8601 date of what the text describes.")] = ""
+    metadata: Annotated[dict[str, Any], Field(description="Keys and values for filters.")] = {}
+
+
+class OldDocument(Arguments):
+    graph: GraphName
+    doc_id: DocumentId
