@@ -171,7 +171,7 @@ async def test_parser_reads_little_after_the_first_trailer(monkeypatch: pytest.M
 
 
 def test_encoded_document_keeps_every_field() -> None:
-    """What the facts and entities leave empty is left out of facts alone."""
+    """Facts are encoded without their empty fields, entities with them."""
     entities = (GivenEntity("Ada", "person", "a mathematician"), GivenEntity("Paris"))
     facts = (GivenFact("Ada", "met", "Bob", "in Paris", 0.5, "1903", "1904"), GivenFact("Ada", "knows", "Bob"))
     document = DocumentMessage("g", "d", "Ada met Bob.", DocumentInfo("t"), entities, facts)
