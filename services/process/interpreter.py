@@ -13,9 +13,9 @@ import sys
 SWITCH_INTERVAL_S = 0.0005
 """The time after which a thread that computes yields the interpreter lock. By default 5 ms, which the event loop would
 wait for each of its callbacks, several times for one probe."""
-THRESHOLDS = 5_000, 10, 2_000
+THRESHOLDS = 5_000, 4, 5_000
 """New objects before a collection of the newest ones, and collections of a generation before one of the next. A
-collection holds the interpreter lock: one of 20,000 objects took up to 20 ms, one of a million 40 ms and more. Each
+collection holds the interpreter lock: one of 20,000 objects took up to 20 ms, one of 100,000 up to 45 ms. Each
 object is examined as often as with fewer and larger ones."""
 ARENAS = 2
 """Heaps of malloc. By default eight for each core, each of which keeps its own free memory."""
