@@ -18,6 +18,7 @@ from graphtide.graph.retrieval.types import RetrievedPart as ContextPart
 from graphtide.graph.text.place import NO_PLACE, Place
 from graphtide.services.browsing import Browser, CommunityReport
 from graphtide.services.component_state import ComponentState
+from graphtide.services.standing.types import StandingQuestions
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import ReportFinding, RevisionState
 
@@ -375,7 +376,7 @@ class Piece:
     text: str
 
 
-class Application(Browser, Protocol):
+class Application(Browser, StandingQuestions, Protocol):
     """The operations of a Graphtide service. Safe to call from any number of tasks of one event loop."""
 
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:

@@ -49,6 +49,7 @@ from graphtide.services.inspection.shared_reads import SharedReads
 from graphtide.services.inspection.usage import spending, usage
 from graphtide.services.query.service import QueryService
 from graphtide.services.runtime import Runtime, RuntimeLimits
+from graphtide.services.standing.local import LocalStandingQuestions
 from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import DeadlineExceeded, NotFound, Overloaded
 from graphtide.streams.follow.progress import token
@@ -71,7 +72,7 @@ LARGE_READS = 2
 time: such an extraction occupies megabytes while it is decoded."""
 
 
-class LocalApplication(LocalBrowser):
+class LocalApplication(LocalBrowser, LocalStandingQuestions):
     """Implementation of `graphtide.services.application.Application` on the views of this process."""
 
     def __init__(self, runtime: Runtime, limits: RuntimeLimits | None = None) -> None:

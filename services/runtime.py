@@ -12,6 +12,7 @@ from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.services.administration.maintenance import Maintenance
 from graphtide.services.health import Dependency
+from graphtide.services.standing.service import StandingService
 from graphtide.streams.errors import Broken, NotFound
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
@@ -40,6 +41,8 @@ class Runtime:
     accounts: UsageAccounting
     pool: WorkPool
     """The threads of questions and look-ups, outside the event loop."""
+    standing: StandingService | None = None
+    """The standing questions of this process; None only where a test needs none."""
     dependencies: tuple[Dependency, ...] = ()
     """The dependencies that the health report includes."""
 

@@ -31,6 +31,7 @@ from graphtide.infra.sqlite.administration.embedding_model import (
     recorded_model,
 )
 from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
 from graphtide.services.administration.maintenance import EmbeddedMaintenance
 from graphtide.services.administration.purge import EmbeddedPurge
 from graphtide.services.administration.reembedding import remove_scratch
@@ -48,6 +49,7 @@ from graphtide.services.process.background_tasks import (
     stop,
 )
 from graphtide.services.runtime import Runtime
+from graphtide.services.standing.evaluation import EvaluatedHere, evaluated_here
 from graphtide.services.tracing import traced
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import Broken
@@ -110,7 +112,9 @@ async def open_application(
         due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
         shelves = Shelves(backend.store, due)
         questions = await stack.enter_async_context(question_embedder(models.embedder))
-        runtime, upkeep, notes = _runtime(backend, views, models, questions, registry, accounts, shelves)
+        runtime, upkeep, notes, standing = await _runtime(
+            backend, views, models, questions, registry, accounts, shelves
+        )
         registry.register(EndpointGauges(models.gates()))
         registry.register(ViewGauges(views.all, runtime.metrics.names))
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
@@ -126,6 +130,8 @@ async def open_application(
             "index-snapshots": lambda: save_now_and_then(views),
             "lag": lambda: look_now_and_then(lambda: _look(backend, views, runtime.metrics, notes)),
             "communities-check": lambda: check_now_and_then(upkeep.consolidate),
+            "standing-questions": standing.stage.load_all,
+            "standing-answers": standing.answers.run,
         }
         if settings.purge_at:
             stages["purge"] = lambda: purge_nightly(upkeep.purge, settings.purge_at)
@@ -150,7 +156,7 @@ def _dependencies(folder: Path, backend: SqliteBackend, models: ModelSet) -> tup
     return (storage(lambda: backend.ledger.unfinished(0, 1)), disk(folder), *endpoints(models))
 
 
-def _runtime(
+async def _runtime(
     backend: SqliteBackend,
     views: ViewRegistry,
     models: ModelSet,
@@ -158,13 +164,18 @@ def _runtime(
     registry: CollectorRegistry,
     accounts: UsageAccounting,
     shelves: Shelves,
-) -> tuple[Runtime, EmbeddedMaintenance, dict[str, str]]:
+) -> tuple[Runtime, EmbeddedMaintenance, dict[str, str], EvaluatedHere]:
     progress = TokenWaiter(backend.ledger, backend.store, views)
     metrics = Announcing(registry, progress)
+    store = SqliteQuestionStore(backend.database)
+    await store.create()
+    standing = await evaluated_here(store, views, questions, models.generator, backend.store, registry)
 
     async def follow(delta: GraphDelta) -> None:
+        await standing.stage.load(delta.graph)
         await views.follow(delta)
         progress.moved()
+        await standing.stage.committed(delta)
 
     notes: dict[str, str] = {}
     consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics)
@@ -194,8 +205,9 @@ def _runtime(
         models=models.names,
         accounts=accounts,
         pool=models.asking,
+        standing=standing.service,
     )
-    return runtime, upkeep, notes
+    return runtime, upkeep, notes, standing
 
 
 async def _memos(backend: SqliteBackend) -> Memos:

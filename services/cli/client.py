@@ -7,6 +7,7 @@ after the requested delay, at most MAX_TRIES times.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 MAX_TRIES = 8
 HTML = "text/html"
 MAX_WAIT_S = 30.0
+RECONNECT_S = 1.0
 
 Json = dict[str, Any]
 Result = TypeVar("Result")
@@ -104,6 +106,36 @@ class Client:
 
     def delete(self, path: str) -> Json:
         return self._json(HttpCall("DELETE", path))
+
+    def remove(self, path: str) -> None:
+        """Send a DELETE whose response has no body."""
+        with self._failing():
+            self._portal.call(self._transport.send, HttpCall("DELETE", path))
+
+    def follow(self, path: str, after: str) -> Iterator[Json]:
+        """Yield the data of a long-lived stream of events; continue after the last event when the connection ends."""
+        begun = False
+        while True:
+            stream = self._transport.events(
+                HttpCall("GET", path, params={"after": after} if after else None, accept=EVENTS)
+            )
+            try:
+                while (event := self._called(_next_of, stream)) is not None:
+                    data = json.loads(event.data)
+                    if event.name == "error":
+                        raise CommandError(str(data["error"]["message"]))
+                    begun, after = True, event.id
+                    yield data
+                begun = True
+            except CommandError as error:
+                if begun and error.code == NOT_FOUND:
+                    return
+                if not begun or error.code != UNREACHABLE:
+                    raise
+                self.tell("the connection ended; trying again")
+            finally:
+                self._portal.call(stream.aclose)
+            time.sleep(RECONNECT_S)
 
     def publish(self, graph: str, lines: bytes) -> Json:
         """Return the receipt of an NDJSON batch; without any valid document the receipt has no token."""

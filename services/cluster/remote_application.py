@@ -44,6 +44,7 @@ from graphtide.services.application import (
 from graphtide.services.cluster.calls import call, call_metadata, error_raised, within
 from graphtide.services.cluster.channel import SERVICE, query_channel
 from graphtide.services.cluster.remote_browser import RemoteBrowser
+from graphtide.services.cluster.remote_questions import RemoteStandingQuestions
 from graphtide.services.health import Dependency, with_dependencies
 from graphtide.streams.messages import DocumentMessage
 
@@ -58,7 +59,7 @@ MARGIN_S = 2.0
 """Allowance for the network: the replica enforces the deadline of a stream at every piece."""
 
 
-class RemoteApplication(RemoteBrowser):
+class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
     """Implementation of `graphtide.services.application.Application` that forwards to query replicas."""
 
     def __init__(self, channel: Callable[[], grpc.aio.Channel]) -> None:

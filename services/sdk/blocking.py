@@ -32,6 +32,7 @@ from graphtide.services.sdk import interface
 from graphtide.services.sdk.interface import BulkReceipt, Document, Progress
 from graphtide.services.sdk.remote.connection import Certificate, TokenSource, Verify
 from graphtide.services.sdk.remote.database import connect
+from graphtide.services.sdk.standing import BlockingQuestions
 
 if TYPE_CHECKING:
     from graphtide.services.sdk.callables import Answering, Embedding, Extracting
@@ -47,6 +48,11 @@ class Graph:
     @property
     def name(self) -> str:
         return self._graph.name
+
+    @property
+    def questions(self) -> BlockingQuestions:
+        """See `graphtide.Graph.questions`."""
+        return BlockingQuestions(self._portal, lambda: self._graph.questions)
 
     def add(self, doc_id: str, text: str, **fields: Any) -> Receipt:
         """See `graphtide.Graph.add`."""

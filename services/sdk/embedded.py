@@ -48,6 +48,7 @@ from graphtide.services.sdk.callables import Answering, Embedding, Extracting, o
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Graph, Progress
 from graphtide.services.sdk.questions import query_request
 from graphtide.services.sdk.read_your_writes import ReadYourWrites
+from graphtide.services.sdk.standing import EmbeddedQuestions
 from graphtide.streams.errors import Broken, DeadlineExceeded, Invalid, Overloaded
 from graphtide.streams.messages import DocumentMessage
 
@@ -110,6 +111,11 @@ class EmbeddedGraph:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def questions(self) -> EmbeddedQuestions:
+        """See Graph.questions."""
+        return EmbeddedQuestions(self._name, self._application, self._limits)
 
     async def add(
         self,

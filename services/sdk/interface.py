@@ -26,6 +26,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
+from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
 
 Document: TypeAlias = Mapping[str, Any]
 """A document as a mapping: `id` and `text`, optionally title, source, occurred_at, metadata, media_type, entities
@@ -61,6 +62,47 @@ Progress: TypeAlias = Callable[[BulkReceipt], object]
 """Called after every batch of a bulk load with the receipt so far."""
 
 
+class Questions(Protocol):
+    """The standing questions of one graph: evaluated exactly at every version, with an event for every change."""
+
+    async def put(
+        self,
+        id: str,  # noqa: A002 - the name of the field
+        question: str,
+        *,
+        mode: str = "local",
+        top_k: int = 5,
+        filters: Filters | None = None,
+        as_of: str = "",
+        answer: bool = False,
+    ) -> StandingQuestion:
+        """Register a question, or replace it, and return it with its evidence. `answer`: write one at every event.
+
+        Raises NotFound for a graph without a document, Invalid for a mode other than vector, local, passages, bridge.
+        """
+        ...
+
+    async def get(self, id: str) -> StandingQuestion:  # noqa: A002 - the name of the field
+        """Return a question with its current evidence. Raises NotFound."""
+        ...
+
+    async def delete(self, id: str) -> None:  # noqa: A002 - the name of the field
+        """Delete a question with its events. Raises NotFound."""
+        ...
+
+    async def list(self, *, limit: int = 100, cursor: str = "") -> QuestionPage:
+        """Return a page of questions by id; `cursor` is the `next` of the page before."""
+        ...
+
+    def watch(self, id: str, *, after: str | int = "") -> AsyncIterator[StandingEvent]:  # noqa: A002
+        """Yield the changes of a question's evidence, each once and in order, until the question is deleted.
+
+        `after` is the `seq` or the `token` of the last event that is known; without it all retained events are yielded.
+        Raises NotFound, and Expired when the events after it are no longer retained.
+        """
+        ...
+
+
 class Graph(Protocol):
     """One graph of a database. It comes into being with its first document.
 
@@ -70,6 +112,11 @@ class Graph(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def questions(self) -> Questions:
+        """Return the standing questions of the graph."""
+        ...
 
     async def add(
         self,

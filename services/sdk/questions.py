@@ -58,12 +58,12 @@ def question_json(arguments: Mapping[str, object], filters: object, as_of: objec
 
 
 def _question(arguments: Mapping[str, object], filters: object, as_of: object) -> dict[str, object]:
-    conditions = {**_filters_json(filters), **({"as_of": as_of} if as_of != "" else {})}
+    conditions = {**filters_value(filters), **({"as_of": as_of} if as_of != "" else {})}
     body = {name: value for name, value in arguments.items() if value is not None}
     return {**body, "filters": conditions}
 
 
-def _filters_json(filters: object) -> dict[str, object]:
+def filters_value(filters: object) -> dict[str, object]:
     """Return the conditions that are set, as HTTP receives them. Raises Invalid."""
     if filters is None:
         return {}

@@ -26,7 +26,8 @@ from graphtide.services.application import (
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
 from graphtide.services.sdk.bulk import merge_tokens
-from graphtide.services.sdk.interface import BulkReceipt, Documents, Graph, Progress
+from graphtide.services.sdk.interface import BulkReceipt, Documents, Graph, Progress, Questions
+from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
 from graphtide.streams.errors import DeadlineExceeded
 
 WAIT_S = 60.0
@@ -47,6 +48,11 @@ class ReadYourWrites:
     @property
     def name(self) -> str:
         return self._graph.name
+
+    @property
+    def questions(self) -> QuestionsAfterWrites:
+        """See Graph.questions."""
+        return QuestionsAfterWrites(self._graph.questions, self._read)
 
     async def add(self, doc_id: str, text: str, **fields: Any) -> Receipt:
         """See Graph.add."""
@@ -146,3 +152,35 @@ class ReadYourWrites:
 
 
 WriteReceipt = TypeVar("WriteReceipt", Receipt, BulkReceipt)
+
+
+class QuestionsAfterWrites:
+    """See Questions; evidence includes the writes of the handle before it."""
+
+    def __init__(
+        self,
+        questions: Questions,
+        read: Callable[[Callable[[], Awaitable[StandingQuestion]]], Awaitable[StandingQuestion]],
+    ) -> None:
+        self._questions = questions
+        self._read = read
+
+    async def put(self, id: str, question: str, **options: Any) -> StandingQuestion:  # noqa: A002
+        """See Questions.put."""
+        return await self._read(lambda: self._questions.put(id, question, **options))
+
+    async def get(self, id: str) -> StandingQuestion:  # noqa: A002
+        """See Questions.get."""
+        return await self._read(lambda: self._questions.get(id))
+
+    async def delete(self, id: str) -> None:  # noqa: A002
+        """See Questions.delete."""
+        await self._questions.delete(id)
+
+    async def list(self, *, limit: int = 100, cursor: str = "") -> QuestionPage:
+        """See Questions.list."""
+        return await self._questions.list(limit=limit, cursor=cursor)
+
+    def watch(self, id: str, *, after: str | int = "") -> AsyncIterator[StandingEvent]:  # noqa: A002
+        """See Questions.watch."""
+        return self._questions.watch(id, after=after)

@@ -81,9 +81,10 @@ if TYPE_CHECKING:
     )
     from graphtide.services.sdk.embedded import open_database as open  # noqa: A004 - read as graphtide.open
     from graphtide.services.sdk.files import documents_in
-    from graphtide.services.sdk.interface import BulkReceipt, Database, Graph, RejectedDocument
+    from graphtide.services.sdk.interface import BulkReceipt, Database, Graph, Questions, RejectedDocument
     from graphtide.services.sdk.remote.database import connect
     from graphtide.services.sdk.remote.errors import Unreachable
+    from graphtide.services.standing.types import Cause, EvidenceItem, QuestionPage, StandingEvent, StandingQuestion
     from graphtide.streams.errors import (
         Broken,
         BudgetExceeded,
@@ -129,7 +130,11 @@ _HOMES = {
             "Neighbourhood",
         )
     },
-    **{name: f"{_INTERFACE}:{name}" for name in ("BulkReceipt", "Database", "Graph", "RejectedDocument")},
+    **{name: f"{_INTERFACE}:{name}" for name in ("BulkReceipt", "Database", "Graph", "Questions", "RejectedDocument")},
+    **{
+        name: f"graphtide.services.standing.types:{name}"
+        for name in ("Cause", "EvidenceItem", "QuestionPage", "StandingEvent", "StandingQuestion")
+    },
     **{
         name: f"{_RESULTS}:{name}"
         for name in (
@@ -182,6 +187,7 @@ __all__ = [
     "Broken",
     "BudgetExceeded",
     "BulkReceipt",
+    "Cause",
     "Citation",
     "CommunityDetails",
     "CommunityMember",
@@ -197,6 +203,7 @@ __all__ = [
     "DocumentStatus",
     "EntityPage",
     "EntityStatus",
+    "EvidenceItem",
     "Expired",
     "Fenced",
     "Filters",
@@ -218,6 +225,8 @@ __all__ = [
     "Piece",
     "Place",
     "QueryError",
+    "QuestionPage",
+    "Questions",
     "RankedPassage",
     "Rebuilt",
     "Receipt",
@@ -227,6 +236,8 @@ __all__ = [
     "RelatedDocuments",
     "ReportFinding",
     "Retryable",
+    "StandingEvent",
+    "StandingQuestion",
     "StatedFact",
     "SubgraphEdge",
     "SubgraphNode",

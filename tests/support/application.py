@@ -39,15 +39,17 @@ from graphtide.streams.errors import GraphtideError, Invalid, NotFound
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import RevisionState
 from tests.support.browser import InMemoryBrowser
+from tests.support.questions import InMemoryStandingQuestions
 
 
-class InMemoryApplication(InMemoryBrowser):
+class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
     """An Application whose passages are whole documents, ranked by shared words.
 
     While `fail_with` is set, every call raises it; each error of `failures` is raised by one call.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.documents: dict[tuple[str, str], tuple[int, DocumentMessage | None]] = {}
         self.publishes: list[tuple[DocumentMessage, ...]] = []
         self.fail_with: GraphtideError | None = None

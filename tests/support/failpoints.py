@@ -20,6 +20,7 @@ import graphtide.streams.extract.stage
 from graphtide.infra.hnsw.snapshot import Snapshot
 from graphtide.infra.sqlite.graph_store.store import SqliteGraphStore
 from graphtide.infra.sqlite.log import SqliteConsumer, SqliteLog
+from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS
 
@@ -51,6 +52,8 @@ POINTS = {
     "report-saved": Point(SqliteGraphStore, "save_reports"),
     "before-index-published": Point(Snapshot, "publish", before=True),
     "before-index-manifest": Point(Snapshot, "_write_manifest", before=True),
+    "before-events": Point(SqliteQuestionStore, "record", before=True),
+    "events-stored": Point(SqliteQuestionStore, "record"),
     "buried": Point(SqliteLog, "append", topic=DEAD_LETTERS),
     "before-burial": Point(SqliteLog, "append", before=True, topic=DEAD_LETTERS),
 }

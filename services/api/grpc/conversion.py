@@ -55,7 +55,7 @@ def question_message(graph: str, ask: QueryRequest) -> pb.QueryRequest:
     return pb.QueryRequest(graph=graph, filters=None if ask.filters == Filters() else filters, **body)
 
 
-def request_value(request: pb.PublishRequest | pb.QueryRequest) -> Json:
+def request_value(request: pb.PublishRequest | pb.QueryRequest | pb.StandingQuestionRequest) -> Json:
     """Return the document or question as the JSON value of a request over HTTP; a document has its id."""
     body = _value(request)
     body.pop("graph", None)

@@ -18,6 +18,7 @@ from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.policy import visible
 from graphtide.services.api.grpc.batching import PublishBatches, Whole
 from graphtide.services.api.grpc.conversion import message_of, parameters, request_value
+from graphtide.services.api.grpc.standing.questions import QuestionCalls
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.envelope import RELATED, document_id, graph_name, letters_graph, related_count
 from graphtide.services.api.schema.limits import RequestLimits
@@ -33,7 +34,7 @@ TOKEN_MARGIN_S = 0.5
 """A wait for a token ends so long before the caller's deadline, so that the caller receives the state."""
 
 
-class Servicer:
+class Servicer(QuestionCalls):
     """The service over `application`. Method names are those of the protocol."""
 
     def __init__(self, application: Application, limits: RequestLimits) -> None:

@@ -29,10 +29,12 @@ from graphtide.services.api.http.routes.graphs import graph_routes
 from graphtide.services.api.http.routes.operations import operation_routes
 from graphtide.services.api.http.routes.page import page_routes
 from graphtide.services.api.http.routes.queries import query_routes
+from graphtide.services.api.http.routes.questions import question_routes
 from graphtide.services.api.mcp.http_endpoint import METHODS, PATH, McpEndpoint
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.documents import BatchDocument, DocumentBody
 from graphtide.services.api.schema.requests.questions import QueryBody
+from graphtide.services.api.schema.requests.standing import StandingQuestionBody
 from graphtide.services.application import Application
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ def create_app(
     )
     app.include_router(document_routes(application, limits))
     app.include_router(query_routes(application, limits))
+    app.include_router(question_routes(application, limits, streams, gate))
     app.include_router(graph_routes(application))
     app.include_router(browse_routes(application))
     app.include_router(letter_routes(application, limits))
@@ -119,7 +122,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI description, built once. Routes parse bodies themselves, so their schemas are added here."""
     if app.openapi_schema is None:
         schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        bodies = [(model, "validation") for model in (DocumentBody, BatchDocument, QueryBody)]
+        bodies = [(model, "validation") for model in (DocumentBody, BatchDocument, QueryBody, StandingQuestionBody)]
         _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
         schema["components"]["schemas"].update(found["$defs"])
         app.openapi_schema = schema

@@ -974,3 +974,136 @@ class TokenState(_message.Message):
     reached: bool
     version: int
     def __init__(self, reached: _Optional[bool] = ..., version: _Optional[int] = ...) -> None: ...
+
+class StandingQuestionRequest(_message.Message):
+    __slots__ = ("graph", "id", "question", "mode", "top_k", "filters", "as_of", "answer")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    FILTERS_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    question: str
+    mode: str
+    top_k: int
+    filters: Filters
+    as_of: str
+    answer: bool
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., as_of: _Optional[str] = ..., answer: _Optional[bool] = ...) -> None: ...
+
+class QuestionRef(_message.Message):
+    __slots__ = ("graph", "id")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+
+class QuestionDeleted(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class QuestionQuery(_message.Message):
+    __slots__ = ("graph", "limit", "cursor")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    limit: int
+    cursor: str
+    def __init__(self, graph: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class EvidenceItem(_message.Message):
+    __slots__ = ("doc_id", "chunk_id", "score", "text", "title")
+    DOC_ID_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    doc_id: str
+    chunk_id: str
+    score: float
+    text: str
+    title: str
+    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., score: _Optional[float] = ..., text: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
+
+class StandingQuestion(_message.Message):
+    __slots__ = ("id", "question", "mode", "top_k", "version", "changed_version", "changed_at", "seq", "passages", "with_answer", "answer", "filters")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_AT_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    PASSAGES_FIELD_NUMBER: _ClassVar[int]
+    WITH_ANSWER_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    FILTERS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    question: str
+    mode: str
+    top_k: int
+    version: int
+    changed_version: int
+    changed_at: str
+    seq: int
+    passages: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
+    with_answer: bool
+    answer: str
+    filters: _struct_pb2.Struct
+    def __init__(self, id: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., version: _Optional[int] = ..., changed_version: _Optional[int] = ..., changed_at: _Optional[str] = ..., seq: _Optional[int] = ..., passages: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., with_answer: _Optional[bool] = ..., answer: _Optional[str] = ..., filters: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+
+class QuestionPage(_message.Message):
+    __slots__ = ("questions", "next")
+    QUESTIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    questions: _containers.RepeatedCompositeFieldContainer[StandingQuestion]
+    next: str
+    def __init__(self, questions: _Optional[_Iterable[_Union[StandingQuestion, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ("graph", "id", "after")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    after: str
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...
+
+class QuestionEvent(_message.Message):
+    __slots__ = ("id", "seq", "version", "token", "occurred_at", "causes", "entered", "left", "passages", "answer")
+    class Cause(_message.Message):
+        __slots__ = ("doc_id", "revision")
+        DOC_ID_FIELD_NUMBER: _ClassVar[int]
+        REVISION_FIELD_NUMBER: _ClassVar[int]
+        doc_id: str
+        revision: int
+        def __init__(self, doc_id: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    OCCURRED_AT_FIELD_NUMBER: _ClassVar[int]
+    CAUSES_FIELD_NUMBER: _ClassVar[int]
+    ENTERED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    PASSAGES_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    seq: int
+    version: int
+    token: str
+    occurred_at: str
+    causes: _containers.RepeatedCompositeFieldContainer[QuestionEvent.Cause]
+    entered: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
+    left: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
+    passages: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
+    answer: str
+    def __init__(self, id: _Optional[str] = ..., seq: _Optional[int] = ..., version: _Optional[int] = ..., token: _Optional[str] = ..., occurred_at: _Optional[str] = ..., causes: _Optional[_Iterable[_Union[QuestionEvent.Cause, _Mapping]]] = ..., entered: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., left: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., passages: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., answer: _Optional[str] = ...) -> None: ...

@@ -23,6 +23,9 @@ from graphtide.services.cli.commands import (
     keys as key_commands,
 )
 from graphtide.services.cli.commands import (
+    questions as question_commands,
+)
+from graphtide.services.cli.commands import (
     topics as topic_commands,
 )
 from graphtide.services.cli.connection import CONNECTION, add_connection_options
@@ -43,6 +46,7 @@ app = typer.Typer(
 app.add_typer(key_commands.app, name="keys")
 app.add_typer(topic_commands.app, name="topics")
 app.add_typer(letter_commands.app, name="dlq")
+app.add_typer(question_commands.app, name="questions")
 data_commands.add_data_commands(app)
 
 Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")]

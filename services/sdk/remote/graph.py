@@ -35,6 +35,7 @@ from graphtide.services.sdk.remote.bulk import BulkLoad, json_line
 from graphtide.services.sdk.remote.decoding import Result, decode, decode_answer
 from graphtide.services.sdk.remote.errors import Unreachable
 from graphtide.services.sdk.remote.events import ServerEvent
+from graphtide.services.sdk.remote.questions import RemoteQuestions
 from graphtide.services.sdk.remote.transport import EVENTS, JSON, HttpCall, Transport
 from graphtide.streams.errors import Broken, DeadlineExceeded, NotFound
 
@@ -57,6 +58,11 @@ class RemoteGraph:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def questions(self) -> RemoteQuestions:
+        """See Graph.questions."""
+        return RemoteQuestions(self._name, self._transport)
 
     async def add(
         self,

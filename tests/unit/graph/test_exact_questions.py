@@ -43,7 +43,7 @@ def test_exact_question_is_answered_as_by_exact_indexes_when_the_indexes_miss_ne
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_exact_question_breaks_ties_by_name_when_many_passages_are_equal(order: int) -> None:
-    """Of sixty passages with one vector the first by name are returned, whatever the order of arrival."""
+    """The first by name of sixty passages with one vector are returned, whatever the order of arrival."""
     names = [f"d{number:02}" for number in range(60)]
     shuffled = random.Random(order).sample(names, len(names))
     vector = np.ones(4, np.float16)

@@ -53,12 +53,15 @@ from graphtide.services.browsing import (
 )
 from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.services.cluster.remote_browser import RemoteBrowser
+from graphtide.services.cluster.remote_questions import RemoteStandingQuestions
 from graphtide.services.inspection.graph_pages import GraphPage
+from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
 
 FREE = "google.protobuf.Struct"
 ONE_OF_ITS_KIND = {
     (Answer, "trace"): ({"step": "seeds", "items": [{"id": "a", "score": 0.5}]},),
+    (StandingQuestion, "filters"): {"as_of": "2024", "sources": ["a"]},
     (GraphStats, "indexes"): {"chunks": {"kind": "exact", "live": 3}},
     (GraphStats, "spending"): {"extract": {"cost": 0.25, "calls": 2}},
     (DocumentStatus, "metadata"): {"year": 1911, "tags": ["a", {"b": None}]},
@@ -135,6 +138,9 @@ ANSWERS: dict[type, tuple[Callable[[Any], Message], Callable[[Any], Any]]] = {
     CommunityPage: by_fields(CommunityPage, pb.CommunityPage),
     CommunityDetails: by_fields(CommunityDetails, pb.CommunityDetails),
     TokenState: by_fields(TokenState, pb.TokenState),
+    StandingQuestion: by_fields(StandingQuestion, pb.StandingQuestion),
+    QuestionPage: by_fields(QuestionPage, pb.QuestionPage),
+    StandingEvent: by_fields(StandingEvent, pb.QuestionEvent),
 }
 
 
@@ -209,7 +215,8 @@ def test_document_over_grpc_keeps_every_field() -> None:
 
 def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:
     """Each call of the protocol is one that the forwarding process makes, and each answer is one of the above."""
-    source = inspect.getsource(RemoteApplication) + inspect.getsource(RemoteBrowser)
+    parts = (RemoteApplication, RemoteBrowser, RemoteStandingQuestions)
+    source = "".join(map(inspect.getsource, parts))
     calls = pb.DESCRIPTOR.services_by_name["Graphtide"].methods
     # Documents are forwarded in one step, as `PublishAll`; a discard by its old name, which older replicas know, too.
     assert [one.name for one in calls if not re.search(rf"_stub\.{one.name}\b", source)] == [
@@ -218,5 +225,5 @@ def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:
         "DiscardDeadLetter",
     ]
     tried = {write(filled(kind, count(1))).DESCRIPTOR.name for kind, (write, _) in ANSWERS.items()}
-    others = {"Receipt", "PublishSummary", "AnswerEvent"}
+    others = {"Receipt", "PublishSummary", "AnswerEvent", "QuestionDeleted"}
     assert {one.output_type.name for one in calls} == tried | others

@@ -1,0 +1,1 @@
+"""Standing questions in the data folder's database."""

@@ -1,0 +1,229 @@
+"""The QuestionStore port on SQLite: two tables beside the graphs, by the number of the graph.
+
+Invariant: events of a question have consecutive numbers, and rising versions.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from graphtide.graph.standing.types import Evidence
+from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.graph_store import graphs
+from graphtide.streams.standing.records import (
+    EvaluatedQuestion,
+    QuestionDefinition,
+    QuestionEvent,
+    StoredQuestion,
+    decode_event,
+    decode_evidence,
+    encode_evidence,
+)
+from graphtide.streams.standing.settling import event_of
+from graphtide.streams.standing.store import EVENTS_KEPT
+
+_SCHEMA = (
+    """
+CREATE TABLE IF NOT EXISTS questions (
+    graph      INTEGER NOT NULL,
+    id         TEXT    NOT NULL,
+    definition TEXT    NOT NULL,                -- JSON
+    version    INTEGER NOT NULL DEFAULT 0,      -- of the last event or of the registration; 0: not evaluated yet
+    changed_ms INTEGER NOT NULL DEFAULT 0,
+    seq        INTEGER NOT NULL DEFAULT 0,      -- of the last event
+    evidence   TEXT    NOT NULL DEFAULT '[]',   -- JSON [[doc_id, chunk_id, score], ...]
+    answer     TEXT    NOT NULL DEFAULT '',
+    answer_seq INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (graph, id)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS question_events (
+    graph       INTEGER NOT NULL,
+    id          TEXT    NOT NULL,
+    seq         INTEGER NOT NULL,
+    version     INTEGER NOT NULL,
+    occurred_ms INTEGER NOT NULL,
+    body        TEXT    NOT NULL,               -- JSON of causes and passages
+    answer_due  INTEGER NOT NULL,               -- 1 while the answer is being written
+    PRIMARY KEY (graph, id, seq)
+) WITHOUT ROWID
+""",
+    "CREATE INDEX IF NOT EXISTS question_answers_due ON question_events (graph, id, seq) WHERE answer_due",
+)
+_COLUMNS = "id, definition, version, changed_ms, seq, evidence, answer, answer_seq"
+
+
+class SqliteQuestionStore:
+    """See QuestionStore."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    async def create(self) -> None:
+        """Create the tables if they are missing."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for statement in _SCHEMA:
+                connection.execute(statement)
+
+        await self._database.write(work)
+
+    async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
+        """See QuestionStore.put."""
+
+        def work(connection: sqlite3.Connection) -> StoredQuestion:
+            number = graphs.number(connection, graph)
+            held = _get(connection, number, definition.id)
+            if held is not None and held.definition == definition:
+                return held
+            connection.execute(
+                "INSERT INTO questions (graph, id, definition) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
+                " definition = excluded.definition, version = 0, evidence = '[]', answer = '', answer_seq = 0",
+                (number, definition.id, definition.encode()),
+            )
+            _end_answers(connection, number, definition.id)
+            return _get(connection, number, definition.id) or StoredQuestion(definition)
+
+        return await self._database.write(work)
+
+    async def delete(self, graph: str, question_id: str) -> bool:
+        """See QuestionStore.delete."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            number = graphs.known(connection, graph)
+            key = (number, question_id)
+            connection.execute("DELETE FROM question_events WHERE graph = ? AND id = ?", key)
+            return bool(connection.execute("DELETE FROM questions WHERE graph = ? AND id = ?", key).rowcount)
+
+        return await self._database.write(work)
+
+    async def get(self, graph: str, question_id: str) -> StoredQuestion | None:
+        """See QuestionStore.get."""
+        return await self._database.read(
+            lambda connection: _get(connection, graphs.known(connection, graph), question_id)
+        )
+
+    async def page(self, graph: str, after: str, limit: int) -> Sequence[StoredQuestion]:
+        """See QuestionStore.page."""
+        query = f"SELECT {_COLUMNS} FROM questions WHERE graph = ? AND id > ? ORDER BY id LIMIT ?"  # noqa: S608 - constants
+        return await self._database.read(
+            lambda connection: [
+                _question(*row)
+                for row in connection.execute(query, (graphs.known(connection, graph), after, limit)).fetchall()
+            ]
+        )
+
+    async def graphs(self) -> Sequence[str]:
+        """See QuestionStore.graphs."""
+        query = "SELECT DISTINCT name FROM questions JOIN graphs USING (graph) ORDER BY name"
+        return await self._database.read(lambda connection: [name for (name,) in connection.execute(query)])
+
+    async def record(
+        self, graph: str, version: int, at_ms: int, evaluated: Sequence[EvaluatedQuestion]
+    ) -> Sequence[QuestionEvent]:
+        """See QuestionStore.record."""
+
+        def work(connection: sqlite3.Connection) -> list[QuestionEvent]:
+            number = graphs.known(connection, graph)
+            made = []
+            for each in evaluated:
+                held = _get(connection, number, each.question_id)
+                if held is None or number is None or held.version >= version:
+                    continue
+                event = event_of(held, each, version, at_ms)
+                if event is None and held.version:
+                    continue
+                _store(connection, number, each, version, at_ms, held.seq + (event is not None))
+                if event is not None:
+                    _add(connection, number, event)
+                    made.append(event)
+            return made
+
+        return await self._database.write(work)
+
+    async def events(self, graph: str, question_id: str, after: int, limit: int) -> Sequence[QuestionEvent]:
+        """See QuestionStore.events."""
+        condition = "e.id = ? AND e.seq > ? ORDER BY e.seq LIMIT ?"
+        return await self._database.read(
+            lambda connection: _events(connection, graph, condition, (question_id, after, limit))
+        )
+
+    async def due_answers(self, graph: str) -> Sequence[QuestionEvent]:
+        """See QuestionStore.due_answers."""
+        return await self._database.read(lambda connection: _events(connection, graph, "e.answer_due = 1", ()))
+
+    async def answer(self, graph: str, question_id: str, seq: int, answer: str) -> None:
+        """See QuestionStore.answer."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            number = graphs.known(connection, graph)
+            due = connection.execute(
+                "UPDATE question_events SET answer_due = 0 WHERE graph = ? AND id = ? AND seq = ? AND answer_due = 1",
+                (number, question_id, seq),
+            ).rowcount
+            if due:
+                connection.execute(
+                    "UPDATE questions SET answer = ?, answer_seq = seq WHERE graph = ? AND id = ? AND seq = ?",
+                    (answer, number, question_id, seq),
+                )
+
+        await self._database.write(work)
+
+
+def _get(connection: sqlite3.Connection, graph: int | None, question_id: str) -> StoredQuestion | None:
+    query = f"SELECT {_COLUMNS} FROM questions WHERE graph = ? AND id = ?"  # noqa: S608 - constants of this module
+    row = connection.execute(query, (graph, question_id)).fetchone()
+    return _question(*row) if row else None
+
+
+def _question(  # noqa: PLR0913, PLR0917 -- the columns of the table
+    id_: str, definition: str, version: int, changed_ms: int, seq: int, evidence: str, answer: str, answer_seq: int
+) -> StoredQuestion:
+    held: Evidence = decode_evidence(json.loads(evidence))
+    decoded = QuestionDefinition.decode(id_, definition)
+    return StoredQuestion(decoded, version, changed_ms, seq, held, answer, answer_seq)
+
+
+def _store(
+    connection: sqlite3.Connection, graph: int, each: EvaluatedQuestion, version: int, at_ms: int, seq: int
+) -> None:
+    evidence = json.dumps(encode_evidence(each.after), ensure_ascii=False)
+    connection.execute(
+        "UPDATE questions SET version = ?, changed_ms = ?, seq = ?, evidence = ?, answer = ''"
+        " WHERE graph = ? AND id = ?",
+        (version, at_ms, seq, evidence, graph, each.question_id),
+    )
+
+
+def _add(connection: sqlite3.Connection, graph: int, event: QuestionEvent) -> None:
+    _end_answers(connection, graph, event.question_id)
+    connection.execute(
+        "INSERT INTO question_events (graph, id, seq, version, occurred_ms, body, answer_due)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (graph, event.question_id, event.seq, event.version, event.occurred_ms, event.encode(), event.answer_due),
+    )
+    connection.execute(
+        "DELETE FROM question_events WHERE graph = ? AND id = ? AND seq <= ?",
+        (graph, event.question_id, event.seq - EVENTS_KEPT),
+    )
+
+
+def _end_answers(connection: sqlite3.Connection, graph: int, question_id: str) -> None:
+    """Show the earlier events without the answers that were not written in time."""
+    connection.execute(
+        "UPDATE question_events SET answer_due = 0 WHERE graph = ? AND id = ? AND answer_due = 1", (graph, question_id)
+    )
+
+
+def _events(
+    connection: sqlite3.Connection, name: str, condition: str, values: tuple[object, ...]
+) -> list[QuestionEvent]:
+    query = (
+        "SELECT e.id, e.seq, e.version, e.occurred_ms, e.body,"  # noqa: S608 - constants of this module
+        " iif(q.answer_seq = e.seq, q.answer, ''), e.answer_due"
+        " FROM question_events AS e JOIN questions AS q USING (graph, id) WHERE e.graph = ? AND " + condition
+    )
+    return [decode_event(*row) for row in connection.execute(query, (graphs.known(connection, name), *values))]

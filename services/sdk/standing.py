@@ -1,0 +1,108 @@
+"""Standing questions of a graph of this process, for the Python interface, and their blocking twin."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing
+from functools import partial
+from typing import Any, cast
+
+from anyio.from_thread import BlockingPortal
+
+from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.standing import question_id, question_page, standing_question_of
+from graphtide.services.application import Application, Filters
+from graphtide.services.sdk import interface
+from graphtide.services.sdk.questions import filters_value
+from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
+
+
+def question_value(
+    question: str, mode: str, top_k: int, filters: Filters | None, as_of: str, answer: bool
+) -> dict[str, Any]:
+    """Return a question as HTTP receives it. Raises Invalid for filters that are none."""
+    body: dict[str, Any] = {"question": question, "mode": mode, "top_k": top_k, "filters": filters_value(filters)}
+    return body | ({"as_of": as_of} if as_of else {}) | ({"answer": True} if answer else {})
+
+
+class EmbeddedQuestions:
+    """See `graphtide.services.sdk.interface.Questions`."""
+
+    def __init__(self, graph: str, application: Application, limits: RequestLimits) -> None:
+        self._graph = graph
+        self._application = application
+        self._limits = limits
+
+    async def put(
+        self,
+        id: str,  # noqa: A002 - the name of the field
+        question: str,
+        *,
+        mode: str = "local",
+        top_k: int = 5,
+        filters: Filters | None = None,
+        as_of: str = "",
+        answer: bool = False,
+    ) -> StandingQuestion:
+        """See Questions.put."""
+        body = question_value(question, mode, top_k, filters, as_of, answer)
+        definition = standing_question_of(question_id(id), body, self._limits)
+        return await self._application.put_question(self._graph, definition)
+
+    async def get(self, id: str) -> StandingQuestion:  # noqa: A002 - the name of the field
+        """See Questions.get."""
+        return await self._application.question(self._graph, question_id(id))
+
+    async def delete(self, id: str) -> None:  # noqa: A002 - the name of the field
+        """See Questions.delete."""
+        await self._application.delete_question(self._graph, question_id(id))
+
+    async def list(self, *, limit: int = 100, cursor: str = "") -> QuestionPage:
+        """See Questions.list."""
+        page = question_page({"limit": str(limit)} | ({"cursor": cursor} if cursor else {}))
+        return await self._application.list_questions(self._graph, *page)
+
+    async def watch(self, id: str, *, after: str | int = "") -> AsyncIterator[StandingEvent]:  # noqa: A002
+        """See Questions.watch."""
+        events = self._application.question_events(self._graph, question_id(id), str(after))
+        async with aclosing(cast("AsyncGenerator[StandingEvent | None, None]", events)):
+            async for event in events:
+                if event is not None:
+                    yield event
+
+
+class BlockingQuestions:
+    """The standing questions of a graph. Every method is that of `graphtide.Questions`, and blocks until it is done."""
+
+    def __init__(self, portal: BlockingPortal, questions: Callable[[], interface.Questions]) -> None:
+        self._portal = portal
+        self._questions = questions
+
+    def put(self, id: str, question: str, **options: Any) -> StandingQuestion:  # noqa: A002
+        """See `graphtide.Questions.put`."""
+        return self._portal.call(partial(self._questions().put, id, question, **options))
+
+    def get(self, id: str) -> StandingQuestion:  # noqa: A002
+        """See `graphtide.Questions.get`."""
+        return self._portal.call(self._questions().get, id)
+
+    def delete(self, id: str) -> None:  # noqa: A002
+        """See `graphtide.Questions.delete`."""
+        self._portal.call(self._questions().delete, id)
+
+    def list(self, **options: Any) -> QuestionPage:
+        """See `graphtide.Questions.list`."""
+        return self._portal.call(partial(self._questions().list, **options))
+
+    def watch(self, id: str, **options: Any) -> Iterator[StandingEvent]:  # noqa: A002
+        """See `graphtide.Questions.watch`."""
+        events = cast("AsyncGenerator[StandingEvent, None]", self._questions().watch(id, **options))
+        try:
+            while (event := self._portal.call(_next_of, events)) is not None:
+                yield event
+        finally:
+            self._portal.call(events.aclose)
+
+
+async def _next_of(events: AsyncIterator[StandingEvent]) -> StandingEvent | None:
+    return await anext(events, None)

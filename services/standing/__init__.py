@@ -1,0 +1,1 @@
+"""Standing questions for callers: their types and operations, on the views of this process."""

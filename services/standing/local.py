@@ -1,0 +1,62 @@
+"""The standing questions of an application on the views of this process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from graphtide.graph.view import LiveView
+from graphtide.services.runtime import Runtime
+from graphtide.services.standing.service import StandingService, check_mode
+from graphtide.services.standing.types import QuestionDefinition, QuestionPage, StandingEvent, StandingQuestion
+from graphtide.streams.errors import NotFound, Overloaded
+
+
+class LocalStandingQuestions:
+    """See StandingQuestions. The application that inherits it supplies the runtime."""
+
+    _runtime: Runtime
+
+    async def _view(self, graph: str) -> LiveView:
+        raise NotImplementedError
+
+    @property
+    def _standing(self) -> StandingService:
+        service = self._runtime.standing
+        if service is None:
+            raise Overloaded("this process has no standing questions")
+        return service
+
+    async def put_question(self, graph: str, definition: QuestionDefinition) -> StandingQuestion:
+        """See StandingQuestions.put_question."""
+        check_mode(definition.mode)
+        view = await self._view(graph)
+        return self._standing.shown(graph, await self._standing.registrar.put(graph, definition), view)
+
+    async def question(self, graph: str, question_id: str) -> StandingQuestion:
+        """See StandingQuestions.question."""
+        await self._runtime.known(graph)
+        await self._standing.registrar.caught_up(graph)
+        held = await self._standing.read(graph, question_id)
+        return self._standing.shown(graph, held, self._runtime.views.get(graph))
+
+    async def delete_question(self, graph: str, question_id: str) -> None:
+        """See StandingQuestions.delete_question."""
+        await self._runtime.known(graph)
+        if not await self._standing.registrar.delete(graph, question_id):
+            raise NotFound(f"graph {graph!r} has no question {question_id!r}")
+        self._standing.signal.recorded()
+
+    async def list_questions(self, graph: str, limit: int, cursor: str) -> QuestionPage:
+        """See StandingQuestions.list_questions."""
+        await self._runtime.known(graph)
+        await self._standing.registrar.caught_up(graph)
+        return await self._standing.page(graph, limit, cursor, self._runtime.views.get(graph))
+
+    async def question_events(self, graph: str, question_id: str, after: str) -> AsyncIterator[StandingEvent | None]:
+        """See StandingQuestions.question_events."""
+        await self._runtime.known(graph)
+        found = self._standing.events(graph, question_id, after, self._runtime.views.get(graph))
+        async with aclosing(found) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield event

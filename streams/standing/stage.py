@@ -1,0 +1,285 @@
+"""The evaluation of standing questions: once for every version of a graph, in order, in one process.
+
+After a commit is durable and the view shows it, in this order:
+1. evaluate the questions that the commit can affect, under the view's read lock
+2. store their events and their evidence in one step
+3. wake the readers of events
+The next version is applied to the view only after that, so a crash leaves at most one version without an evaluation.
+`load` evaluates every question at the view's version before the first new one: what differs from the stored evidence is
+the change by the version that was not evaluated.
+
+Invariant: a version is evaluated completely before the view shows the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.retrieval.types import Question
+from graphtide.graph.standing import GraphEvaluator
+from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
+from graphtide.graph.view import LiveView
+from graphtide.streams.clock import now_ms
+from graphtide.streams.errors import NotFound
+from graphtide.streams.follow.view_registry import ViewRegistry
+from graphtide.streams.model_ports import Embedder
+from graphtide.streams.retry import outcome_of
+from graphtide.streams.standing.records import (
+    Cause,
+    EvaluatedQuestion,
+    QuestionDefinition,
+    QuestionEvent,
+    StoredQuestion,
+)
+from graphtide.streams.standing.store import QuestionStore
+
+log = logging.getLogger("graphtide.streams")
+
+PAGE = 500
+RETRY_S = 1.0
+CATCH_UP_S = 10.0
+
+Causes = Callable[[str, int, GraphDelta | None], Awaitable[tuple[Cause, ...]]]
+"""Returns the revisions that the commit to a version of a graph applied; the delta is None after a restart."""
+
+
+class StandingObserver(Protocol):
+    """Receiver of the figures of evaluations."""
+
+    def evaluated(self, graph: str, questions: int, evaluations: int, events: int, seconds: float) -> None: ...
+
+
+@dataclass(slots=True)
+class _Graph:
+    """The questions of one graph in this process. `lock` is held while they change or are evaluated."""
+
+    evaluator: GraphEvaluator = field(default_factory=GraphEvaluator)
+    definitions: dict[str, QuestionDefinition] = field(default_factory=dict)
+    version: int = 0
+    """The version that the evidence is of."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    evaluated: asyncio.Event = field(default_factory=asyncio.Event)
+    loaded: bool = False
+
+    def reach(self, version: int) -> None:
+        """Note that the evidence is that of the version, and wake those that wait for it."""
+        self.version = max(self.version, version)
+        self.evaluated.set()
+        self.evaluated = asyncio.Event()
+
+
+class StandingStage:
+    """The evaluator of all graphs of a process. `committed` is called after each delta that a view has applied."""
+
+    def __init__(
+        self,
+        store: QuestionStore,
+        views: ViewRegistry,
+        embedder: Embedder,
+        causes: Causes,
+        observer: StandingObserver,
+        recorded: Callable[[str, Sequence[QuestionEvent]], None] = lambda graph, events: None,
+    ) -> None:
+        self._store = store
+        self._views = views
+        self._embedder = embedder
+        self._causes = causes
+        self._observer = observer
+        self._recorded = recorded
+        self._graphs: dict[str, _Graph] = {}
+
+    async def caught_up(self, graph: str) -> None:
+        """Return once the questions are evaluated at the version that the view shows now, at most after CATCH_UP_S."""
+        held, view = self._graphs.get(graph), self._views.get(graph)
+        if held is None or view is None:
+            return
+        wanted = view.version
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP_S):
+                while held.definitions and held.version < wanted:
+                    await held.evaluated.wait()
+
+    async def open(self) -> None:
+        """Note the graphs that have questions. They are evaluated by `load`, before their next version is applied."""
+        for graph in await self._store.graphs():
+            self._graphs[graph] = _Graph()
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the number of questions by graph."""
+        return {graph: len(held.definitions) for graph, held in self._graphs.items()}
+
+    def version(self, graph: str) -> int:
+        """Return the version up to which the questions of a graph are evaluated; 0 before the first evaluation."""
+        return self._graphs[graph].version if graph in self._graphs else 0
+
+    async def load_all(self) -> None:
+        """Load the questions of every graph, before a version needs them."""
+        for graph in list(self._graphs):
+            await self.load(graph)
+
+    async def load(self, graph: str) -> None:
+        """Evaluate all questions of a graph at the version of its view, unless that was done. Call before a delta."""
+        held = self._graphs.get(graph)
+        if held is None or held.loaded:
+            return
+        async with held.lock:
+            if not held.loaded:
+                await self._load(graph, held, None)
+
+    async def _load(self, graph: str, held: _Graph, delta: GraphDelta | None) -> None:
+        view = self._views.get(graph)
+        if view is None:
+            return
+        held.evaluator, held.definitions, after = GraphEvaluator(), {}, ""
+        while page := await self._store.page(graph, after, PAGE):
+            after = page[-1].definition.id
+            vectors = await self._embedder.embed([each.definition.question for each in page])
+            asked = [(each, _question(each.definition, vector)) for each, vector in zip(page, vectors, strict=True)]
+            version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
+            held.definitions |= {each.definition.id: each.definition for each in page}
+            rows = [_recovered(each, evidence) for each, evidence in found if _is_news(each, evidence)]
+            await self._settle(graph, version, rows, delta)
+        held.loaded = True
+        held.reach(view.version)
+
+    async def committed(self, delta: GraphDelta) -> None:
+        """Evaluate the version that the view of the graph has just reached. Costs nothing without questions."""
+        held = self._graphs.get(delta.graph)
+        if held is None or (held.loaded and not held.definitions):
+            return
+        async with held.lock:
+            view = self._views.get(delta.graph)
+            if view is None or view.version != delta.version:
+                return
+            if not held.loaded:
+                await self._load(delta.graph, held, delta)
+                return
+            await self._advance(view, held, delta)
+
+    async def _advance(self, view: LiveView, held: _Graph, delta: GraphDelta) -> None:
+        started, before = asyncio.get_running_loop().time(), held.evaluator.counters.evaluated
+        changes = await outcome_of(asyncio.to_thread(_advance, view, held.evaluator, delta))
+        if isinstance(changes, Exception):
+            log.error("graph %s: evaluating the standing questions failed; again from the start", view.graph)
+            log.error("the cause:", exc_info=changes)
+            held.loaded = False
+            await self._load(view.graph, held, delta)
+            return
+        rows = [_changed(change, held.definitions[change.question_id]) for change in changes]
+        events = await self._settle(view.graph, view.version, rows, delta)
+        held.reach(view.version)
+        seconds = asyncio.get_running_loop().time() - started
+        evaluations = held.evaluator.counters.evaluated - before
+        self._observer.evaluated(view.graph, len(held.evaluator), evaluations, events, seconds)
+
+    async def _settle(
+        self, graph: str, version: int, rows: Sequence[EvaluatedQuestion], delta: GraphDelta | None
+    ) -> int:
+        """Store evaluations; a failure of the storage delays the next version. Returns the number of events."""
+        if not rows:
+            return 0
+        while True:
+            stored = await outcome_of(self._record(graph, version, rows, delta))
+            if not isinstance(stored, Exception):
+                break
+            log.error("graph %s: events at version %d could not be stored; trying again", graph, version)
+            log.error("the cause:", exc_info=stored)
+            await asyncio.sleep(RETRY_S)
+        if stored:
+            self._recorded(graph, stored)
+        return len(stored)
+
+    async def _record(
+        self, graph: str, version: int, rows: Sequence[EvaluatedQuestion], delta: GraphDelta | None
+    ) -> Sequence[QuestionEvent]:
+        causes: tuple[Cause, ...] = ()
+        if any(row.causes is not None for row in rows):
+            causes = await self._causes(graph, version, delta)
+        return await self._store.record(graph, version, now_ms(), [_with_causes(row, causes) for row in rows])
+
+    # -- registration --------------------------------------------------------------------------------------------------
+
+    async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
+        """Register or replace a question, and evaluate it. Raises NotFound for a graph without a document."""
+        view = self._views.get(graph)
+        if view is None:
+            raise NotFound(f"graph {graph!r} has no document applied yet; publish one, then register the question")
+        [vector] = await self._embedder.embed([definition.question])
+        held = self._graphs.setdefault(graph, _Graph(loaded=True))
+        await self.load(graph)
+        async with held.lock:
+            view = self._views.get(graph) or view
+            stored = await self._store.put(graph, definition)
+            if not stored.version or definition.id not in held.evaluator:
+                asked = [(stored, _question(definition, vector))]
+                version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
+                held.definitions[definition.id] = definition
+                held.reach(version)
+                rows = [EvaluatedQuestion(definition.id, evidence) for _, evidence in found]
+                await self._store.record(graph, version, now_ms(), rows)
+            return await self._store.get(graph, definition.id) or stored
+
+    async def delete(self, graph: str, question_id: str) -> bool:
+        """Delete a question with its events. Returns False when it does not exist."""
+        held = self._graphs.get(graph)
+        if held is None:
+            return await self._store.delete(graph, question_id)
+        async with held.lock:
+            held.evaluator.drop(question_id)
+            held.definitions.pop(question_id, None)
+            return await self._store.delete(graph, question_id)
+
+    def forget(self, graph: str) -> None:
+        """Forget the questions of a graph that was deleted."""
+        self._graphs.pop(graph, None)
+
+
+Asked = tuple[StoredQuestion, Question]
+
+
+def _question(definition: QuestionDefinition, vector: object) -> Question:
+    return Question(
+        definition.question,
+        vector,  # type: ignore[arg-type]
+        definition.top_k,
+        definition.mode,
+        definition.filters,
+        exact=True,
+    )
+
+
+def _evaluate_at(
+    view: LiveView, evaluator: GraphEvaluator, asked: Iterable[Asked]
+) -> tuple[int, list[tuple[StoredQuestion, Evidence]]]:
+    with view.lock.read():
+        found = [(held, evaluator.put(view, held.definition.id, question)) for held, question in asked]
+        return view.version, found
+
+
+def _advance(view: LiveView, evaluator: GraphEvaluator, delta: GraphDelta) -> tuple[EvidenceChange, ...]:
+    with view.lock.read():
+        return evaluator.advance(view, delta)
+
+
+def _recovered(held: StoredQuestion, evidence: Evidence) -> EvaluatedQuestion:
+    """Return the evaluation of a stored question at the start; a question without evidence has its first one."""
+    causes = () if held.version else None
+    return EvaluatedQuestion(held.definition.id, evidence, causes, held.definition.answer)
+
+
+def _is_news(held: StoredQuestion, evidence: Evidence) -> bool:
+    return not held.version or not same_evidence(held.evidence, evidence)
+
+
+def _changed(change: EvidenceChange, definition: QuestionDefinition) -> EvaluatedQuestion:
+    return EvaluatedQuestion(change.question_id, change.after, (), definition.answer)
+
+
+def _with_causes(row: EvaluatedQuestion, causes: tuple[Cause, ...]) -> EvaluatedQuestion:
+    return row if row.causes is None else replace(row, causes=causes)

@@ -1,0 +1,66 @@
+"""The port of stored standing questions: definitions, evidence and events, by graph.
+
+Invariant: an event, the evidence that it leads to, and its number are stored in one step; a version gives a question at
+most one event, however often it is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from graphtide.streams.standing.records import (
+    EvaluatedQuestion,
+    QuestionDefinition,
+    QuestionEvent,
+    StoredQuestion,
+)
+
+EVENTS_KEPT = 1_000
+"""Events of a question that are retained; a reader that resumes before them gets an error."""
+
+
+class QuestionStore(Protocol):
+    """Durable standing questions. Each has a reference in memory and adapters that pass one contract suite."""
+
+    async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
+        """Store a question. An equal definition changes nothing; another one resets the evidence, not the numbers of
+        events.
+        """
+        ...
+
+    async def delete(self, graph: str, question_id: str) -> bool:
+        """Delete a question with its events. Returns False when it does not exist."""
+        ...
+
+    async def get(self, graph: str, question_id: str) -> StoredQuestion | None:
+        """Return a question; None for an unknown one."""
+        ...
+
+    async def page(self, graph: str, after: str, limit: int) -> Sequence[StoredQuestion]:
+        """Return the first `limit` questions whose id is above `after`, by id."""
+        ...
+
+    async def graphs(self) -> Sequence[str]:
+        """Return the graphs that have questions."""
+        ...
+
+    async def record(
+        self, graph: str, version: int, at_ms: int, evaluated: Sequence[EvaluatedQuestion]
+    ) -> Sequence[QuestionEvent]:
+        """Store evaluations at a version, in one step, and return the events. Those of deleted questions, and of
+        questions with an event at that version or a later one, are passed over.
+        """
+        ...
+
+    async def events(self, graph: str, question_id: str, after: int, limit: int) -> Sequence[QuestionEvent]:
+        """Return the first `limit` retained events with numbers above `after`, in order."""
+        ...
+
+    async def due_answers(self, graph: str) -> Sequence[QuestionEvent]:
+        """Return the events whose answer is due: at most one of each question, its last."""
+        ...
+
+    async def answer(self, graph: str, question_id: str, seq: int, answer: str) -> None:
+        """Store the answer of an event, "" when none could be written. An event that is not the last is passed over."""
+        ...
