@@ -255,7 +255,7 @@ class GraphDelta:
     """All changes of one commit in one graph. Applied to version `version - 1` it gives `version`.
 
     A snapshot has `snapshot=True`, holds every row (and the whole `Hierarchy`), and gives `version` from the empty
-    graph.
+    graph. One without rows that is `deleted` ends the graph: it does not exist until its next version.
     """
 
     graph: str
@@ -272,3 +272,4 @@ class GraphDelta:
     edges: tuple[EdgeRow, ...] = ()
     communities: CommunityChange | Hierarchy | None = None
     snapshot: bool = False
+    deleted: bool = False

@@ -28,6 +28,7 @@ __all__ = [
     "Citation",
     "CommunityReport",
     "ContextPart",
+    "DeletedGraph",
     "Digest",
     "DocumentStatus",
     "EntityStatus",
@@ -323,6 +324,14 @@ class Purged:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedGraph:
+    """The state of a graph's deletion, which is durable. `deleted` False: it continues, and a call may wait again."""
+
+    graph: str
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LetterStatus:
     """A dead letter: a record that could not be processed, the reason, and its resolution: "" while unresolved.
 
@@ -422,6 +431,13 @@ class Application(Browser, StandingQuestions, Protocol):
     async def verify(self, graph: str) -> Verification: ...
 
     async def rebuild(self, graph: str) -> Rebuilt: ...
+
+    async def delete_graph(self, graph: str, wait_s: float) -> DeletedGraph:
+        """Accept the deletion of a graph durably, and wait at most `wait_s` seconds until it is done. Raises NotFound.
+
+        It covers every revision accepted before; documents that are published afterwards begin a new graph.
+        """
+        ...
 
     async def purge(self) -> Purged:
         """Delete the remains of deleted documents from the files, in all graphs."""

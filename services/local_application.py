@@ -19,10 +19,11 @@ from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.observability.metrics.views import counts
 from graphtide.services import dead_letters as letters
 from graphtide.services.access.limits.quotas import Entering, Quotas
-from graphtide.services.administration.maintenance import rows_of
+from graphtide.services.administration.maintenance import request_deletion, rows_of
 from graphtide.services.application import (
     Answer,
     CommunityReport,
+    DeletedGraph,
     Digest,
     DocumentStatus,
     EntityStatus,
@@ -207,6 +208,13 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
 
     async def rebuild(self, graph: str) -> Rebuilt:
         return await self._runtime.upkeep.rebuild(await self._maintained(graph))
+
+    async def delete_graph(self, graph: str, wait_s: float) -> DeletedGraph:
+        runtime = self._runtime
+        if graph not in runtime.views.damaged:
+            await runtime.known(graph)
+        deletion = await request_deletion(runtime.log, graph)
+        return DeletedGraph(graph, await runtime.progress.deleted(deletion, wait_s))
 
     async def purge(self) -> Purged:
         return await self._runtime.upkeep.purge()

@@ -32,7 +32,7 @@ from graphtide.infra.sqlite.administration.embedding_model import (
 )
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
-from graphtide.services.administration.maintenance import EmbeddedMaintenance
+from graphtide.services.administration.maintenance import EmbeddedMaintenance, drop_deleted_indexes
 from graphtide.services.administration.purge import EmbeddedPurge
 from graphtide.services.administration.reembedding import remove_scratch
 from graphtide.services.application import Application
@@ -104,6 +104,7 @@ async def open_application(
         models = replace(open_models(chosen, accounts, memos, tally, stack, own), memos=memos)
         await _check_model(backend.database, settings.data, models.embedder)
         indexes = IndexFolder(settings.data / "indexes")
+        await drop_deleted_indexes(indexes, backend.store)
         _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
         views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
         stack.push_async_callback(views.close)

@@ -41,6 +41,12 @@ def check_watermark(commit: Commit, stored: Watermark) -> None:
         )
 
 
+def check_held(partition: int, held: Watermark, stored: Watermark) -> None:
+    """Raise Fenced when a writer that holds the watermark `held` is not the partition's writer any more."""
+    if held != stored or not held.epoch:
+        raise Fenced(f"partition {partition} is at epoch {stored.epoch}; the writer held epoch {held.epoch}")
+
+
 def check_binding(commit: Commit, graph: str, bound: int | None) -> None:
     """Raise Fenced when the graph is bound to another partition, whose writer alone may write it."""
     if bound is not None and bound != commit.partition:

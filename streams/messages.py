@@ -161,7 +161,8 @@ class DeltaNotice:
     """Notice that a graph reached a version, with the entities (by node) that changed, themselves or in an edge.
 
     The delta follows the notice in `parts` records; with 0 it is not sent, and followers read the store. `replaced`
-    means that the graph was rebuilt: the node numbers are new, and every entity changed.
+    means that the graph was rebuilt: the node numbers are new, and every entity changed. `deleted` means that the graph
+    was deleted.
     """
 
     graph: str
@@ -169,6 +170,7 @@ class DeltaNotice:
     nodes: tuple[int, ...] = ()
     parts: int = 0
     replaced: bool = False
+    deleted: bool = False
 
     def encode(self) -> bytes:
         body: dict[str, Any] = {"schema": SCHEMA, "graph": self.graph, "version": self.version}
@@ -177,6 +179,8 @@ class DeltaNotice:
             body["parts"] = self.parts
         if self.replaced:
             body["replaced"] = True
+        if self.deleted:
+            body["deleted"] = True
         return dump(body)
 
 
@@ -290,7 +294,8 @@ def decode_notice(value: bytes) -> DeltaNotice | ReportRequest:
         graph, version = _string(body["graph"]), int(body["version"])
         if "wanted" in body and not version:
             return ReportRequest(graph, tuple(map(int, body["wanted"])))
-        return DeltaNotice(graph, version, nodes, int(body.get("parts", 0)), bool(body.get("replaced", False)))
+        ends = bool(body.get("replaced", False)), bool(body.get("deleted", False))
+        return DeltaNotice(graph, version, nodes, int(body.get("parts", 0)), *ends)
     except _MALFORMED as error:
         raise Rejected(f"the delta notice is malformed: {_describe(error)}") from error
 

@@ -182,11 +182,15 @@ class Ledger(Protocol):
 
         Returns the number of each. The caller must have entered every earlier record of their partitions, or enter it
         now. Raises Broken for a position that is known under another key: log and ledger have different histories.
+        A record that the deletion of its graph covers gets a number and no entry.
         """
         ...
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
-        """Count an attempt at extraction, durably, before it starts. Returns the new number of attempts."""
+        """Count an attempt at extraction, durably, before it starts. Returns the new number of attempts.
+
+        Returns 0 for a revision that the deletion of its graph covers. Raises Broken for one that was never entered.
+        """
         ...
 
     async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
@@ -235,6 +239,33 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphDeletion:
+    """The last deletion of a graph. It covers the revisions before `before`, an offset for each partition of
+    `documents`: they are never applied. `version` is that of the commit that deleted the graph; `erased` is True once
+    nothing is left to erase, and no later version is committed before that.
+    """
+
+    graph: str
+    before: Mapping[int, int]
+    version: int = 0
+    erased: bool = False
+
+    def covers(self, position: Position) -> bool:
+        """Return True if the record at the position was accepted before the deletion."""
+        return position.offset < self.before.get(position.partition, 0)
+
+    def includes(self, other: GraphDeletion) -> bool:
+        """Return True if this deletion covers every revision that the other one covers."""
+        return all(self.before.get(partition, 0) >= offset for partition, offset in other.before.items())
+
+    def joined(self, other: GraphDeletion | None) -> GraphDeletion:
+        """Return the deletion that covers what either covers, at this one's version."""
+        earlier = other.before if other else {}
+        both = {number: max(earlier.get(number, 0), self.before.get(number, 0)) for number in {*earlier, *self.before}}
+        return GraphDeletion(self.graph, both, self.version)
+
+
+@dataclass(frozen=True, slots=True)
 class Watermark:
     """The committed progress in a partition of `extractions`. Only the holder of the latest epoch may commit."""
 
@@ -247,12 +278,14 @@ class GraphCommit:
     """The part of a batch for one graph: the delta, the state of each changed document, verdicts on pairs of labels.
 
     A snapshot as the delta is a rebuilt graph, at the next version: it replaces all rows, every row counts as new, and
-    the reports are deleted, because the community numbers are new.
+    the reports are deleted, because the community numbers are new. With a `deletion` the delta is `deleted`: after the
+    commit the graph does not exist, and `erase` deletes what the deletion covers.
     """
 
     delta: GraphDelta
     standings: Mapping[str, StoredDocument]
     verdicts: Mapping[PairKey, bool] = field(default_factory=dict)
+    deletion: GraphDeletion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +340,22 @@ class GraphStore(Protocol):
         ...
 
     async def graphs(self) -> Mapping[str, int]:
-        """Return the graphs that exist (a graph exists from its first commit), with their versions."""
+        """Return the graphs that exist, with their versions. A graph exists from its first commit to its deletion; the
+        versions of a graph published again after a deletion continue those before.
+        """
+        ...
+
+    async def deletions(self, graphs: Sequence[str]) -> Mapping[str, GraphDeletion]:
+        """Return the last deletion of these graphs; graphs that were never deleted are left out."""
+        ...
+
+    async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
+        """Delete at most `limit` rows of each kind that the graph's deletion covers, in one transaction: documents,
+        verdicts, reports, revisions, memoised model answers. Returns the number deleted; 0 when none is left, which
+        the deletion notes as `erased`.
+
+        Raises Fenced when the stored watermark is not `held`: only the graph's writer may erase.
+        """
         ...
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
@@ -333,5 +381,8 @@ class GraphStore(Protocol):
     async def reports(self, graph: str) -> Sequence[ReportRow]: ...
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
-        """Store reports by community, and delete those of the communities in `gone`."""
+        """Store reports by community, and delete those of the communities in `gone`.
+
+        Reports on versions up to the graph's deletion are ignored.
+        """
         ...

@@ -306,15 +306,18 @@ SENT = "MATCH (n:Notice) WHERE n.key >= $first AND n.key <= $last DELETE n"
 HOLD_HEAD = (
     "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0"
     " SET g.lock = true REMOVE g.lock"
-    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community"
+    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community,"
+    " g.deleted_version AS deleted_version"
 )
 HOLD_KNOWN_HEAD = (
     "MATCH (g:Graph {name: $graph}) SET g.lock = true REMOVE g.lock"
-    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community"
+    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community,"
+    " g.deleted_version AS deleted_version"
 )
 READ_HEAD = (
     "MATCH (g:Graph {name: $graph})"
-    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community"
+    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community,"
+    " g.deleted_version AS deleted_version"
 )
 SET_HEAD = (
     "MATCH (g:Graph {name: $graph}) SET g.scope = $scope, g.version = $version, g.next_community = $next_community"
@@ -336,7 +339,44 @@ BINDINGS = (
     "UNWIND $keys AS name MATCH (g:Graph {name: name}) WHERE g.partition IS NOT NULL"
     " RETURN g.name AS name, g.partition AS partition"
 )
-GRAPHS = "MATCH (g:Graph) WHERE g.version > 0 RETURN g.name AS name, g.version AS version ORDER BY name"
+GRAPHS = (
+    "MATCH (g:Graph) WHERE g.version > coalesce(g.deleted_version, 0)"
+    " RETURN g.name AS name, g.version AS version ORDER BY name"
+)
+
+# -- deletions: `deleted_before` has an offset of `documents` for each partition, 0 for none ---------------------------
+
+DELETIONS = (
+    "UNWIND $keys AS name MATCH (g:Graph {name: name}) WHERE g.deleted_version IS NOT NULL"
+    " RETURN g.name AS name, g.deleted_version AS version, g.deleted_before AS before, g.erased AS erased"
+)
+DELETE_GRAPH = (
+    "MATCH (g:Graph {name: $graph}) SET g.scope = $scope, g.generations = $generation, g.version = $version,"
+    " g.deleted_version = $version, g.deleted_before = $before, g.erased = false REMOVE g.next_community"
+)
+NOTE_ERASED = "MATCH (g:Graph {name: $graph}) SET g.erased = true"
+ERASE_STANDINGS = (
+    "MATCH (s:Standing) WHERE s.key STARTS WITH $prefix WITH s LIMIT $limit DETACH DELETE s RETURN count(*) AS gone"
+)
+ERASE_VERDICTS = "MATCH (v:Verdict {graph: $graph}) WITH v LIMIT $limit DETACH DELETE v RETURN count(*) AS gone"
+ERASE_REPORTS = "MATCH (r:Report {graph: $graph}) WITH r LIMIT $limit DETACH DELETE r RETURN count(*) AS gone"
+ERASE_MEMOS = (
+    "MATCH (m:Memo) WHERE m.key STARTS WITH $prefix WITH m LIMIT $limit DETACH DELETE m RETURN count(*) AS gone"
+)
+COVERED_REVISIONS = (
+    "MATCH (r:Revision) WHERE r.document STARTS WITH $prefix"
+    " AND r.partition < size($before) AND r.position < $before[r.partition]"
+    " RETURN r.place AS place, r.document AS document, r.state AS state LIMIT $limit"
+)
+ERASE_REVISIONS = "UNWIND $keys AS place MATCH (r:Revision {place: place}) DETACH DELETE r"
+ERASE_SPENDING = "UNWIND $keys AS key MATCH (d:DocumentSpending {key: key}) DETACH DELETE d"
+LOWER_TOTALS = (
+    "UNWIND $rows AS row MATCH (t:Total {key: row.key}) SET t.lock = true REMOVE t.lock"
+    " SET t.revisions = t.revisions - row.erased"
+)
+DELETED_GRAPHS = (
+    "MATCH (g:Graph) WHERE g.deleted_version IS NOT NULL AND g.version <= g.deleted_version RETURN g.name AS name"
+)
 BEGIN_BUILD = (
     "MATCH (g:Graph {name: $graph}) SET g.generations = $generation"
     " CREATE (:Build {scope: $scope, graph: $graph, dead: false, touched_ms: $now_ms})"
@@ -398,7 +438,13 @@ _MERGE_REVISION = (
     " r.accepted_ms = row.accepted_ms, r.pending = row.graph, r.waiting_since = row.accepted_ms,"
     " r.revision = row.estimate"
 )
-ENTER = f"UNWIND $rows AS row{_MERGE_REVISION}"
+_UNCOVERED = (
+    " OPTIONAL MATCH (g:Graph {name: row.graph}) WITH row, g"
+    " WHERE g.deleted_before IS NULL OR row.partition >= size(g.deleted_before)"
+    " OR row.position >= g.deleted_before[row.partition] WITH row"
+)
+"""Leave out revisions that the deletion of their graph covers."""
+ENTER = f"UNWIND $rows AS row{_UNCOVERED}{_MERGE_REVISION}"
 NUMBER = (
     "UNWIND $rows AS p"
     " MERGE (c:RevisionClock {partition: p.partition}) ON CREATE SET c.time = 0, c.next_offset = 0"
@@ -414,7 +460,8 @@ NUMBER = (
     " WITH c, next_offset, max(time) AS reached, collect(r) AS numbered"
     " SET c.time = CASE WHEN reached > c.time THEN reached ELSE c.time END,"
     " c.next_offset = CASE WHEN next_offset > c.next_offset THEN next_offset ELSE c.next_offset END"
-    " WITH numbered UNWIND numbered AS r RETURN r.place AS place, r.document AS document, r.revision AS revision"
+    " WITH numbered UNWIND numbered AS r OPTIONAL MATCH (g:Graph {name: r.graph})"
+    " RETURN r.place AS place, r.document AS document, r.revision AS revision, g.deleted_before AS deleted_before"
 )
 """Takes $rows of {partition, next_offset, rows}, by partition and offset (`streams/log/revisions.py`)."""
 UNPLACED_REVISIONS = (
@@ -721,7 +768,7 @@ def statements() -> dict[str, str]:
     return found
 
 
-FEW_NODES = frozenset({"graphs", "leftovers", "read_calls", "unplaced_revisions"})
+FEW_NODES = frozenset({"graphs", "deleted_graphs", "leftovers", "read_calls", "unplaced_revisions"})
 """Statements that read every node of a label with at most one node per graph or process.
 
 `unplaced_revisions` reads all revisions, and is sent only when a schema is upgraded.

@@ -16,6 +16,7 @@ from typing import Any
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import in_order, key
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
+from graphtide.infra.bolt.graph_store.deletion import covers
 from graphtide.streams.checks import check_ends, other_history
 from graphtide.streams.errors import Broken
 from graphtide.streams.log.revisions import MAX_PARTITIONS, estimate, unnumbered
@@ -61,7 +62,18 @@ class BoltLedger:
             return []
         found = await self._database.ask(cypher.NUMBER, rows=list(partitions.values()), step=MAX_PARTITIONS)
         numbered = {row["place"]: row for row in found}
+        await self._leave_out(delivered, numbered)
         return [_numbered(consumed, numbered[_place(consumed.position)]) for consumed in delivered]
+
+    async def _leave_out(self, delivered: Sequence[ConsumedRecord], numbered: Mapping[str, Row]) -> None:
+        """Delete the entries of revisions that the deletion of their graph covers."""
+        covered = {
+            place
+            for consumed in delivered
+            for place in [_place(consumed.position)]
+            if covers(numbered[place]["deleted_before"], consumed.position.partition, consumed.position.offset)
+        }
+        await self._database.ask_each_key(cypher.ERASE_REVISIONS, sorted(covered))
 
     async def _enter(self, rows: Iterable[Row]) -> None:
         distinct = sorted({row["place"]: row for row in rows}.values(), key=lambda row: str(row["place"]))
@@ -71,6 +83,8 @@ class BoltLedger:
         """See Ledger.begin. Raises Broken for a revision that was never entered. May count two if an answer is lost."""
         at = _key(graph, doc_id, revision)
         found = await self._database.ask(cypher.BEGIN_ATTEMPT, key=at)
+        if not found and await self._database.ask(cypher.DELETIONS, keys=[graph]):
+            return 0
         if not found:
             raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
         return int(found[0]["attempts"])

@@ -17,7 +17,7 @@ from graphtide.streams.errors import Broken
 
 log = logging.getLogger("graphtide")
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _STEPS = {
     1: (
         "ALTER TABLE reports ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';"
@@ -28,6 +28,14 @@ _STEPS = {
         "ALTER TABLE chunks ADD COLUMN description TEXT NOT NULL DEFAULT '';"
     ),
     3: "ALTER TABLE chunks ADD COLUMN place TEXT NOT NULL DEFAULT '';",
+    4: (
+        "CREATE TABLE deletions (graph INTEGER PRIMARY KEY, version INTEGER NOT NULL, before INTEGER NOT NULL,"
+        " old INTEGER NOT NULL, erased INTEGER NOT NULL DEFAULT 0);"
+        "CREATE TRIGGER revision_moves AFTER UPDATE OF graph ON revisions BEGIN"
+        " UPDATE revision_totals SET revisions = revisions - 1 WHERE graph = OLD.graph AND state = OLD.state;"
+        " INSERT INTO revision_totals VALUES (NEW.graph, NEW.state, 1)"
+        " ON CONFLICT DO UPDATE SET revisions = revisions + 1; END;"
+    ),
 }
 """The statements that upgrade a schema to the next."""
 APPLICATION_ID = 0x47544445

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from graphtide.infra.sqlite.bulk import insert
 from graphtide.infra.sqlite.database import SqliteDatabase
-from graphtide.infra.sqlite.graph_store import graphs
+from graphtide.infra.sqlite.graph_store import deletion, graphs
 from graphtide.infra.sqlite.log import PARTITION, SqliteLog, check_partition
 from graphtide.streams.checks import check_ends
 from graphtide.streams.errors import Broken
@@ -72,6 +72,8 @@ class SqliteLedger:
                 " AND graph = (SELECT graph FROM graphs WHERE name = ?) RETURNING attempts",
                 (revision, doc_id, graph),
             ).fetchall()
+            if not found and deletion.covers(connection, graph, revision):
+                return 0
             if not found:
                 raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
             return int(found[0][0])
@@ -176,10 +178,15 @@ def prefix_end(prefix: str) -> str | bytes:
 
 def _enter(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> None:
     numbers = {graph: graphs.number(connection, graph) for graph in {row[0] for row in rows}}
+    first = {graph: deletion.first_revision(connection, number) for graph, number in numbers.items()}
     insert(
         connection,
         "INSERT OR IGNORE INTO revisions (state, graph, doc_id, revision, accepted_ms)",
-        [("accepted", numbers[graph], doc_id, offset, at) for graph, doc_id, offset, at in rows],
+        [
+            ("accepted", numbers[graph], doc_id, offset, at)
+            for graph, doc_id, offset, at in rows
+            if offset >= first[graph]
+        ],
     )
 
 

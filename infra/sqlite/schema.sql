@@ -1,4 +1,4 @@
--- graphtide.sqlite, schema 3: the log, the ledger and the graphs of one data folder.
+-- graphtide.sqlite, schema 5: the log, the ledger and the graphs of one data folder.
 --
 -- A graph's name is stored once, in `graphs`; elsewhere `graph` is its number. Rows that carry vectors are keyed by
 -- one integer, graph << 32 | id, because that is a plain B-tree of whole rows; `graph` and the id can be read from it
@@ -63,6 +63,11 @@ CREATE TRIGGER revision_ends AFTER UPDATE OF state ON revisions WHEN OLD.state <
     INSERT INTO revision_totals VALUES (NEW.graph, NEW.state, 1)
         ON CONFLICT DO UPDATE SET revisions = revisions + 1;
 END;
+CREATE TRIGGER revision_moves AFTER UPDATE OF graph ON revisions BEGIN
+    UPDATE revision_totals SET revisions = revisions - 1 WHERE graph = OLD.graph AND state = OLD.state;
+    INSERT INTO revision_totals VALUES (NEW.graph, NEW.state, 1)
+        ON CONFLICT DO UPDATE SET revisions = revisions + 1;
+END;
 
 -- The graphs --------------------------------------------------------------------------------------------------------
 
@@ -77,6 +82,14 @@ CREATE TABLE graphs (
     name           TEXT NOT NULL UNIQUE,
     version        INTEGER,                     -- NULL until its first commit
     next_community INTEGER                      -- NULL until its first communities
+);
+
+CREATE TABLE deletions (                       -- the last deletion of a name; the graph exists above its version
+    graph   INTEGER PRIMARY KEY,               -- the number of the name since then
+    version INTEGER NOT NULL,
+    before  INTEGER NOT NULL,                  -- revisions below are deleted
+    old     INTEGER NOT NULL,                  -- the number of the name before
+    erased  INTEGER NOT NULL DEFAULT 0         -- 1 once no row has that number
 );
 
 CREATE TABLE standings (
@@ -255,4 +268,4 @@ JOIN labels   AS other    ON other.key    = (statements.graph << 32 | statements
 JOIN entities AS subjects ON subjects.key = (statements.graph << 32 | one.node)
 JOIN entities AS objects  ON objects.key  = (statements.graph << 32 | other.node);
 
-INSERT INTO schema_version VALUES (4);
+INSERT INTO schema_version VALUES (5);

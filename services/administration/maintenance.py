@@ -16,6 +16,7 @@ from typing import Protocol
 from graphtide.graph.digest import digest as digest_of
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.view import LiveView
+from graphtide.infra.index_folder import IndexFolder
 from graphtide.services.administration.damage import Damage
 from graphtide.services.application import Health, Purged, Rebuilt, Verification
 from graphtide.services.component_state import degraded, task_states
@@ -26,8 +27,8 @@ from graphtide.streams.errors import Broken, BudgetExceeded, DeadlineExceeded
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.messages import DELTAS, EXTRACTIONS, DeltaNotice
-from graphtide.streams.ports import GraphStore, Log, Position, Record
+from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, DeltaNotice
+from graphtide.streams.ports import GraphDeletion, GraphStore, Log, Position, Record
 
 
 class Maintenance(Protocol):
@@ -122,6 +123,8 @@ class EmbeddedMaintenance:
         troubles = self.consolidate.troubles
         if troubles:
             components["consolidate"] = degraded(next(iter(troubles.values())))
+        if upkeep := self.consolidate.upkeep:
+            components["deletion"] = degraded(next(iter(upkeep.values())))
         components |= self.damage.components()
         return Health(not any(self.notes.values()) and not troubles and not self.damage, components)
 
@@ -202,6 +205,21 @@ class ClusterMaintenance:
 
     def health(self) -> Health:
         return Health(self.ready(), task_states(self._notes))
+
+
+async def request_deletion(log: Log, graph: str) -> GraphDeletion:
+    """Request the deletion of a graph from its writer, durably: it covers every revision that was accepted before."""
+    before, letters = dict(await log.end(DOCUMENTS)), dict(await log.end(DEAD_LETTERS))
+    request = MaintenanceRequest(graph, MaintenanceKind.DELETE, uuid.uuid4().hex, before, letters)
+    await log.append(EXTRACTIONS, [request.record()])
+    return GraphDeletion(graph, before)
+
+
+async def drop_deleted_indexes(indexes: IndexFolder, store: GraphStore) -> None:
+    """Delete the saved indexes of graphs that were deleted while this process was down, or died."""
+    existing = await store.graphs()
+    for graph in await store.deletions([graph for graph in indexes.saved() if graph not in existing]):
+        await asyncio.to_thread(indexes.drop, graph)
 
 
 def rows_of(view: LiveView) -> tuple[int, GraphDelta]:

@@ -66,6 +66,9 @@ async def purge_graphs(backend: BoltBackend) -> dict[str, int]:
         view = LiveView(graph, VectorIndexes(ExactIndex(size), ExactIndex(size), ExactIndex(size)))
         view.apply(rows)
         removed["reports"] += await purge_reports(backend.store, view)
+    for graph in await backend.store.deleted_graphs():  # a document in progress may have left entries
+        for table in MEMO_TABLES:
+            removed["memo_entries"] += await backend.vectors(table).purge(scope_of(graph))
     return removed
 
 
@@ -98,7 +101,7 @@ async def purge_letters(store: GraphStore, log: Log, delete_before: DeleteBefore
     stopped: set[int] = set()
     for letter in letters:
         number, offset = letter.position.partition, letter.position.offset
-        if (letter.graph, letter.doc_id) in dead and number not in stopped:
+        if (letter.erased or (letter.graph, letter.doc_id) in dead) and number not in stopped:
             before[number] = offset + 1
         elif not letter.settled:
             stopped.add(number)

@@ -25,6 +25,7 @@ from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import (
     Answer,
     CommunityReport,
+    DeletedGraph,
     Digest,
     DocumentStatus,
     EntityStatus,
@@ -142,6 +143,10 @@ class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
 
     async def rebuild(self, graph: str) -> Rebuilt:
         return value_of(Rebuilt, await call(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
+
+    async def delete_graph(self, graph: str, wait_s: float) -> DeletedGraph:
+        request = pb.DeleteGraphRequest(graph=graph, wait_s=wait_s)
+        return value_of(DeletedGraph, await call(self._stub.DeleteGraph, request, wait_s + TIMEOUT_S))
 
     async def purge(self) -> Purged:
         return value_of(Purged, await call(self._stub.Purge, pb.PurgeRequest(), LONG_S))

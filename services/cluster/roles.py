@@ -19,7 +19,7 @@ from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
-from graphtide.services.administration.maintenance import ClusterMaintenance
+from graphtide.services.administration.maintenance import ClusterMaintenance, drop_deleted_indexes
 from graphtide.services.application import Application, Health
 from graphtide.services.cluster.backing import Backing
 from graphtide.services.cluster.gauges import FollowerGauges, PartitionGauges
@@ -101,7 +101,10 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that writes the graphs of its assigned partitions and relays their deltas."""
     backing, settings = tools.backing, tools.settings
     chosen = ConsolidateSettings(
-        max_write_models=settings.max_write_models, announce=full_records, outbox=backing.outbox
+        max_write_models=settings.max_write_models,
+        announce=full_records,
+        outbox=backing.outbox,
+        tombstones=backing.ledger,
     )
     metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)
@@ -154,9 +157,9 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
 async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that follows the graphs and answers queries from them."""
     settings, backing = tools.settings, tools.backing
-    views = ViewRegistry(
-        IndexFolder(settings.data / "indexes"), load_functional_predicates(settings.functional_predicates_file)
-    )
+    indexes = IndexFolder(settings.data / "indexes")
+    await drop_deleted_indexes(indexes, backing.store)
+    views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
     progress = TokenWaiter(backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
     upkeep = ClusterMaintenance(backing.log, views, notes)
@@ -215,7 +218,9 @@ async def _followed(
     tools: RoleDependencies, folder: Path, moved: Callable[[], None]
 ) -> AsyncIterator[tuple[ViewRegistry, DeltaFollower]]:
     """Yield views of every graph of the store, and the follower that keeps them current while it runs."""
-    views = ViewRegistry(IndexFolder(folder), load_functional_predicates(tools.settings.functional_predicates_file))
+    indexes = IndexFolder(folder)
+    await drop_deleted_indexes(indexes, tools.backing.store)
+    views = ViewRegistry(indexes, load_functional_predicates(tools.settings.functional_predicates_file))
     follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
     try:
         tools.warming(views.opening)

@@ -147,6 +147,10 @@ class Database:
         """See `graphtide.Database.graph`."""
         return Graph(self._portal, self._database.graph(name, read_your_writes=read_your_writes))
 
+    def delete_graph(self, name: str, timeout_s: float = 60.0) -> None:
+        """See `graphtide.Database.delete_graph`."""
+        self._portal.call(self._database.delete_graph, name, timeout_s)
+
     def graphs(self) -> Mapping[str, int]:
         """See `graphtide.Database.graphs`."""
         return self._portal.call(self._database.graphs)

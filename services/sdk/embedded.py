@@ -95,6 +95,12 @@ class EmbeddedDatabase:
         graph = EmbeddedGraph(graph_name(name), self._application, self._limits)
         return ReadYourWrites(graph) if read_your_writes else graph
 
+    async def delete_graph(self, name: str, timeout_s: float = 60.0) -> None:
+        """See Database.delete_graph."""
+        found = await self._application.delete_graph(graph_name(name), timeout_s)
+        if not found.deleted:
+            raise DeadlineExceeded(f"graph {name!r} was not deleted within {timeout_s:g} s; the deletion continues")
+
     async def graphs(self) -> Mapping[str, int]:
         """See Database.graphs."""
         return await self._application.graphs()

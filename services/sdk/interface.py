@@ -276,6 +276,13 @@ class Database(Protocol):
         """
         ...
 
+    async def delete_graph(self, name: str, timeout_s: float = 60.0) -> None:
+        """Delete a graph with all its documents, and wait until nothing of it is left. The name may be used again.
+
+        Raises NotFound, and DeadlineExceeded after `timeout_s`: the deletion continues then.
+        """
+        ...
+
     async def graphs(self) -> Mapping[str, int]:
         """Return the graphs that exist, with their versions."""
         ...

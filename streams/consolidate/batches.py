@@ -13,9 +13,17 @@ from dataclasses import dataclass, field
 from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import DocumentChange
 from graphtide.streams.errors import Rejected
+from graphtide.streams.log.document_position import position_in
 from graphtide.streams.log.revisions import compared_with
 from graphtide.streams.messages import DeadLetter, ExtractionMessage, decode_extraction, decode_stored, extraction_of
-from graphtide.streams.ports import ConsumedRecord, GraphCommit, RevisionOutcome, RevisionState, StoredDocument
+from graphtide.streams.ports import (
+    ConsumedRecord,
+    GraphCommit,
+    GraphDeletion,
+    RevisionOutcome,
+    RevisionState,
+    StoredDocument,
+)
 from graphtide.streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")
@@ -49,6 +57,17 @@ class ConsolidationBatch:
             outcome for outcome in self.outcomes if outcome.graph != graph or outcome.state is RevisionState.FAILED
         ]
         return self.records.pop(graph, [])
+
+    def leave_out(self, deletion: GraphDeletion) -> None:
+        """Remove the revisions of a graph that its deletion covers: they have no entry in the ledger any more."""
+        graph = deletion.graph
+        for doc_id, message in list(self.newest[graph].items()):
+            headers = self.carried.get((graph, doc_id, message.revision), ())
+            position = position_in(headers, message.revision)
+            if position is not None and deletion.covers(position):
+                del self.newest[graph][doc_id]
+        if not self.newest[graph]:
+            del self.newest[graph]
 
     def fail(self, delivered: ConsumedRecord, error: Exception) -> None:
         """Add a dead letter for the record, and the outcome FAILED for the revision that it names, if it names one."""

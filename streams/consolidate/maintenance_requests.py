@@ -1,4 +1,4 @@
-"""Maintenance requests to the single writer of a graph: verify the graph, or rebuild it.
+"""Maintenance requests to the single writer of a graph: verify the graph, rebuild it, or delete it.
 
 A request is a record of `extractions` with the graph as its key: the consolidator that owns the partition serves it
 between two batches, when nothing else writes the graph, and its commit is fenced like that of a batch. The reply is a
@@ -31,15 +31,22 @@ class MaintenanceKind(StrEnum):
 
     VERIFY = "verify"
     REBUILD = "rebuild"
+    DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceRequest:
-    """A request for one graph. The caller chooses `id` to recognise the reply."""
+    """A request for one graph. The caller chooses `id` to recognise the reply.
+
+    A deletion covers what is before these offsets, by partition: `before` of `documents`, `letters` of
+    `documents.dlq`.
+    """
 
     graph: str
     kind: MaintenanceKind
     id: str
+    before: Mapping[int, int] = field(default_factory=dict)
+    letters: Mapping[int, int] = field(default_factory=dict)
 
     def record(self) -> Record:
         """Return the record to append to `extractions`."""
@@ -77,7 +84,8 @@ def parse_request(delivered: ConsumedRecord) -> MaintenanceRequest | None:
         return None
     body = _load(delivered)
     try:
-        request = MaintenanceRequest(body["graph"], MaintenanceKind(body["kind"]), str(body["id"]))
+        offsets = offsets_in(body.get("before", {})), offsets_in(body.get("letters", {}))
+        request = MaintenanceRequest(body["graph"], MaintenanceKind(body["kind"]), str(body["id"]), *offsets)
     except _MALFORMED as error:
         raise Rejected(f"the maintenance request is malformed: {type(error).__name__}") from error
     if request.graph != delivered.record.key:
@@ -98,6 +106,11 @@ def parse_reply(delivered: ConsumedRecord) -> MaintenanceReply | None:
         return MaintenanceReply(body["graph"], kind, id_, *digests, differences, checked, str(body["failure"]))
     except _MALFORMED as error:
         raise Rejected(f"the maintenance reply is malformed: {type(error).__name__}") from error
+
+
+def offsets_in(body: Mapping[str, Any]) -> dict[int, int]:
+    """Return the offsets by partition in a JSON object. Raises ValueError, TypeError or AttributeError."""
+    return {int(partition): int(offset) for partition, offset in body.items()}
 
 
 def without_requests(headers: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, bytes], ...]:

@@ -38,8 +38,8 @@ from graphtide.streams.consolidate import verification
 from graphtide.streams.consolidate.batches import STAGE, ConsolidationBatch, plan_batch
 from graphtide.streams.consolidate.fault_attribution import raise_if_stopped
 from graphtide.streams.consolidate.forwarding import Forwarder
+from graphtide.streams.consolidate.graph_deletion import GraphEraser
 from graphtide.streams.consolidate.maintenance_requests import (
-    REQUEST,
     MaintenanceKind,
     MaintenanceReply,
     MaintenanceRequest,
@@ -53,7 +53,16 @@ from graphtide.streams.follow.freshness import accepted, seconds_since
 from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.observer import Observer
-from graphtide.streams.ports import Commit, ConsumedRecord, GraphCommit, GraphStore, Log, Record, Watermark
+from graphtide.streams.ports import (
+    Commit,
+    ConsumedRecord,
+    GraphCommit,
+    GraphDeletion,
+    GraphStore,
+    Log,
+    Record,
+    Watermark,
+)
 from graphtide.streams.retry import outcome_of
 from graphtide.streams.tracing import continue_trace, inject, record_span, span
 
@@ -89,10 +98,13 @@ class LocalFollowers:
             return
         async with self._lock:
             stored = await self._store.graphs()
+            for graph, version in (self._versions or {}).items():
+                if graph not in stored:
+                    await self._apply(GraphDelta(graph, version + 1, snapshot=True, deleted=True))
             for graph, version in stored.items():
                 if self._versions is not None and self._versions.get(graph, 0) < version:
                     await self._apply(await self._store.snapshot(graph))
-            self._versions = {**(self._versions or {}), **stored}
+            self._versions = dict(stored)
 
     async def take(self, delta: GraphDelta) -> None:
         """Apply a durable delta. No record causes a failure here: the followers start over from a snapshot."""
@@ -110,6 +122,8 @@ class LocalFollowers:
                 )
                 await self._apply(await self._store.snapshot(delta.graph))
             self._versions = {**(self._versions or {}), delta.graph: delta.version}
+            if delta.deleted:
+                del self._versions[delta.graph]
 
     async def _apply(self, delta: GraphDelta) -> None:
         if self._follow is not None:
@@ -127,6 +141,7 @@ class WriterDependencies:
     announce: Announce
     observer: Observer
     forwarder: Forwarder
+    eraser: GraphEraser
 
 
 class Beside(Protocol):
@@ -154,6 +169,8 @@ class PartitionWriter:
         self._overtaken: set[int] = set()
         """Offsets after the watermark whose records are applied."""
         self._scanned = 0
+        self._deletions: dict[str, GraphDeletion | None] = {}
+        """The last deletion of each graph that this writer has read, None for none. Only this writer adds one."""
 
     @property
     def next_offset(self) -> int:
@@ -168,6 +185,7 @@ class PartitionWriter:
         self.forget()
         self._held = await self._tools.store.claim(self.partition)
         self._overtaken.clear()
+        self._deletions.clear()
         await self._check_watermark()
         async with self.writing:
             await self._tools.following.catch_up()
@@ -266,7 +284,7 @@ class PartitionWriter:
         self._report(batch, time.monotonic() - started)
 
     async def _apply_batch(self, delivered: Sequence[ConsumedRecord], beside: Beside | None) -> ConsolidationBatch:
-        batch = await _plan(delivered)
+        batch = await self._plan(delivered)
         await self._tools.forwarder.forward(batch, self.partition)
         if beside is None:
             await self._apply_graphs(batch)
@@ -280,6 +298,25 @@ class PartitionWriter:
                 await asyncio.gather(applying, return_exceptions=True)
         await self._commit(batch, delivered[-1].position.offset + 1)
         return batch
+
+    async def _plan(self, delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
+        """Return the planned batch, without the revisions that deletions of their graphs cover."""
+        batch = await _plan(delivered)
+        unread = [graph for graph in batch.newest if graph not in self._deletions]
+        if unread:
+            self._deletions.update(dict.fromkeys(unread))
+            self._deletions.update(await self._tools.store.deletions(unread))
+        for graph in list(batch.newest):
+            if (deletion := self._deletions[graph]) is not None:
+                batch.leave_out(deletion)
+                await self._finish_erasure(deletion)
+        return batch
+
+    async def _finish_erasure(self, deletion: GraphDeletion) -> None:
+        graph = deletion.graph
+        if not deletion.erased:
+            await self._tools.eraser.erase(graph, self.partition, self._held, lambda _: None)
+            self._deletions[graph] = replace(deletion, erased=True)
 
     async def _apply_graphs(self, batch: ConsolidationBatch) -> None:
         """Apply the batch to the write models of its graphs."""
@@ -306,7 +343,7 @@ class PartitionWriter:
     async def _applied_beside(self, delivered: Sequence[ConsumedRecord], graphs: set[str]) -> bool:
         """Apply and commit the records, and leave the watermark. Returns False, without a trace, if one has to wait."""
         started, since_ns = time.monotonic(), time.time_ns()
-        batch = await _plan(delivered)
+        batch = await self._plan(delivered)
         if batch.letters or not graphs.isdisjoint(batch.newest):
             return False
         for graph in batch.newest:
@@ -408,7 +445,10 @@ class PartitionWriter:
         """Serve a request between two batches, in one commit with the reply. A failed request is answered, too."""
         self._report_progress(request, "started")
         try:
-            await self._serve(request, next_offset)
+            if request.kind is MaintenanceKind.DELETE:
+                await self._delete(request, next_offset)
+            else:
+                await self._serve(request, next_offset)
         finally:
             self.upkeep = ""
 
@@ -416,6 +456,23 @@ class PartitionWriter:
         """Publish the progress in `upkeep`, which health reports show, and in the log."""
         self.upkeep = f"{request.kind} of graph {request.graph}: {progress}"
         log.info("%s", self.upkeep)
+
+    async def _delete(self, request: MaintenanceRequest, next_offset: int) -> None:
+        """Delete the graph: see graph_deletion.py for the steps. Storage failures end the batch, and are retried."""
+        graph, eraser = request.graph, self._tools.eraser
+        part = await eraser.plan(request)
+        if part is not None:  # 1.
+            await self._commit(ConsolidationBatch(parts=[part]), self._held.next_offset)
+            self._deletions.pop(graph, None)
+            self._tools.models.forget(graph)
+            await self._tools.following.take(part.delta)
+        await eraser.leave_marks(request)  # 2. and 3.
+        progress = partial(self._report_progress, request)
+        erased = await eraser.erase(graph, self.partition, self._held, progress)  # 4.
+        self._deletions.pop(graph, None)
+        reply = MaintenanceReply(graph, request.kind, request.id, checked={"erased": erased})
+        await self._commit(ConsolidationBatch(), next_offset, (reply.record(),))  # 5.
+        log.info("graph %s is deleted, with %d rows", graph, erased, extra={"graph": graph})
 
     async def _serve(self, request: MaintenanceRequest, next_offset: int) -> None:
         outcome = await outcome_of(self._served(request))
@@ -450,7 +507,8 @@ class PartitionWriter:
         return MaintenanceReply(graph, request.kind, request.id, fresh.version, before, after), fresh
 
     async def rebuild_stopped(self, graph: str) -> bool:
-        """Serve a request to rebuild a stopped graph that waits after the watermark. Returns False without one.
+        """Serve a request to rebuild or delete a stopped graph that waits after the watermark. Returns False without
+        one.
 
         The watermark does not advance: when the request is reached in order, it is served again, which gives the same
         graph. Call after `claim`, before any batch. Cost: the waiting records that were not scanned before.
@@ -460,11 +518,9 @@ class PartitionWriter:
         async with aclosing(read_up_to_end(self._tools.log, EXTRACTIONS, {**ends, self.partition: first})) as waiting:
             async for delivered in waiting:
                 self._scanned = delivered.position.offset + 1
-                if _asks_to_rebuild(delivered, graph):
+                if (request := _repairing(delivered, graph)) is not None:
                     async with self.writing:
-                        await self._upkeep(
-                            MaintenanceRequest(graph, MaintenanceKind.REBUILD, _id(delivered)), self._held.next_offset
-                        )
+                        await self._upkeep(request, self._held.next_offset)
                     return True
         return False
 
@@ -520,13 +576,11 @@ def _between_requests(delivered: Sequence[ConsumedRecord]) -> list[Sequence[Cons
     return list(runs)
 
 
-def _asks_to_rebuild(delivered: ConsumedRecord, graph: str) -> bool:
+def _repairing(delivered: ConsumedRecord, graph: str) -> MaintenanceRequest | None:
+    """Return the request in the record if it rebuilds or deletes the graph."""
     try:
         request = parse_request(delivered)
     except Rejected:
-        return False
-    return request is not None and (request.graph, request.kind) == (graph, MaintenanceKind.REBUILD)
-
-
-def _id(delivered: ConsumedRecord) -> str:
-    return dict(delivered.record.headers)[REQUEST].decode(errors="replace")
+        return None
+    repairs = (MaintenanceKind.REBUILD, MaintenanceKind.DELETE)
+    return request if request is not None and request.graph == graph and request.kind in repairs else None

@@ -24,6 +24,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import LabelKey
 from graphtide.streams.consolidate.batches import STAGE
 from graphtide.streams.consolidate.forwarding import Forwarder
+from graphtide.streams.consolidate.graph_deletion import GraphEraser
 from graphtide.streams.consolidate.outbox_relay import OutboxRelay
 from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES, PartitionBuffer
 from graphtide.streams.consolidate.partition_writer import Announce, LocalFollowers, PartitionWriter, WriterDependencies
@@ -33,7 +34,7 @@ from graphtide.streams.follow.delta_records import notice_records
 from graphtide.streams.log.routing import Routes
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.observer import Observer
-from graphtide.streams.ports import ConsumedRecord, Consumer, GraphCommit, GraphStore, Log, Outbox, Position
+from graphtide.streams.ports import ConsumedRecord, Consumer, GraphCommit, GraphStore, Ledger, Log, Outbox, Position
 from graphtide.streams.retry import supervise
 from graphtide.streams.usage import BillingContext, paid_by
 
@@ -63,6 +64,8 @@ class ConsolidateSettings:
     announce: Announce = notice_records
     outbox: Outbox | None = None
     heavy_bytes: int = HEAVY_BYTES
+    tombstones: Ledger | None = None
+    """The ledger, where the documents of a deleted graph get tombstones in `documents`."""
 
 
 class PartitionWorker:
@@ -172,8 +175,9 @@ class ConsolidateStage:
         self._models = WriteModels(store, self._settings.max_write_models)
         following = LocalFollowers(follow, store)
         forwarder = Forwarder(log, Routes(store.bindings), observer)
+        eraser = GraphEraser(log, store, self._settings.tombstones)
         self._tools = WriterDependencies(
-            log, store, self._models, following, self._settings.announce, observer, forwarder
+            log, store, self._models, following, self._settings.announce, observer, forwarder, eraser
         )
         self._workers: dict[int, PartitionWorker] = {}
         self._changed = asyncio.Event()

@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from graphtide.streams.consolidate.stage import STAGE as CONSOLIDATE
+from graphtide.streams.consolidate.batches import STAGE as CONSOLIDATE
+from graphtide.streams.dead_letters.erasure import parse_letter_mark
 from graphtide.streams.errors import Invalid, NotFound, Rejected
 from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import (
@@ -75,6 +76,9 @@ async def list_dead_letters(log: Log, graph: str, *, settled: bool = False) -> S
                     found.pop(name, None)
                 elif name in found and not found[name].settled:
                     found[name] = replace(found[name], settled=how)
+            elif (mark := parse_letter_mark(value)) is not None:
+                if mark[0] == graph:
+                    found = {name: stored for name, stored in found.items() if not _is_before(name, mark[1])}
             elif (letter := _letter(value)) is not None and letter.graph == graph:
                 name = f"{delivered.position.partition}-{delivered.position.offset}"
                 brief = replace(letter, original=b"")
@@ -90,6 +94,8 @@ async def count_dead_letters(log: Log) -> Mapping[str, int]:
             value = delivered.record.value or b""
             if (settlement := _settlement(value)) is not None:
                 held.pop(settlement[0], None)
+            elif (mark := parse_letter_mark(value)) is not None:
+                held = {name: of for name, of in held.items() if of != mark[0] or not _is_before(name, mark[1])}
             elif (letter := _letter(value)) is not None:
                 held[f"{delivered.position.partition}-{delivered.position.offset}"] = letter.graph
     return Counter(held.values())
@@ -97,12 +103,13 @@ async def count_dead_letters(log: Log) -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class LetterPlace:
-    """Position of a letter, the document that it is about, and if it was resolved."""
+    """Position of a letter, the document that it is about, if it was resolved, and if its graph was deleted since."""
 
     position: Position
     graph: str
     doc_id: str
     settled: bool = False
+    erased: bool = False
 
 
 async def letter_places(log: Log) -> Sequence[LetterPlace]:
@@ -114,6 +121,10 @@ async def letter_places(log: Log) -> Sequence[LetterPlace]:
             value, place = delivered.record.value or b"", delivered.position
             if (settlement := _settlement(value)) is not None:
                 settled.add(settlement[0])
+            elif (mark := parse_letter_mark(value)) is not None:
+                for name, letter_place in found.items():
+                    if letter_place.graph == mark[0] and _is_before(name, mark[1]):
+                        found[name] = replace(letter_place, erased=True)
             elif (letter := _letter(value)) is not None:
                 found[f"{place.partition}-{place.offset}"] = LetterPlace(place, letter.graph, letter.doc_id)
     return [replace(letter, settled=name in settled) for name, letter in found.items()]
@@ -154,6 +165,8 @@ async def get_dead_letter(log: Log, graph: str, name: str) -> StoredDeadLetter:
                     found = StoredDeadLetter(name, letter, delivered.timestamp_ms, size_bytes=len(letter.original))
                 elif (settlement := _settlement(value)) is not None and settlement[0] == name:
                     found = replace(found, settled=settlement[1])
+                elif (mark := parse_letter_mark(value)) is not None and mark[0] == graph and _is_before(name, mark[1]):
+                    found = None
                     break
     if found is None:
         raise NotFound(f"graph {graph!r} has no dead letter {name}")
@@ -225,6 +238,12 @@ def _letter(value: bytes) -> DeadLetter | None:
 def _place(stored: StoredDeadLetter) -> tuple[int, int, int]:
     partition, _, offset = stored.id.partition("-")
     return stored.buried_ms, int(partition), int(offset)
+
+
+def _is_before(name: str, end: Position) -> bool:
+    """Return True if the letter of that id is before `end` in the same partition."""
+    partition, _, offset = name.partition("-")
+    return int(partition) == end.partition and int(offset) < end.offset
 
 
 def _settlement(value: bytes) -> tuple[str, str] | None:

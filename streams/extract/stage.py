@@ -36,6 +36,7 @@ from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, R
 from graphtide.streams.extract.budget_pauses import BudgetPauses
 from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
+from graphtide.streams.log.document_position import is_erasure, with_position
 from graphtide.streams.log.revisions import number
 from graphtide.streams.log.routing import Bindings, Routes, unbound
 from graphtide.streams.messages import (
@@ -288,13 +289,20 @@ class ExtractStage:
                 self._log, DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b"")
             )
             return
+        if is_erasure(record):
+            return
         revision = work.numbered()
         attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, revision)
+        if not attempts:
+            log.info("revision %d of document %r was deleted with graph %r", revision, doc_id, graph)
+            return
         try:
             if attempts == 1 or not await self._has_ended(graph, doc_id, position):
                 headers = [record.headers]
                 with continue_trace(STAGE, headers, graph=graph, doc_id=doc_id, revision=revision) as span:
                     await self._attempt(work, slots, attempts, span)
+        except _DeletedWithGraphError:
+            log.info("revision %d of document %r was deleted with graph %r", revision, doc_id, graph)
         except (GraphtideError, asyncio.CancelledError):
             # The record did not cause it: in this process the same attempt continues, and is not counted again.
             self._spared[position] = attempts
@@ -325,10 +333,12 @@ class ExtractStage:
                 _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
                 raise Rejected(f"the extraction was started {attempts - 1} times and never finished ({last})")
             value = await self._outcome(graph, doc_id, work, slots)
-            headers = carried_on(without_requests(record.headers))
+            headers = with_position(carried_on(without_requests(record.headers)), work.delivered.position)
             await self._log.append(EXTRACTIONS, [Record(graph, value, headers, await self._routes.of(graph))])
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
+            if await self._ledger.latest(graph, doc_id) is None:
+                raise _DeletedWithGraphError from error
             reason = str(error).encode(errors="backslashreplace").decode()
             attributes = {"graph": graph, "doc_id": doc_id, "revision": revision}
             log.warning("document rejected; its status gives the reason", extra=attributes)
@@ -361,7 +371,7 @@ class ExtractStage:
                 work.unpark()
                 if spared:
                     spared = False
-                    await self._ledger.begin(graph, doc_id, revision)
+                    await self._begin_again(graph, doc_id, revision)
                 extraction = await self._read(document, work)
             if extraction is not None:
                 message = ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms)
@@ -398,7 +408,16 @@ class ExtractStage:
             # Waiting is not a failed attempt, even if the process dies meanwhile.
             await self._ledger.uncount_attempt(graph, doc_id, revision)
             await asyncio.sleep(wait_s)
-            await self._ledger.begin(graph, doc_id, revision)
+            await self._begin_again(graph, doc_id, revision)
+
+    async def _begin_again(self, graph: str, doc_id: str, revision: int) -> None:
+        """Count an attempt after a wait, in which the graph may have been deleted."""
+        if not await self._ledger.begin(graph, doc_id, revision):
+            raise _DeletedWithGraphError
+
+
+class _DeletedWithGraphError(Exception):
+    """The revision's graph was deleted while the revision waited."""
 
 
 def _statements(extraction: Extraction) -> int:
@@ -406,6 +425,8 @@ def _statements(extraction: Extraction) -> int:
 
 
 def _is_named(delivered: ConsumedRecord) -> bool:
+    if is_erasure(delivered.record):
+        return False
     try:
         split_document_key(delivered.record.key)
     except Rejected:

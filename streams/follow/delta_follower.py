@@ -165,6 +165,9 @@ class DeltaFollower:
         elif now - self._advanced >= TIMEOUT_S:
             self._advanced = now
             raise Retryable(f"the reader of {DELTAS} returns no records although there are some: reopening it", 0.0)
+        for graph, shown in self._views.versions().items():
+            if graph not in self._stored and read_all:  # its deletion was announced before this process read
+                await self._drop(graph, shown + 1)
         for graph, version in self._stored.items():
             shown = self._views.version(graph)
             lag = self._behind.get(graph)
@@ -201,6 +204,9 @@ class DeltaFollower:
         self._fresh.announced(notice.graph, notice.version, headers)
         if notice.version <= shown:
             self._fresh.shown(notice.graph, shown)
+            return
+        if notice.deleted:
+            await self._drop(notice.graph, notice.version)
             return
         if notice.version == shown + 1 and notice.parts:
             self._incoming[notice.graph] = Incoming(notice.version, notice.parts, headers)
@@ -241,6 +247,12 @@ class DeltaFollower:
             await self._reload(graph, why)
         else:
             log.warning("ignoring a record of %s with key %r: %s", DELTAS, graph[:80], why)
+
+    async def _drop(self, graph: str, version: int) -> None:
+        log.info("graph %s was deleted", graph)
+        self._behind.pop(graph, None)
+        await self._views.drop(graph, version)
+        self._moved()
 
     async def _reload(self, graph: str, why: str) -> None:
         """Replace the view by the store's snapshot, unless that is not newer. Cost: the whole graph."""

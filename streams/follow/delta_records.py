@@ -42,6 +42,8 @@ class DeltaPart:
 
 def notice(delta: GraphDelta) -> DeltaNotice:
     """Return the notice of a delta: the entities whose row or edges changed."""
+    if delta.deleted:
+        return DeltaNotice(delta.graph, delta.version, replaced=True, deleted=True)
     nodes = {row.node for row in delta.entities}
     nodes.update(end for row in delta.edges for end in (row.u, row.v))
     nodes.update(end for edge in delta.gone.edges for end in edge)
@@ -56,7 +58,8 @@ def notice_records(delta: GraphDelta) -> tuple[Record, ...]:
 def full_records(delta: GraphDelta, part_bytes: int = PART_BYTES, most_bytes: int = MAX_BYTES) -> tuple[Record, ...]:
     """Return the notice and the parts; the notice alone for a snapshot (a rebuilt graph) or above `most_bytes`."""
     if delta.snapshot:
-        return (Record(delta.graph, DeltaNotice(delta.graph, delta.version, replaced=True).encode()),)
+        rebuilt = DeltaNotice(delta.graph, delta.version, replaced=True, deleted=delta.deleted)
+        return (Record(delta.graph, rebuilt.encode()),)
     data = zlib.compress(deltas.encode(delta, sums=False), 1)
     slices = [data[start : start + part_bytes] for start in range(0, len(data), part_bytes)]
     if len(data) > most_bytes:

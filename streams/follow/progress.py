@@ -8,10 +8,14 @@ from collections.abc import Callable, Sequence
 
 from graphtide.streams.errors import BudgetExceeded, DeadlineExceeded, Invalid
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.ports import GraphStore, Ledger, Position
+from graphtide.streams.ports import GraphDeletion, GraphStore, Ledger, Position
 
 _PAIR = r"[0-9]{1,9}:[0-9]{1,18}"
 _TOKEN = re.compile(f"{_PAIR}(,{_PAIR}){{0,9999}}")
+
+
+ERASURE_LOOK_S = 0.05
+"""Poll interval of a wait for the end of an erasure, which no event announces."""
 
 
 def token(positions: Sequence[Position]) -> str:
@@ -85,6 +89,22 @@ class TokenWaiter:
                 return False
         return self._views.version(graph) >= (await self._store.graphs()).get(graph, 0)
 
+    async def deleted(self, wanted: GraphDeletion, timeout_s: float) -> bool:
+        """Return True once the graph's deletion is done and its view is closed, False after `timeout_s`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not await self._is_deleted(wanted):
+                    await self._wait(self._moved, ERASURE_LOOK_S)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _is_deleted(self, wanted: GraphDeletion) -> bool:
+        known = (await self._store.deletions([wanted.graph])).get(wanted.graph)
+        if known is None or not known.erased or not known.includes(wanted):
+            return False
+        return not 0 < self._views.version(wanted.graph) <= known.version
+
     async def _issued(self, graph: str, after: str) -> tuple[Position, ...]:
         # The ledger alone is asked, never the log's end: an error must not depend on what other graphs accepted.
         # It has every position of a token before the publisher gets the token (see Ledger.accept).
@@ -107,9 +127,9 @@ class TokenWaiter:
                 return True
         return False
 
-    async def _wait(self, moved: asyncio.Event) -> None:
+    async def _wait(self, moved: asyncio.Event, look_every_s: float | None = None) -> None:
         try:
-            async with asyncio.timeout(self._look_every_s):
+            async with asyncio.timeout(look_every_s or self._look_every_s):
                 await moved.wait()
         except TimeoutError:
             return

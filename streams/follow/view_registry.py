@@ -10,7 +10,7 @@ from typing import Protocol
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
-from graphtide.streams.errors import Broken, GraphtideError
+from graphtide.streams.errors import Broken, GraphtideError, NotFound
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
 
@@ -59,6 +59,7 @@ class ViewRegistry:
         self._opening = ("", 0)
         self._saving = asyncio.Lock()
         self._damaged: dict[str, tuple[int, str]] = {}
+        self._dropped: dict[str, int] = {}
 
     @property
     def damaged(self) -> Mapping[str, str]:
@@ -131,8 +132,12 @@ class ViewRegistry:
     async def follow(self, delta: GraphDelta) -> None:
         """Apply a delta to the view of its graph, which the first delta creates.
 
-        A snapshot replaces the view, unless the view already has that version. Raises ValueError for a gap.
+        A snapshot replaces the view, unless the view already has that version; the delta of a deletion drops it.
+        Raises ValueError for a gap.
         """
+        if delta.deleted:
+            await self.drop(delta.graph, delta.version)
+            return
         view = self._views.get(delta.graph)
         if delta.snapshot:
             if view is None or view.version < delta.version:
@@ -147,12 +152,32 @@ class ViewRegistry:
         self._announce()
 
     async def reach(self, graph: str, version: int) -> LiveView:
-        """Return the graph's view, once it shows that version: an announced version is durable and may still arrive."""
+        """Return the graph's view, once it shows that version: an announced version is durable and may still arrive.
+
+        Raises NotFound when the graph was deleted at that version or a later one.
+        """
         while True:
             moved, view = self._moved, self._views.get(graph)
             if view is not None and view.version >= version:
                 return view
+            if self._dropped.get(graph, -1) >= version:
+                raise NotFound(f"graph {graph!r} was deleted")
             await moved.wait()
+
+    async def drop(self, graph: str, version: int) -> None:
+        """Close the view of a graph that was deleted at `version`, and delete its saved indexes. A later view stays."""
+        view = self._views.get(graph)
+        if view is not None and view.version >= version:
+            return
+        async with self._saving:
+            self._views.pop(graph, None)
+            self._damaged.pop(graph, None)
+            self._saved.pop(graph, None)
+            self._dropped[graph] = version
+            await asyncio.to_thread(self._keeper.drop, graph)
+        self._announce()
+        if view is not None:
+            await asyncio.to_thread(self._keeper.close, view.indexes)
 
     def _announce(self) -> None:
         self._moved.set()

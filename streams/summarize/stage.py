@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graphtide.graph.view import LiveView
-from graphtide.streams.errors import BudgetExceeded, Rejected
+from graphtide.streams.errors import BudgetExceeded, NotFound, Rejected
 from graphtide.streams.extract.budget_pauses import BudgetPauses
 from graphtide.streams.follow.delta_records import is_notice
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.messages import DELTAS, ReportRequest, decode_notice
+from graphtide.streams.messages import DELTAS, DeltaNotice, ReportRequest, decode_notice
 from graphtide.streams.observer import Observer
 from graphtide.streams.ports import ConsumedRecord, Consumer, Log, Position
 from graphtide.streams.summarize.report_writer import ReportWriter
@@ -120,6 +120,8 @@ class SummarizeStage:
             try:
                 async with asyncio.timeout(TIMEOUT_S):
                     view = await self._views.reach(graph, changes.version)
+            except NotFound:  # it was deleted meanwhile
+                continue
             except TimeoutError:  # any producer may write to a topic
                 log.error(
                     "graph %s: version %d was announced but did not arrive within %g s; its reports are skipped",
@@ -165,6 +167,9 @@ def _note(delivered: Sequence[ConsumedRecord], touched: dict[str, _Touched]) -> 
             notice = decode_notice(consumed.record.value or b"")
         except Rejected as error:
             log.error("ignoring the malformed notice at %s: %s", consumed.position, error)
+            continue
+        if isinstance(notice, DeltaNotice) and notice.deleted:
+            touched.pop(notice.graph, None)
             continue
         graph = touched.setdefault(notice.graph, _Touched())
         if isinstance(notice, ReportRequest):

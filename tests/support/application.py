@@ -12,6 +12,7 @@ from graphtide.services.application import (
     Answer,
     Citation,
     CommunityReport,
+    DeletedGraph,
     Digest,
     DocumentStatus,
     EntityStatus,
@@ -162,6 +163,11 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
         await self._pass()
         digest = self._sha(self._known(graph))
         return Rebuilt(graph, self._version[graph], digest, digest, True)
+
+    async def delete_graph(self, graph: str, wait_s: float) -> DeletedGraph:
+        await self._pass()
+        self._known(graph)
+        return DeletedGraph(graph, wait_s > 0)
 
     async def purge(self) -> Purged:
         await self._pass()

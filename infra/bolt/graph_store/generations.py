@@ -41,6 +41,7 @@ class Head:
     version: int
     generations: int
     next_community: int | None
+    deleted_version: int | None = None
 
 
 async def lock_head(tx: Transaction, graph: str) -> Head:

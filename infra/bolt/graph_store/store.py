@@ -19,14 +19,22 @@ from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from graphtide.infra.bolt.cypher import Dialect
 from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, batched
+from graphtide.infra.bolt.graph_store import deletion, rows, snapshot
 from graphtide.infra.bolt.graph_store import generations as heads
-from graphtide.infra.bolt.graph_store import rows, snapshot
 from graphtide.infra.bolt.graph_store.generations import Head, ShadowBuilds
 from graphtide.infra.bolt.graph_store.outbox import BoltOutbox, put_notices
 from graphtide.infra.bolt.ledger import BoltLedger
-from graphtide.streams.checks import check_ends, check_next, check_replacement, check_watermark
+from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
 from graphtide.streams.errors import GraphtideError, Retryable
-from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, StoredDocument, Watermark
+from graphtide.streams.ports import (
+    Commit,
+    GraphCommit,
+    GraphDeletion,
+    ReportFinding,
+    ReportRow,
+    StoredDocument,
+    Watermark,
+)
 from graphtide.streams.retry import outcome_of
 
 NOBODY = Watermark(0, 0)
@@ -73,7 +81,7 @@ class BoltStore:
         builds: dict[int, str] = {}
         try:
             for number, part in enumerate(commit.graphs):
-                if part.delta.snapshot:
+                if part.delta.snapshot and part.deletion is None:
                     await self._check(commit, part)
                     builds[number] = await self._builds.write(part.delta)
             await self._database.write(
@@ -116,6 +124,9 @@ class BoltStore:
 
     async def _write_part(self, tx: Transaction, commit: Commit, part: GraphCommit, fresh: str | None) -> None:
         graph, delta = part.delta.graph, part.delta
+        if part.deletion is not None:
+            await deletion.delete_graph(tx, commit, part, part.deletion)
+            return
         if fresh is None:
             await rows.write(tx, await heads.next_version(tx, delta, commit), delta)
         else:
@@ -136,6 +147,28 @@ class BoltStore:
         """See GraphStore.graphs."""
         found = await self._database.ask(cypher.GRAPHS)
         return {row["name"]: row["version"] for row in found}
+
+    async def deletions(self, graphs: Sequence[str]) -> Mapping[str, GraphDeletion]:
+        """See GraphStore.deletions."""
+        found = await self._database.ask_each_key(cypher.DELETIONS, list(dict.fromkeys(graphs)))
+        return {row["name"]: deletion.read(row) for row in found}
+
+    async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
+        """See GraphStore.erase. Rows of dead scopes are swept first, in transactions of their own."""
+        known = (await self.deletions([graph])).get(graph)
+        if known is None or known.erased:
+            return 0
+        await self._builds.sweep()
+
+        async def work(tx: Transaction) -> int:
+            check_held(partition, held, (await _hold_watermark(tx, partition)).watermark)
+            return await deletion.erase(tx, known, limit)
+
+        return await self._database.write(work)
+
+    async def deleted_graphs(self) -> Sequence[str]:
+        """Return the names of graphs that were deleted and not published again."""
+        return [row["name"] for row in await self._database.ask(cypher.DELETED_GRAPHS)]
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
@@ -230,8 +263,8 @@ class BoltStore:
         """See GraphStore.save_reports. Deletes first."""
 
         async def work(tx: Transaction) -> None:
-            scope = (await _head(tx, graph)).scope
-            written = [_report(graph, scope, row) for row in rows]
+            head = await _head(tx, graph)
+            written = [_report(graph, head.scope, row) for row in rows if row.version > (head.deleted_version or 0)]
             await tx.each_key(cypher.DELETE_REPORTS, [key(graph, community) for community in gone])
             await tx.each(cypher.PUT_REPORTS, written, graph=graph)
             await tx.each(cypher.LINK_REPORTS, [{name: row[name] for name in _LINK} for row in written])
@@ -280,6 +313,8 @@ def _read_all(tx: BlockingTransaction, graph: str, head: str) -> GraphDelta:
 def _rows(tx: BlockingTransaction, graph: str, head: Head) -> GraphDelta:
     if not head.version:
         return GraphDelta(graph, 0, snapshot=True)
+    if head.version == head.deleted_version:
+        return GraphDelta(graph, head.version, snapshot=True, deleted=True)
     return snapshot.read(tx, head.scope, graph, head.version, head.next_community)
 
 

@@ -32,7 +32,7 @@ from graphtide.infra.sqlite.administration.embedding_model import MODEL_FILE
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION, schema_version
 from graphtide.infra.sqlite.errors import failure
 from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
-from graphtide.infra.sqlite.graph_store import snapshot
+from graphtide.infra.sqlite.graph_store import graphs, snapshot
 from graphtide.streams.errors import Broken
 
 KIND = "data folder"
@@ -109,8 +109,8 @@ def _graphs(path: Path, schema: int, on_progress: Progress) -> dict[str, GraphSt
         return {}
     found: dict[str, GraphState] = {}
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-        names = connection.execute("SELECT name FROM graphs WHERE version IS NOT NULL ORDER BY name").fetchall()
-        for number, (name,) in enumerate(names):
+        names = graphs.existing(connection)
+        for number, name in enumerate(names):
             on_progress("graphs digested", number, len(names))
             rows = snapshot.read(connection, name)
             found[name] = GraphState(rows.version, digest(rows))

@@ -13,8 +13,10 @@ import time
 from collections.abc import Iterator
 
 from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.graph_store import deletion
 from graphtide.infra.sqlite.graph_store.graphs import KEY_SHIFT
 from graphtide.infra.sqlite.log import TOPIC_SHIFT
+from graphtide.streams.dead_letters.erasure import parse_letter_mark
 from graphtide.streams.errors import Rejected, Retryable
 from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, decode_dead_letter
 
@@ -22,6 +24,7 @@ CONSUMED = {DOCUMENTS: "extract", EXTRACTIONS: "consolidate", DELTAS: "summarize
 """The one group that reads each topic in the embedded runtime: records it has committed are not read again."""
 CHECKPOINT_ATTEMPTS = 20
 CHECKPOINT_WAIT_S = 0.25
+MEMOS_AT_ONCE = 10_000
 
 
 async def purge_rows(database: SqliteDatabase) -> dict[str, int]:
@@ -41,6 +44,9 @@ def _purge(connection: sqlite3.Connection) -> dict[str, int]:
     removed = {"log_records": sum(_trim(connection, topic, group) for topic, group in CONSUMED.items())}
     deleted = _deleted_documents(connection)
     removed["dead_letters"] = _purge_letters(connection, deleted)
+    for name in deletion.deleted_names(connection):
+        while deletion.forget_memos(connection, name, MEMOS_AT_ONCE):
+            continue
     connection.executemany(
         "UPDATE revisions SET reason = '' WHERE reason <> '' AND doc_id = ?2"
         " AND graph = (SELECT graph FROM graphs WHERE name = ?1)",
@@ -81,19 +87,21 @@ def _deleted_documents(connection: sqlite3.Connection) -> set[tuple[str, str]]:
 
 
 def _purge_letters(connection: sqlite3.Connection, deleted: set[tuple[str, str]]) -> int:
-    """Delete the dead letters of deleted documents, and the records about those letters."""
+    """Delete the dead letters of deleted documents and graphs, and the records about those letters."""
     doomed: list[int] = []
     settlements: list[tuple[int, str]] = []
     names: set[str] = set()
+    ended = {mark[0]: mark[1].offset for _, value in _letters(connection) if (mark := parse_letter_mark(value))}
     for key, value in _letters(connection):
         try:
             letter = decode_dead_letter(value)
         except Rejected:
             settlements.append((key, _settled(value)))
             continue
-        if (letter.graph, letter.doc_id) in deleted:
+        offset = key & ((1 << TOPIC_SHIFT) - 1)
+        if (letter.graph, letter.doc_id) in deleted or offset < ended.get(letter.graph, 0):
             doomed.append(key)
-            names.add(f"0-{key & ((1 << TOPIC_SHIFT) - 1)}")
+            names.add(f"0-{offset}")
     doomed += [key for key, name in settlements if name in names]
     connection.executemany("DELETE FROM records WHERE key = ?", [(key,) for key in doomed])
     return len(names)

@@ -1,6 +1,7 @@
 """Graphs by name: their numbers and versions.
 
-Invariant: a name keeps its number forever; a graph exists once it has a version, which its first commit sets.
+Invariant: a name keeps its number until the graph is deleted; a graph exists once it has a version, which its first
+commit sets, that is above the version of the name's last deletion.
 """
 
 from __future__ import annotations
@@ -25,6 +26,15 @@ def number(connection: sqlite3.Connection, name: str) -> int:
         found = known(connection, name)
     assert found is not None  # noqa: S101 - inserted just now
     return found
+
+
+def existing(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the graphs that exist, by name, with their versions."""
+    query = (
+        "SELECT name, version FROM graphs WHERE version IS NOT NULL AND NOT EXISTS (SELECT 1 FROM deletions"
+        " WHERE deletions.graph = graphs.graph AND deletions.version >= graphs.version) ORDER BY name"
+    )
+    return dict(connection.execute(query).fetchall())
 
 
 def version(connection: sqlite3.Connection, graph: int) -> int:

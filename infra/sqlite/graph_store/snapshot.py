@@ -33,7 +33,7 @@ from graphtide.graph.records import (
     Vector,
 )
 from graphtide.graph.text.place import decode_place
-from graphtide.infra.sqlite.graph_store import graphs
+from graphtide.infra.sqlite.graph_store import deletion, graphs
 from graphtide.infra.sqlite.graph_store.graphs import KEY_SHIFT
 from graphtide.infra.sqlite.graph_store.rows import BY_KEY, SUM_HEADER_BYTES
 
@@ -114,6 +114,8 @@ def read(connection: sqlite3.Connection, name: str) -> GraphDelta:
     version = graphs.version(connection, graph) if graph is not None else 0
     if graph is None or not version:
         return GraphDelta(name, 0, snapshot=True)
+    if version == deletion.version(connection, graph):
+        return GraphDelta(name, version, snapshot=True, deleted=True)
     rows: dict[str, Any] = {kind: tuple(reader(connection, graph)) for kind, reader in READERS.items()}
     return GraphDelta(name, version, **rows, communities=hierarchy(connection, graph), snapshot=True)
 

@@ -13,12 +13,20 @@ from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey
 from graphtide.infra.sqlite.bulk import delete, insert, portions
 from graphtide.infra.sqlite.database import SqliteDatabase
-from graphtide.infra.sqlite.graph_store import graphs, rows, snapshot
+from graphtide.infra.sqlite.graph_store import deletion, graphs, rows, snapshot
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import PARTITION, SqliteLog
-from graphtide.streams.checks import check_ends, check_next, check_replacement, check_watermark
+from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, StoredDocument, Watermark
+from graphtide.streams.ports import (
+    Commit,
+    GraphCommit,
+    GraphDeletion,
+    ReportFinding,
+    ReportRow,
+    StoredDocument,
+    Watermark,
+)
 
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64
@@ -71,8 +79,20 @@ class SqliteGraphStore:
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""
-        query = "SELECT name, version FROM graphs WHERE version IS NOT NULL ORDER BY name"
-        return dict(await self._database.read(lambda connection: connection.execute(query).fetchall()))
+        return await self._database.read(graphs.existing)
+
+    async def deletions(self, graphs: Sequence[str]) -> Mapping[str, GraphDeletion]:
+        """See GraphStore.deletions."""
+        return await self._database.read(lambda connection: deletion.last(connection, graphs))
+
+    async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
+        """See GraphStore.erase."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            check_held(partition, held, _watermark(connection, partition))
+            return deletion.erase(connection, graph, limit)
+
+        return await self._database.write(work)
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
@@ -128,8 +148,10 @@ class SqliteGraphStore:
 
         def work(connection: sqlite3.Connection) -> None:
             number = graphs.number(connection, graph)
+            after = deletion.version(connection, number)
             delete(connection, "reports", ("graph", "community"), [(number, community) for community in gone])
-            insert(connection, "INSERT OR REPLACE INTO reports", [_report(number, row) for row in rows])
+            current = [_report(number, row) for row in rows if row.version > after]
+            insert(connection, "INSERT OR REPLACE INTO reports", current)
 
         await self._database.write(work)
 
@@ -142,6 +164,9 @@ def _watermark(connection: sqlite3.Connection, partition: int) -> Watermark:
 def _write_part(connection: sqlite3.Connection, part: GraphCommit) -> None:
     graph = graphs.number(connection, part.delta.graph)
     check_next(part.delta, graphs.version(connection, graph))
+    if part.deletion is not None:
+        deletion.delete_graph(connection, graph, part.deletion)
+        return
     if part.delta.snapshot:
         rows.clear(connection, graph)
         connection.execute("DELETE FROM reports WHERE graph = ?", (graph,))

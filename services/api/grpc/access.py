@@ -34,6 +34,7 @@ _ACTIONS = {
     "PublishStream": Action.WRITE,
     "PublishAll": Action.WRITE,
     "Delete": Action.WRITE,
+    "DeleteGraph": Action.WRITE,
     "GetDocument": Action.READ,
     "RelatedDocuments": Action.READ,
     "Query": Action.READ,

@@ -121,6 +121,11 @@ class Servicer(QuestionCalls):
         purged = await self._application.purge()
         return message_of(pb.Purged, fields_json(purged))
 
+    async def DeleteGraph(self, request: pb.DeleteGraphRequest, context: ServicerContext) -> pb.DeletedGraph:  # noqa: N802
+        wait_s = requests.wait_seconds(parameters(request), requests.DELETION_WAIT_S)
+        found = await self._application.delete_graph(graph_name(request.graph), _within(wait_s, context))
+        return message_of(pb.DeletedGraph, fields_json(found))
+
     async def ListGraphs(self, request: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
         limit, cursor = requests.graph_page(parameters(request))
         found = await self._application.graph_summaries()
@@ -158,9 +163,7 @@ class Servicer(QuestionCalls):
         return message_of(pb.CommunityDetails, fields_json(found))
 
     async def GetToken(self, request: pb.TokenRef, context: ServicerContext) -> pb.TokenState:  # noqa: N802
-        wait_s = requests.wait_seconds(parameters(request))
-        left_s = context.time_remaining()
-        wait_s = wait_s if left_s is None else min(wait_s, max(0.0, left_s - TOKEN_MARGIN_S))
+        wait_s = _within(requests.wait_seconds(parameters(request)), context)
         found = await self._application.token_state(graph_name(request.graph), request.token, wait_s)
         return message_of(pb.TokenState, fields_json(found))
 
@@ -196,6 +199,12 @@ class Servicer(QuestionCalls):
         ask = question_of(request_value(request), self._limits)
         left_s = context.time_remaining()
         return ask if left_s is None else replace(ask, timeout_s=min(left_s, ask.timeout_s))
+
+
+def _within(wait_s: float, context: ServicerContext) -> float:
+    """Return the wait, ended before the caller's own deadline."""
+    left_s = context.time_remaining()
+    return wait_s if left_s is None else min(wait_s, max(0.0, left_s - TOKEN_MARGIN_S))
 
 
 def _event(step: Answer | Piece, first: bool) -> pb.AnswerEvent:

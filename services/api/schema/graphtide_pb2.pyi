@@ -957,6 +957,22 @@ class CommunityDetails(_message.Message):
     version: int
     def __init__(self, community: _Optional[int] = ..., level: _Optional[int] = ..., parent: _Optional[int] = ..., size: _Optional[int] = ..., children: _Optional[_Iterable[_Union[CommunitySummary, _Mapping]]] = ..., members: _Optional[_Iterable[_Union[CommunityDetails.Member, _Mapping]]] = ..., report: _Optional[_Union[CommunityReport, _Mapping]] = ..., version: _Optional[int] = ...) -> None: ...
 
+class DeleteGraphRequest(_message.Message):
+    __slots__ = ("graph", "wait_s")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    WAIT_S_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    wait_s: float
+    def __init__(self, graph: _Optional[str] = ..., wait_s: _Optional[float] = ...) -> None: ...
+
+class DeletedGraph(_message.Message):
+    __slots__ = ("graph", "deleted")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    DELETED_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    deleted: bool
+    def __init__(self, graph: _Optional[str] = ..., deleted: _Optional[bool] = ...) -> None: ...
+
 class TokenRef(_message.Message):
     __slots__ = ("graph", "token", "wait_s")
     GRAPH_FIELD_NUMBER: _ClassVar[int]

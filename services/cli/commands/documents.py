@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphtide.services.cli import graph_commands
 from graphtide.services.cli.commands import (
     data as data_commands,
 )
@@ -47,6 +48,7 @@ app.add_typer(key_commands.app, name="keys")
 app.add_typer(topic_commands.app, name="topics")
 app.add_typer(letter_commands.app, name="dlq")
 app.add_typer(question_commands.app, name="questions")
+app.add_typer(graph_commands.app, name="graphs")
 data_commands.add_data_commands(app)
 
 Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")]
@@ -289,15 +291,6 @@ def doctor(
     serious = sum(1 for each in body["findings"] if each["serious"])
     if serious:
         raise CommandError(f"{serious} serious problems found; correct them as described above", FAILED)
-
-
-@app.command()
-def graphs(url: Url = URL, as_json: AsJson = False) -> None:
-    """List the graphs with their versions."""
-    from graphtide.services.cli import render as show
-
-    with _client(url) as client:
-        result(client.get("/v1/graphs"), as_json, show.graphs)
 
 
 @app.command()

@@ -7,15 +7,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from graphtide.services.api.schema.envelope import graph_name
+from graphtide.services.api.schema.requests.browsing import MAX_WAIT_S
+from graphtide.services.application import DeletedGraph
 from graphtide.services.browsing import GraphSummary
 from graphtide.services.sdk.interface import Graph
 from graphtide.services.sdk.read_your_writes import ReadYourWrites
 from graphtide.services.sdk.remote.connection import Certificate, TokenSource, Verify
 from graphtide.services.sdk.remote.decoding import decode
-from graphtide.services.sdk.remote.graph import RemoteGraph
+from graphtide.services.sdk.remote.graph import MARGIN_S, RemoteGraph, segment
 from graphtide.services.sdk.remote.retries import RetryPolicy
 from graphtide.services.sdk.remote.transport import HttpCall, Transport
-from graphtide.streams.errors import NotFound
+from graphtide.streams.errors import DeadlineExceeded, NotFound
 
 GRAPHS_LIMIT = 1000
 
@@ -58,6 +60,15 @@ class RemoteDatabase:
         """See Database.graph."""
         graph = RemoteGraph(graph_name(name), self._transport)
         return ReadYourWrites(graph) if read_your_writes else graph
+
+    async def delete_graph(self, name: str, timeout_s: float = 60.0) -> None:
+        """See Database.delete_graph. At most a minute is waited for."""
+        wait_s = min(timeout_s, MAX_WAIT_S)
+        path, params = f"/v1/graphs/{segment(graph_name(name))}", {"wait_s": f"{wait_s:.3f}"}
+        call = HttpCall("DELETE", path, params=params, timeout_s=wait_s + MARGIN_S, repeatable=False)
+        found = decode(DeletedGraph, await self._transport.json(call))
+        if not found.deleted:
+            raise DeadlineExceeded(f"graph {name!r} was not deleted within {wait_s:g} s; the deletion continues")
 
     async def graphs(self) -> Mapping[str, int]:
         """See Database.graphs."""

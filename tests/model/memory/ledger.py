@@ -14,7 +14,15 @@ from graphtide.streams.checks import check_ends, other_history
 from graphtide.streams.errors import Broken
 from graphtide.streams.log.revisions import PartitionClock, estimate, number, unnumbered
 from graphtide.streams.messages import DOCUMENTS, document_key, split_document_key
-from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Position, Record, RevisionOutcome, RevisionState
+from graphtide.streams.ports import (
+    ConsumedRecord,
+    GraphDeletion,
+    LedgerEntry,
+    Position,
+    Record,
+    RevisionOutcome,
+    RevisionState,
+)
 from tests.model.memory.log import MemoryLog
 
 
@@ -29,6 +37,7 @@ class MemoryLedger:
         self._revisions: dict[tuple[str, str, int], Position] = {}
         self._documents: dict[tuple[str, str], list[Position]] = {}
         self._clocks: dict[int, PartitionClock] = {}
+        self._deletions: dict[str, GraphDeletion] = {}
 
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
         """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id."""
@@ -37,6 +46,8 @@ class MemoryLedger:
         at = self._clock_ms()
         for (graph, doc_id), position in zip(keys, positions, strict=True):
             self._enter(graph, doc_id, position, at)
+            if graph in self._deletions:
+                self.forget(self._deletions[graph])
         return positions
 
     async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
@@ -50,7 +61,10 @@ class MemoryLedger:
             self._enter(graph, doc_id, item.position, item.timestamp_ms)
         if self._by_time:
             self._number(delivered)
-        return [self._entries[item.position].revision for item in delivered]
+        numbers = [self._entries[item.position].revision for item in delivered]
+        for deletion in list(self._deletions.values()):
+            self.forget(deletion)
+        return numbers
 
     def _number(self, delivered: Sequence[ConsumedRecord]) -> None:
         before, after = dict(self._clocks), dict(self._clocks)
@@ -73,6 +87,8 @@ class MemoryLedger:
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
         """See Ledger.begin. Raises Broken for a revision that was never entered."""
         position = self._revisions.get((graph, doc_id, revision))
+        if position is None and graph in self._deletions:
+            return 0
         if position is None:
             raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
         counted = replace(self._entries[position], attempts=self._entries[position].attempts + 1)
@@ -143,6 +159,19 @@ class MemoryLedger:
             if position is not None and self._entries[position].state is RevisionState.ACCEPTED:
                 ended = replace(self._entries[position], state=outcome.state, reason=outcome.reason, ended_ms=at)
                 self._entries[position] = ended
+
+    def forget(self, deletion: GraphDeletion) -> int:
+        """Forget the revisions that the deletion covers, now and later. Returns their number."""
+        self._deletions[deletion.graph] = deletion
+        gone = [entry for entry in self._of(deletion.graph) if deletion.covers(entry.position)]
+        for entry in gone:
+            del self._entries[entry.position]
+            self._revisions.pop((entry.graph, entry.doc_id, entry.revision), None)
+            positions = self._documents[entry.graph, entry.doc_id]
+            positions.remove(entry.position)
+            if not positions:
+                del self._documents[entry.graph, entry.doc_id]
+        return len(gone)
 
     def _enter(self, graph: str, doc_id: str, position: Position, at: int) -> None:
         if position in self._entries:

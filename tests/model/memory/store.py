@@ -7,9 +7,16 @@ from dataclasses import replace
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey
-from graphtide.streams.checks import check_binding, check_ends, check_next, check_replacement, check_watermark
+from graphtide.streams.checks import (
+    check_binding,
+    check_ends,
+    check_held,
+    check_next,
+    check_replacement,
+    check_watermark,
+)
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, ReportRow, StoredDocument, Watermark
+from graphtide.streams.ports import Commit, GraphDeletion, ReportRow, StoredDocument, Watermark
 from tests.model.memory.ledger import MemoryLedger
 from tests.model.memory.log import MemoryLog
 from tests.model.memory.outbox import MemoryOutbox
@@ -32,6 +39,7 @@ class MemoryGraphStore:
         self._reports: dict[str, dict[int, ReportRow]] = {}
         self._verdicts: dict[str, dict[PairKey, bool]] = {}
         self._bindings: dict[str, int] = {}
+        self._deletions: dict[str, GraphDeletion] = {}
 
     async def claim(self, partition: int) -> Watermark:
         """See GraphStore.claim."""
@@ -57,6 +65,8 @@ class MemoryGraphStore:
             self._write(part.delta)
             self._standings.setdefault(part.delta.graph, {}).update(part.standings)
             self._verdicts.setdefault(part.delta.graph, {}).update(part.verdicts)
+            if part.deletion is not None:
+                self._deletions[part.delta.graph] = part.deletion
         # 3.
         self._ledger.record(commit.outcomes)
         # 4.
@@ -77,7 +87,28 @@ class MemoryGraphStore:
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""
-        return {name: self._rows[name].version for name in sorted(self._rows)}
+        versions = {name: self._rows[name].version for name in sorted(self._rows)}
+        return {name: version for name, version in versions.items() if version > self._deleted_at(name)}
+
+    def _deleted_at(self, graph: str) -> int:
+        return self._deletions[graph].version if graph in self._deletions else 0
+
+    async def deletions(self, graphs: Sequence[str]) -> Mapping[str, GraphDeletion]:
+        """See GraphStore.deletions."""
+        return {graph: self._deletions[graph] for graph in graphs if graph in self._deletions}
+
+    async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
+        """See GraphStore.erase."""
+        check_held(partition, held, self._watermarks.get(partition, NOTHING))
+        deletion = self._deletions.get(graph)
+        if deletion is None or deletion.erased:
+            return 0
+        erased = self._ledger.forget(deletion)
+        for table in (self._standings, self._verdicts, self._reports):
+            erased += len(table.pop(graph, {}))
+        if not erased:
+            self._deletions[graph] = replace(deletion, erased=True)
+        return erased
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
@@ -91,7 +122,10 @@ class MemoryGraphStore:
     async def snapshot(self, graph: str) -> GraphDelta:
         """See GraphStore.snapshot. Rows are in the order of their keys."""
         rows = self._rows.get(graph)
-        return GraphDelta(graph, 0, snapshot=True) if rows is None else rows.snapshot()
+        if rows is None:
+            return GraphDelta(graph, 0, snapshot=True)
+        deleted = rows.version == self._deleted_at(graph)
+        return GraphDelta(graph, rows.version, snapshot=True, deleted=True) if deleted else rows.snapshot()
 
     async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
         """See GraphStore.extractions."""
@@ -117,4 +151,4 @@ class MemoryGraphStore:
         held = self._reports.setdefault(graph, {})
         for community in gone:
             held.pop(community, None)
-        held.update((row.community, row) for row in rows)
+        held.update((row.community, row) for row in rows if row.version > self._deleted_at(graph))

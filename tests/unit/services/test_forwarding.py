@@ -30,6 +30,7 @@ from graphtide.services.api.schema.shapes import answer_json, fields_json, repor
 from graphtide.services.application import (
     Answer,
     CommunityReport,
+    DeletedGraph,
     Digest,
     DocumentStatus,
     EntityStatus,
@@ -128,6 +129,7 @@ ANSWERS: dict[type, tuple[Callable[[Any], Message], Callable[[Any], Any]]] = {
     Verification: by_fields(Verification, pb.Verification),
     Rebuilt: by_fields(Rebuilt, pb.Rebuilt),
     Purged: by_fields(Purged, pb.Purged),
+    DeletedGraph: by_fields(DeletedGraph, pb.DeletedGraph),
     LetterStatus: by_fields(LetterStatus, pb.DeadLetter),
     LetterList: by_fields(LetterList, pb.DeadLetterList),
     RelatedDocuments: by_fields(RelatedDocuments, pb.RelatedList),

@@ -14,6 +14,7 @@ from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbe
 from graphtide.streams.consolidate.maintenance_requests import REPLY, REQUEST
 from graphtide.streams.errors import Broken, BudgetExceeded, Retryable
 from graphtide.streams.extract.stage import STAGE, ExtractSettings, ExtractStage
+from graphtide.streams.log.document_position import POSITION
 from graphtide.streams.messages import (
     DEAD_LETTERS,
     DOCUMENTS,
@@ -92,7 +93,7 @@ async def test_extract_hands_on_no_header_that_asks_for_upkeep(backend: Backend)
     async with running(extract_stage(backend).run):
         await eventually(lambda: all_committed(backend))
     (one,) = await records(backend, EXTRACTIONS)
-    assert one.record.headers == (("team", b"notes"),)
+    assert one.record.headers == (("team", b"notes"), (POSITION, b"0:0"))
 
 
 async def test_extract_enters_and_counts_before_it_works(backend: Backend) -> None:

@@ -199,6 +199,11 @@ class StatsBody(Response):
     )
 
 
+class DeletedGraphBody(Response):
+    graph: str
+    deleted: bool = Field(description="whether the deletion is done; if not, it continues")
+
+
 class LabelBody(Response):
     name: str
     type: str

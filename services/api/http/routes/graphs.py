@@ -1,4 +1,4 @@
-"""The routes of whole graphs: statistics, entities, reports, digest, verification, rebuild and purge."""
+"""The routes of whole graphs: statistics, entities, reports, digest, deletion, verification, rebuild and purge."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from graphtide.services.api.http.documentation.openapi import GraphPath, errors, graph_in, reply
 from graphtide.services.api.http.documentation.response_models import (
+    DeletedGraphBody,
     DigestBody,
     EntityDetailsBody,
     PurgedBody,
@@ -16,6 +17,7 @@ from graphtide.services.api.http.documentation.response_models import (
     StatsBody,
     VerificationBody,
 )
+from graphtide.services.api.schema.requests import browsing as requests
 from graphtide.services.api.schema.shapes import fields_json, reports_json
 from graphtide.services.application import Application
 
@@ -26,6 +28,7 @@ def graph_routes(application: Application) -> APIRouter:
     """Routes over `application`."""
     router = APIRouter(tags=["graphs"])
     _add_views(router, application)
+    _add_deletion(router, application)
     _add_checks(router, application)
     return router
 
@@ -50,6 +53,36 @@ def _add_views(router: APIRouter, application: Application) -> None:
     async def digest(request: Request, graph: GraphPath) -> Response:
         """Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order."""
         return reply(fields_json(await application.digest(graph_in(request, graph))))
+
+
+def _add_deletion(router: APIRouter, application: Application) -> None:
+    @router.delete(
+        "/v1/graphs/{graph}",
+        status_code=202,
+        responses={202: {"model": DeletedGraphBody}, **_ERRORS},
+        openapi_extra={"parameters": [_WAIT]},
+    )
+    async def delete_graph(request: Request, graph: GraphPath) -> Response:
+        """Delete a graph with all its documents. The name may be used again at once.
+
+        The deletion covers what was accepted before it. It continues after a crash; `deleted` says whether it is done.
+        """
+        wait_s = requests.wait_seconds(request.query_params, requests.DELETION_WAIT_S)
+        return reply(fields_json(await application.delete_graph(graph_in(request, graph), wait_s)), 202)
+
+
+_WAIT = {
+    "name": "wait_s",
+    "in": "query",
+    "required": False,
+    "description": "how long to wait until nothing of the graph is left, in seconds",
+    "schema": {
+        "type": "number",
+        "minimum": 0,
+        "maximum": requests.MAX_WAIT_S,
+        "default": requests.DELETION_WAIT_S,
+    },
+}
 
 
 def _add_checks(router: APIRouter, application: Application) -> None:

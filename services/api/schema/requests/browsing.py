@@ -57,6 +57,10 @@ def neighbourhood_size(given: Parameters) -> tuple[int, int]:
     return whole(given, "hops", 1, 1, MAX_HOPS), whole(given, "limit", DEFAULT_NODES, 1, MAX_NODES)
 
 
+DELETION_WAIT_S = 3.0
+"""Default of the wait for the deletion of a graph: below the timeouts that clients have by default."""
+
+
 def community_page(given: Parameters) -> tuple[int, int, str]:
     """Return (level, limit, cursor). Raises Invalid."""
     return whole(given, "level", 0, 0, 99), whole(given, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT), given.get("cursor", "")
@@ -67,11 +71,11 @@ def graph_page(given: Parameters) -> tuple[int, str]:
     return whole(given, "limit", MAX_LIMIT, 1, MAX_LIMIT), given.get("cursor", "")
 
 
-def wait_seconds(given: Parameters) -> float:
-    """Return how long to wait for a token, in seconds. Raises Invalid."""
+def wait_seconds(given: Parameters, default: float = DEFAULT_WAIT_S) -> float:
+    """Return how long to wait, in seconds. Raises Invalid."""
     text = given.get("wait_s")
     if text is None:
-        return DEFAULT_WAIT_S
+        return default
     seconds = float(text) if _SECONDS.fullmatch(text) else math.inf
     if seconds > MAX_WAIT_S:
         raise Invalid("wait_s", f"{text[:40]!r} is not a number of seconds from 0 to {MAX_WAIT_S:g}")
