@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
+import json
 import os
 import shutil
 import subprocess
+import tarfile
+import tempfile
 from pathlib import Path
 
 from tests.support.maven import Unavailable, cache_folder
@@ -42,3 +48,21 @@ def npm(folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, f"npm {' '.join(arguments)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done.stdout
+
+
+def package_file(name: str, file: str) -> str:
+    """Return the text of a file of a package, in the version of the page's lock file. Kept in the cache folder."""
+    locked = json.loads((PAGE / "package-lock.json").read_text())["packages"][f"node_modules/{name}"]
+    archive = cache_folder() / "npm-packages" / f"{name}-{locked['version']}.tgz"
+    if not archive.exists():
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=archive.parent) as made:
+            npm(Path(made), "pack", f"{name}@{locked['version']}")
+            next(Path(made).glob("*.tgz")).replace(archive)
+    content = archive.read_bytes()
+    algorithm, _, expected = locked["integrity"].partition("-")
+    assert base64.b64encode(hashlib.new(algorithm, content).digest()).decode() == expected, f"{archive} is damaged"
+    with tarfile.open(fileobj=io.BytesIO(content)) as opened:
+        member = opened.extractfile(f"package/{file}")
+        assert member is not None
+        return member.read().decode()

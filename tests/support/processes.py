@@ -93,8 +93,12 @@ class Service:
         return code
 
 
-def start_service(data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None) -> Service:
-    """Start the service on free ports and wait until it reports its addresses. Its log goes to the file `log`."""
+def start_service(
+    data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None, port: int = 0
+) -> Service:
+    """Start the service on free ports and wait until it reports its addresses. Its log goes to the file `log`; `port`
+    is that of HTTP, 0 for any.
+    """
     command = [
         sys.executable,
         "-c",
@@ -102,7 +106,7 @@ def start_service(data: Path, settings: Mapping[str, str] | None = None, log: Pa
         "serve",
         "--json",
         "--port",
-        "0",
+        str(port),
         "--grpc-port",
         "0",
     ]

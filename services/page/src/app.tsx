@@ -26,6 +26,9 @@ export function App() {
     void loadGraphs();
   }, [reconnections.value]);
   const { graph } = route.value;
+  useEffect(() => {
+    if (graph && graphs.value && !graphs.value.some((each) => each.graph === graph)) void loadGraphs();
+  }, [graph]);
   const first = graphs.value?.[0]?.graph;
   useEffect(() => {
     if (!graph && first) replaceRoute(formatRoute(first, route.value.screen));

@@ -41,7 +41,8 @@ export async function getJson<T>(path: string, abort?: AbortSignal): Promise<T> 
 export async function sendJson<T>(method: string, path: string, body?: unknown, abort?: AbortSignal): Promise<T> {
   const headers: Record<string, string> = body === undefined ? {} : { "content-type": "application/json" };
   const text = body === undefined ? null : JSON.stringify(body);
-  return (await (await send(path, { method, headers, body: text, signal: abort ?? null })).json()) as T;
+  const response = await send(path, { method, headers, body: text, signal: abort ?? null });
+  return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
 /** Yield the events of a stream until it ends. */
@@ -68,6 +69,7 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   }
   if (response.ok) return response;
   const error = await errorOf(response);
+  if (error.code === "starting") watchReturn();
   if (error.status === 401) signInReason.value = error.message;
   throw error;
 }
@@ -95,6 +97,8 @@ async function errorOf(response: Response): Promise<ApiError> {
 }
 
 const PROBE_MS = [500, 1000, 2000, 4000];
+/** Statuses of a service that is starting, and of a proxy whose service is unreachable. */
+const UNAVAILABLE = new Set([502, 503, 504]);
 
 /** Probe the service until it answers; one probe runs at a time. */
 function watchReturn(): void {
@@ -106,8 +110,8 @@ function watchReturn(): void {
 async function probe(attempt: number): Promise<void> {
   await new Promise((done) => setTimeout(done, PROBE_MS[Math.min(attempt, PROBE_MS.length - 1)]));
   try {
-    const response = await fetch("healthz", { cache: "no-store" });
-    if (!response.ok) throw new Error(String(response.status));
+    const response = await fetch("v1/graphs?limit=1", { cache: "no-store", headers: credentialHeader(credential.value) });
+    if (UNAVAILABLE.has(response.status)) throw new Error(String(response.status));
   } catch {
     return probe(attempt + 1);
   }

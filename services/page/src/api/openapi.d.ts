@@ -100,6 +100,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/graphs/{graph}/questions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Question
+         * @description Return a standing question: its evidence, its answer, its version, and when it last changed.
+         */
+        get: operations["get_question_v1_graphs__graph__questions__id__get"];
+        /**
+         * Put Question
+         * @description Register a standing question, or replace it. It is evaluated at once, and at every later version.
+         */
+        put: operations["put_question_v1_graphs__graph__questions__id__put"];
+        post?: never;
+        /**
+         * Delete Question
+         * @description Delete a standing question with its events. Its streams end.
+         */
+        delete: operations["delete_question_v1_graphs__graph__questions__id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/questions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Questions
+         * @description List the standing questions of a graph by id, with their evidence.
+         */
+        get: operations["list_questions_v1_graphs__graph__questions_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/questions/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch Question
+         * @description Stream the changes of a question's evidence, each exactly once and in order: server-sent events, or NDJSON
+         *     by `Accept`. Resumes after `after` or Last-Event-ID, the `seq` or `token` of an event; without it, from the
+         *     first retained event.
+         */
+        get: operations["watch_question_v1_graphs__graph__questions__id__events_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/graphs/{graph}/stats": {
         parameters: {
             query?: never;
@@ -465,6 +535,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/caller": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Caller
+         * @description Return what the credential of the request grants: its name, actions, and graphs (names or patterns).
+         */
+        get: operations["caller_v1_caller_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -563,6 +653,21 @@ export interface components {
             accepted: number;
             /** Rejected */
             rejected: components["schemas"]["RejectionBody"][];
+        };
+        /** CallerBody */
+        CallerBody: {
+            /**
+             * Name
+             * @description the name of the key, or the subject of the token; empty without credentials
+             */
+            name: string;
+            /** Actions */
+            actions: ("read" | "write" | "admin" | "metrics")[];
+            /**
+             * Graphs
+             * @description names of graphs, or patterns with * and ?
+             */
+            graphs: string[];
         };
         /** CitationBody */
         CitationBody: {
@@ -841,6 +946,22 @@ export interface components {
              * @example facts[3].subject
              */
             field?: string | null;
+        };
+        /** EvidenceItemBody */
+        EvidenceItemBody: {
+            /** Doc Id */
+            doc_id: string;
+            /** Chunk Id */
+            chunk_id: string;
+            /** Score */
+            score: number;
+            /**
+             * Text
+             * @description empty once the passage no longer exists
+             */
+            text: string;
+            /** Title */
+            title: string;
         };
         /** FindingBody */
         FindingBody: {
@@ -1198,6 +1319,16 @@ export interface components {
              */
             remaining: string[];
         };
+        /** QuestionPageBody */
+        QuestionPageBody: {
+            /** Questions */
+            questions: components["schemas"]["StandingQuestionReply"][];
+            /**
+             * Next
+             * @description the `cursor` of the next page, absent on the last
+             */
+            next?: string | null;
+        };
         /** RebuiltBody */
         RebuiltBody: {
             /** Graph */
@@ -1290,6 +1421,50 @@ export interface components {
         ReportList: {
             /** Reports */
             reports: components["schemas"]["ReportBody"][];
+        };
+        /** StandingQuestionReply */
+        StandingQuestionReply: {
+            /** Id */
+            id: string;
+            /** Question */
+            question: string;
+            /** Mode */
+            mode: string;
+            /** Top K */
+            top_k: number;
+            /**
+             * Version
+             * @description the version that the evidence is of
+             */
+            version: number;
+            /**
+             * Changed Version
+             * @description the version that the evidence has been the same since
+             */
+            changed_version: number;
+            /** Changed At */
+            changed_at: string;
+            /**
+             * Seq
+             * @description the number of the last event, 0 without one
+             */
+            seq: number;
+            /**
+             * Passages
+             * @description the evidence, best first
+             */
+            passages: components["schemas"]["EvidenceItemBody"][];
+            /** With Answer */
+            with_answer: boolean;
+            /**
+             * Answer
+             * @description the answer of the last event, if answers are written
+             */
+            answer: string;
+            /** Filters */
+            filters: {
+                [key: string]: unknown;
+            };
         };
         /** StatedFactBody */
         StatedFactBody: {
@@ -1720,6 +1895,50 @@ export interface components {
              * @default null
              */
             explain: boolean | null;
+            /**
+             * Exact
+             * @description true: search every vector, so that the passages depend on the graph's content alone
+             * @default null
+             */
+            exact: boolean | null;
+        };
+        /**
+         * StandingQuestionBody
+         * @description A standing question: it is evaluated exactly at every version of the graph.
+         */
+        StandingQuestionBody: {
+            /**
+             * Question
+             * @example Who signed the contract for the boiler?
+             */
+            question: string;
+            /**
+             * Mode
+             * @description vector, local, passages or bridge
+             * @default null
+             * @example vector
+             */
+            mode: string | null;
+            /**
+             * Top K
+             * @default null
+             * @example 5
+             */
+            top_k: number | null;
+            /** @default null */
+            filters: components["schemas"]["FiltersBody"] | null;
+            /**
+             * As Of
+             * @description the same as `filters.as_of`
+             * @default null
+             */
+            as_of: string | null;
+            /**
+             * Answer
+             * @description true: write an answer at every event, under the graph's budget
+             * @default null
+             */
+            answer: boolean | null;
         };
     };
     responses: never;
@@ -2453,6 +2672,488 @@ export interface operations {
             };
             /** @description the answer was not ready before the deadline */
             504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_question_v1_graphs__graph__questions__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+                /** @description a standing question's id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingQuestionReply"];
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the answer was not ready before the deadline */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    put_question_v1_graphs__graph__questions__id__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+                /** @description a standing question's id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StandingQuestionBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingQuestionReply"];
+                };
+            };
+            /** @description the body or the path is malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body did not arrive in time */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is larger than the service accepts */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the Content-Type or Content-Encoding is not supported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the answer was not ready before the deadline */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    delete_question_v1_graphs__graph__questions__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+                /** @description a standing question's id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the answer was not ready before the deadline */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_questions_v1_graphs__graph__questions_get: {
+        parameters: {
+            query?: {
+                /** @description maximum number of questions */
+                limit?: number;
+                /** @description the `next` of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuestionPageBody"];
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    watch_question_v1_graphs__graph__questions__id__events_get: {
+        parameters: {
+            query?: {
+                /** @description the `seq` or the `token` of the last event that the reader has */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+                /** @description a standing question's id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    /**
+                     * @example id: 1
+                     *     event: change
+                     *     data: {"id": "boiler-contract", "seq": 1, "version": 12, …}
+                     */
+                    "text/event-stream": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the listing is too old to continue; begin again without a cursor */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3993,6 +4694,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HealthBody"];
+                };
+            };
+        };
+    };
+    caller_v1_caller_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallerBody"];
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

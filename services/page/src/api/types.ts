@@ -33,6 +33,8 @@ export type LetterList = Schemas["LetterListBody"];
 export type Receipt = Schemas["TokenBody"];
 export type BatchReceipt = Schemas["BatchReceipt"];
 export type TokenState = Schemas["TokenStateBody"];
+export type QuestionPage = Schemas["QuestionPageBody"];
+export type StandingQuestion = Schemas["StandingQuestionReply"];
 export type DocumentState = ListedDocument["state"];
 
 /** The fields of an answer that arrive before its text. */
@@ -50,6 +52,16 @@ export interface TraceItem {
   readonly name: string;
   readonly score: number;
   readonly parts: Readonly<Record<string, number>>;
+}
+
+/** A change of the evidence of a standing question. */
+export interface StandingEvent {
+  readonly seq: number;
+  readonly version: number;
+  readonly causes: readonly { readonly doc_id: string; readonly revision: number }[];
+  readonly entered: readonly { readonly doc_id: string; readonly title: string }[];
+  readonly left: readonly { readonly doc_id: string; readonly title: string }[];
+  readonly answer: string;
 }
 
 /** One commit of a graph, an event of `/changes`. */

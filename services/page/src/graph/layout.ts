@@ -30,14 +30,15 @@ export class Layout {
 
   constructor(
     private readonly graph: DisplayGraph,
-    private readonly onEnd: () => void,
+    private readonly onChange: (isSettled: boolean) => void,
   ) {
     this.worker.addEventListener("message", ({ data }: MessageEvent<{ round: number; nodes: Float32Array; iterations: number }>) => this.take(data));
   }
 
   /** Lay the graph out again, from where its nodes are. */
   start(): void {
-    if (this.graph.order < 2) return this.onEnd();
+    if (this.graph.order < 2) return this.onChange(true);
+    this.onChange(false);
     this.round += 1;
     this.remaining = this.isFirst ? FIRST_ITERATIONS : LATER_ITERATIONS;
     this.isFirst = false;
@@ -64,7 +65,7 @@ export class Layout {
     this.remaining -= iterations;
     const isLast = this.remaining <= 0;
     if (isLast || !matchMedia("(prefers-reduced-motion: reduce)").matches) assignLayoutChanges(this.graph, nodes, null);
-    if (isLast) this.onEnd();
+    if (isLast) this.onChange(true);
     else requestAnimationFrame(() => round === this.round && this.send(nodes));
   }
 }

@@ -53,22 +53,31 @@ export class Renderer {
   }
 
   zoom(factor: number): void {
-    void this.sigma.getCamera().animate({ ratio: this.sigma.getCamera().ratio / factor }, { duration: duration() });
+    void this.move({ ratio: this.sigma.getCamera().ratio / factor });
   }
 
   showAll(): void {
-    void this.sigma.getCamera().animate({ x: 0.5, y: 0.5, ratio: 1 }, { duration: duration() });
+    void this.move({ x: 0.5, y: 0.5, ratio: 1 });
   }
 
   /** Move the camera so that a node is in the middle. */
   async centre(id: string): Promise<void> {
+    await nextFrames(); // a scheduled refresh sets the places of nodes in a frame
     const place = this.sigma.getNodeDisplayData(id);
-    if (place) await this.sigma.getCamera().animate({ x: place.x, y: place.y, ratio: Math.min(0.4, this.sigma.getCamera().ratio) }, { duration: duration() });
+    if (place) await this.move({ x: place.x, y: place.y, ratio: Math.min(0.4, this.sigma.getCamera().ratio) });
   }
 
   close(): void {
     this.dark.removeEventListener("change", this.changeTheme);
     this.sigma.kill();
+  }
+
+  private async move(state: Partial<{ x: number; y: number; ratio: number }>): Promise<void> {
+    const camera = this.sigma.getCamera();
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(state);
+    else await camera.animate(state, { duration: 250 });
+    this.sigma.refresh({ schedule: true });
+    await nextFrames();
   }
 
   private readonly changeTheme = (): void => {
@@ -112,6 +121,6 @@ export class Renderer {
   }
 }
 
-function duration(): number {
-  return matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 250;
+function nextFrames(): Promise<void> {
+  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));
 }

@@ -114,7 +114,7 @@ function GraphChoice() {
 function Connection() {
   return isReachable.value ? null : (
     <div class="notice error" role="alert">
-      <p>The service cannot be reached. What you see may be out of date; this page tries again by itself.</p>
+      <p>The service cannot be reached, or is starting. What you see may be out of date; this page tries again by itself.</p>
     </div>
   );
 }

@@ -68,14 +68,18 @@ export function GraphScreen({ graph }: { graph: string }) {
     if (route.value.screen === "graph") replaceRoute(formatRoute(graph, "graph", id));
     painted.current();
   };
+  const clicked = (id: string) => {
+    canvas.current?.setAttribute("data-clicked", id);
+    void expanded.current(id);
+  };
   const expanded = useRef(expand);
   expanded.current = expand;
 
   useEffect(() => {
     if (!canvas.current) return;
     try {
-      renderer.current = new Renderer(shown.graph, canvas.current, shown.view, (id) => void expanded.current(id), () => painted.current());
-      layout.current = new Layout(shown.graph, () => canvas.current?.setAttribute("data-settled", "true"));
+      renderer.current = new Renderer(shown.graph, canvas.current, shown.view, (id) => clicked(id), () => painted.current());
+      layout.current = new Layout(shown.graph, (isSettled) => canvas.current?.setAttribute("data-settled", String(isSettled)));
     } catch (failure) {
       console.warn("the graph cannot be drawn", failure);
       setDrawn(false);
@@ -174,7 +178,9 @@ export function GraphScreen({ graph }: { graph: string }) {
         onExpand={(id) => void expand(id)}
         onShow={(id) => {
           select(id);
-          void renderer.current?.centre(id);
+          canvas.current?.setAttribute("data-centred", "false");
+          canvas.current?.scrollIntoView({ block: "nearest" });
+          void renderer.current?.centre(id).then(() => canvas.current?.setAttribute("data-centred", "true"));
         }}
       />
     </>

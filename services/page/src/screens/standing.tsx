@@ -1,54 +1,120 @@
-/** Standing questions: registered ones, with the events that each fires. Hidden while the service has none. */
+/** Standing questions: registered ones, their evidence, and the events of its changes. Hidden where there are none.
+ *
+ * The list is read at intervals, and the events of a question only after its number of events grew: a stream per
+ * question would use up the connections that a browser opens to one host. */
 
+import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { announce } from "../announce";
 import { ApiError, address, getJson, isAbort, messageOf, sendJson, stream } from "../api/client";
+import type { QuestionPage, StandingEvent, StandingQuestion } from "../api/types";
 import { useLoad } from "../load";
-import { Button, Empty, Notice, Tag } from "../parts/basics";
+import { Button, Empty, Notice, Tag, noteNavigation } from "../parts/basics";
 import { Confirm } from "../parts/confirm";
 import { formatRoute } from "../router";
 import { plural } from "../text";
 
-interface Registered {
-  readonly id: string;
-  readonly question: string;
-  readonly mode?: string;
-}
+const POLL_MS = 2000;
+const SHOWN_EVENTS = 20;
+const EARLIER_EVENTS = 5;
+const READ_TIMEOUT_MS = 20_000;
 
-interface QuestionEvent {
-  readonly seq: number;
-  readonly version: number;
-  readonly causes?: readonly { doc_id: string; revision: number }[];
-  readonly entered?: readonly { doc_id: string; text?: string }[];
-  readonly left?: readonly { doc_id: string; text?: string }[];
-  readonly answer?: string;
-}
+/** The events read so far, by graph and question, the newest first. */
+const events = signal<ReadonlyMap<string, readonly StandingEvent[]>>(new Map());
+const seen = new Map<string, number>();
 
 export function StandingQuestions({ graph }: { graph: string }) {
   const path = address(["v1", "graphs", graph, "questions"]);
-  const list = useLoad(path, (abort) => getJson<{ questions: Registered[] }>(path, abort).catch(onMissing));
+  const list = useLoad(path, (abort) => readQuestions(graph, path, abort));
+  useEffect(() => {
+    if (list.isLoading || list.data === null) return;
+    const timer = setTimeout(list.reload, POLL_MS);
+    return () => clearTimeout(timer);
+  }, [list.isLoading, list.data]);
+  if (!list.data) return null;
+  return (
+    <section aria-labelledby="standing">
+      <h2 id="standing">
+        Standing questions <Tag>{list.data.length}</Tag>
+      </h2>
+      <Registration graph={graph} onDone={list.reload} />
+      {list.data.length ? null : <Empty>No question is registered. Each event names the documents that changed its evidence.</Empty>}
+      <ul class="standing">
+        {list.data.map((each) => (
+          <QuestionRow key={each.id} graph={graph} registered={each} onRemoved={list.reload} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Return the questions; `null` where the service has none or refuses them to this credential. */
+async function readQuestions(graph: string, path: string, abort: AbortSignal): Promise<readonly StandingQuestion[] | null> {
+  try {
+    const { questions } = await getJson<QuestionPage>(`${path}?limit=100`, abort);
+    for (const each of questions) void readNewEvents(graph, each);
+    return questions;
+  } catch (error) {
+    if (error instanceof ApiError && [403, 404, 405].includes(error.status)) return null;
+    throw error;
+  }
+}
+
+/** Read the events of a question that are not known, up to its last one, then close the stream. */
+async function readNewEvents(graph: string, question: StandingQuestion): Promise<void> {
+  const key = `${graph}\n${question.id}`;
+  const known = seen.get(key);
+  if (known === question.seq || question.seq === 0) {
+    seen.set(key, question.seq);
+    return;
+  }
+  seen.set(key, question.seq);
+  const after = known !== undefined && known < question.seq ? known : Math.max(0, question.seq - EARLIER_EVENTS);
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), READ_TIMEOUT_MS);
+  try {
+    const path = address(["v1", "graphs", graph, "questions", question.id, "events"], { after });
+    for await (const { name, data } of stream(path, { signal: abort.signal })) {
+      if (name !== "change") continue;
+      const event = JSON.parse(data) as StandingEvent;
+      add(key, event);
+      if (known !== undefined) announce(`The evidence changed for: ${question.question}`);
+      if (event.seq >= question.seq) break;
+    }
+  } catch (error) {
+    if (!isAbort(error) && known !== undefined) seen.set(key, known);
+  } finally {
+    clearTimeout(timer);
+    abort.abort();
+  }
+}
+
+function add(key: string, event: StandingEvent): void {
+  const before = (events.value.get(key) ?? []).filter((each) => each.seq !== event.seq);
+  const all = [event, ...before].sort((a, b) => b.seq - a.seq).slice(0, SHOWN_EVENTS);
+  events.value = new Map(events.value).set(key, all);
+}
+
+function Registration({ graph, onDone }: { graph: string; onDone: () => void }) {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
-  if (!list.data) return null;
-  const add = async (event: Event) => {
+  const register = async (event: Event) => {
     event.preventDefault();
     setProblem("");
     try {
       await sendJson("PUT", address(["v1", "graphs", graph, "questions", idOf(text)]), { question: text.trim() });
+      announce("The question is registered.");
       setText("");
-      list.reload();
+      onDone();
     } catch (error) {
       setProblem(messageOf(error));
     }
   };
   return (
-    <section aria-labelledby="standing">
-      <h2 id="standing">
-        Standing questions <Tag>{list.data.questions.length}</Tag>
-      </h2>
-      <form class="question-row" onSubmit={add}>
+    <>
+      <form class="question-row" onSubmit={register}>
         <label class="field grow">
-          <span>Notify when the evidence changes for</span>
+          <span>Report when the evidence changes for</span>
           <input type="text" required value={text} onInput={(event) => setText(event.currentTarget.value)} placeholder="Who is the captain of Meridian?" />
         </label>
         <Button type="submit" disabled={!text.trim()}>
@@ -56,13 +122,7 @@ export function StandingQuestions({ graph }: { graph: string }) {
         </Button>
       </form>
       {problem ? <Notice kind="error">{problem}</Notice> : null}
-      {list.data.questions.length ? null : <Empty>No question is registered.</Empty>}
-      <ul class="standing">
-        {list.data.questions.map((each) => (
-          <QuestionRow key={each.id} graph={graph} registered={each} onRemoved={list.reload} />
-        ))}
-      </ul>
-    </section>
+    </>
   );
 }
 
@@ -72,25 +132,17 @@ export function idOf(question: string): string {
   return `${words || "question"}-${crypto.getRandomValues(new Uint32Array(1))[0]?.toString(36) ?? "0"}`;
 }
 
-function onMissing(error: unknown): { questions: Registered[] } | undefined {
-  if (error instanceof ApiError && [403, 404, 405].includes(error.status)) return undefined;
-  throw error;
-}
-
-function QuestionRow({ graph, registered, onRemoved }: { graph: string; registered: Registered; onRemoved: () => void }) {
-  const [events, setEvents] = useState<readonly QuestionEvent[]>([]);
+function QuestionRow({ graph, registered, onRemoved }: { graph: string; registered: StandingQuestion; onRemoved: () => void }) {
   const [isRemoving, setRemoving] = useState(false);
-  useEffect(() => {
-    const abort = new AbortController();
-    void follow(graph, registered.id, abort.signal, (event) => {
-      setEvents((before) => [event, ...before.filter((each) => each.seq !== event.seq)].slice(0, 50));
-      announce(`The evidence changed for: ${registered.question}`);
-    });
-    return () => abort.abort();
-  }, [graph, registered.id]);
+  const [problem, setProblem] = useState("");
+  const received = events.value.get(`${graph}\n${registered.id}`) ?? [];
   const remove = async () => {
-    await sendJson("DELETE", address(["v1", "graphs", graph, "questions", registered.id])).catch(() => undefined);
-    onRemoved();
+    try {
+      await sendJson("DELETE", address(["v1", "graphs", graph, "questions", registered.id]));
+      onRemoved();
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
   };
   return (
     <li class="card">
@@ -100,22 +152,18 @@ function QuestionRow({ graph, registered, onRemoved }: { graph: string; register
           Remove
         </Button>
       </div>
-      {events.length ? null : <p class="place">No change of its evidence since this page was opened.</p>}
+      {problem ? <Notice kind="error">{problem}</Notice> : null}
+      <Documents graph={graph} label="Evidence" ids={registered.passages.map((each) => each.doc_id)} />
+      <p class="place">
+        The same since version {registered.changed_version}, current at version {registered.version}
+      </p>
       <ol class="feed">
-        {events.map((event) => (
+        {received.map((event) => (
           <li key={event.seq}>
             <span class="number">{event.version}</span>
-            <span>
-              {[entries("new", event.entered), entries("no longer", event.left)].filter(Boolean).join("; ") || "another order of passages"}
-              {event.answer ? <p class="answer-text">{event.answer}</p> : null}
-            </span>
-            <span class="chips">
-              {(event.causes ?? []).map((cause) => (
-                <a key={cause.doc_id} class="chip" href={formatRoute(graph, "documents", cause.doc_id)}>
-                  {cause.doc_id}
-                </a>
-              ))}
-            </span>
+            <span>{changeOf(event)}</span>
+            <Documents graph={graph} label="because of" ids={event.causes.map((each) => each.doc_id)} />
+            {event.answer ? <p class="place">{event.answer}</p> : null}
           </li>
         ))}
       </ol>
@@ -126,26 +174,27 @@ function QuestionRow({ graph, registered, onRemoved }: { graph: string; register
   );
 }
 
-function entries(word: string, passages: readonly { doc_id: string }[] | undefined): string {
-  if (!passages?.length) return "";
-  const ids = [...new Set(passages.map((each) => each.doc_id))];
-  return `${word}: ${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ` and ${plural(ids.length - 5, "other")}` : ""}`;
+function Documents({ graph, label, ids }: { graph: string; label: string; ids: readonly string[] }) {
+  const unique = [...new Set(ids)];
+  if (!unique.length) return null;
+  return (
+    <span class="chips">
+      <span class="label">{label}</span>
+      {unique.slice(0, 8).map((id) => (
+        <a key={id} class="chip" href={formatRoute(graph, "documents", id)} onClick={noteNavigation}>
+          {id}
+        </a>
+      ))}
+      {unique.length > 8 ? <span class="place">and {plural(unique.length - 8, "other")}</span> : null}
+    </span>
+  );
 }
 
-async function follow(graph: string, id: string, abort: AbortSignal, receive: (event: QuestionEvent) => void): Promise<void> {
-  let lastId = "";
-  while (!abort.aborted) {
-    try {
-      const headers: Record<string, string> = lastId ? { "last-event-id": lastId } : {};
-      for await (const event of stream(address(["v1", "graphs", graph, "questions", id, "events"]), { headers, signal: abort })) {
-        lastId = event.id || lastId;
-        const value = JSON.parse(event.data) as QuestionEvent;
-        if (typeof value.seq === "number") receive(value);
-      }
-    } catch (error) {
-      if (isAbort(error) || (error instanceof ApiError && error.status === 404)) return;
-      if (error instanceof ApiError && error.status === 410) lastId = "";
-    }
-    await new Promise((done) => setTimeout(done, 1500));
-  }
+/** Describe an event: the documents whose passages became or ceased to be evidence. */
+export function changeOf(event: Pick<StandingEvent, "entered" | "left">): string {
+  const names = (word: string, passages: StandingEvent["entered"]) => {
+    const ids = [...new Set(passages.map((each) => each.title || each.doc_id))];
+    return ids.length ? `${word} ${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ` and ${plural(ids.length - 5, "other")}` : ""}` : "";
+  };
+  return [names("new:", event.entered), names("no longer:", event.left)].filter(Boolean).join("; ") || "another order of the passages";
 }
