@@ -32,6 +32,11 @@ _OF_COMMANDS = ("API_KEY", "CA_FILE", "CLIENT_CERT", "CONFIG", "URL")
 _OF_DEVELOPMENT = ("TEST_", "BENCH_", "BUILD_")
 
 
+_ORIGIN = r"https?://[A-Za-z0-9.\-\[\]:]+"
+ORIGINS = rf"^({_ORIGIN}(, *{_ORIGIN})*)?$"
+"""Origins of web pages, separated by commas; no wildcard."""
+
+
 class SettingsError(Exception):
     """A setting is wrong; the message names it, its source and the valid values."""
 
@@ -123,6 +128,7 @@ class Settings(BaseSettings):
     shutdown_delay_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     trusted_proxies: str = ""
     page: bool = True
+    cors_origins: str = Field(default="", pattern=ORIGINS)
 
     allow_unauthenticated: bool = False
     api_keys_file: str = ""

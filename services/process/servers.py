@@ -150,10 +150,12 @@ def listen(host: str, port: int, option: str = "port") -> socket.socket:
 
 def _http_server(parts: Parts, limits: RequestLimits, streams: EventStreams) -> uvicorn.Server:
     from graphtide.services.api.http.app import create_app
+    from graphtide.services.api.http.transport.cross_origin import allow_origins
     from graphtide.services.api.http.transport.server import http_server
 
     app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams, parts.settings.page)
     settings, tls = parts.settings, parts.guard.tls
+    allow_origins(app, settings.cors_origins)
     context = None if tls is None else tls.context
     return http_server(app, settings.shutdown_timeout_s, settings.trusted_proxies, context)
 

@@ -17,6 +17,8 @@ import httpx
 
 from tests.support.processes import service
 
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+"""Checks that do not fit single operations."""
 EXCLUDED = {
     "positive_data_acceptance": "dates, tokens and the cursors of pages are narrower than a pattern can say",
     "unsupported_method": "an id of a document takes all that follows in the path, /related among it",
@@ -31,7 +33,8 @@ def fuzz(folder: Path, seed: int, seconds: int) -> tuple[int, str]:
     with service(folder / "data", {"GRAPHTIDE_LOG_LEVEL": "ERROR"}, folder / "log") as running:
         given = {"text": "Marie Curie discovered polonium in 1898."}
         httpx.put(f"{running.url}/v1/graphs/notes/documents/curie", json=given, timeout=120).raise_for_status()
-        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{running.url}/openapi.json"]
+        command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIG)]
+        command += ["run", f"{running.url}/openapi.json"]
         command += ["--seed", str(seed), "--max-time", str(seconds), "--no-color", "--continue-on-failure"]
         command += ["--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "60"]
         command += ["--exclude-checks", ",".join(EXCLUDED), "-n", "1000" if seconds > 120 else "30"]

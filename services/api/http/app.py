@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
-from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry
-from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
@@ -18,6 +16,7 @@ from starlette.types import Scope
 from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.access import AccessMiddleware, permission
+from graphtide.services.api.http.documentation.description import describe
 from graphtide.services.api.http.documentation.docs_page import HEADERS, page
 from graphtide.services.api.http.documentation.openapi import encode_large, encoded_reply, run_encoder
 from graphtide.services.api.http.errors import handle_errors
@@ -32,9 +31,6 @@ from graphtide.services.api.http.routes.queries import query_routes
 from graphtide.services.api.http.routes.questions import question_routes
 from graphtide.services.api.mcp.http_endpoint import METHODS, PATH, McpEndpoint
 from graphtide.services.api.schema.limits import RequestLimits
-from graphtide.services.api.schema.requests.documents import BatchDocument, DocumentBody
-from graphtide.services.api.schema.requests.questions import QueryBody
-from graphtide.services.api.schema.requests.standing import StandingQuestionBody
 from graphtide.services.application import Application
 
 if TYPE_CHECKING:
@@ -75,6 +71,7 @@ def create_app(
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
         telemetry=_NO_TELEMETRY,
     )
     app.include_router(document_routes(application, limits))
@@ -119,11 +116,7 @@ def _add_description(app: FastAPI) -> None:
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI description, built once. Routes parse bodies themselves, so their schemas are added here."""
+    """Return the OpenAPI description, built once."""
     if app.openapi_schema is None:
-        schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        bodies = [(model, "validation") for model in (DocumentBody, BatchDocument, QueryBody, StandingQuestionBody)]
-        _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
-        schema["components"]["schemas"].update(found["$defs"])
-        app.openapi_schema = schema
+        app.openapi_schema = describe(app)
     return app.openapi_schema

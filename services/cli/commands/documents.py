@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphtide.services.cli import graph_commands
 from graphtide.services.cli.commands import (
     data as data_commands,
 )
@@ -31,6 +30,7 @@ from graphtide.services.cli.commands import (
 )
 from graphtide.services.cli.connection import CONNECTION, add_connection_options
 from graphtide.services.cli.exit_codes import DIFFERS, EXPLAINED, FAILED, CommandError
+from graphtide.services.cli.graphs import commands as graph_commands
 from graphtide.services.cli.terminal import progress, result, tell
 
 if TYPE_CHECKING:

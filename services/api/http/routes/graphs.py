@@ -35,22 +35,22 @@ def graph_routes(application: Application) -> APIRouter:
 
 def _add_views(router: APIRouter, application: Application) -> None:
     @router.get("/v1/graphs/{graph}/stats", responses={200: {"model": StatsBody}, **_ERRORS})
-    async def stats(request: Request, graph: GraphPath) -> Response:
+    async def get_stats(request: Request, graph: GraphPath) -> Response:
         """Return the counts of live content, the graph's version, and its lag."""
         return reply(fields_json(await application.stats(graph_in(request, graph))))
 
     @router.get("/v1/graphs/{graph}/entities/{entity_id}", responses={200: {"model": EntityDetailsBody}, **_ERRORS})
-    async def entity(request: Request, graph: GraphPath, entity_id: str) -> Response:
+    async def get_entity(request: Request, graph: GraphPath, entity_id: str) -> Response:
         """Return an entity by its id in a subgraph: its labels, and the evidence of each merge."""
         return reply(fields_json(await application.entity(graph_in(request, graph), entity_id), old_names=True))
 
     @router.get("/v1/graphs/{graph}/reports", responses={200: {"model": ReportList}, **_ERRORS})
-    async def reports(request: Request, graph: GraphPath) -> Response:
+    async def list_reports(request: Request, graph: GraphPath) -> Response:
         """Return the reports of the graph's communities, the coarsest first. Each cites live chunks only."""
         return reply(reports_json(await application.reports(graph_in(request, graph))))
 
     @router.get("/v1/graphs/{graph}/digest", responses={200: {"model": DigestBody}, **_ERRORS})
-    async def digest(request: Request, graph: GraphPath) -> Response:
+    async def get_digest(request: Request, graph: GraphPath) -> Response:
         """Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order."""
         return reply(fields_json(await application.digest(graph_in(request, graph))))
 
@@ -87,7 +87,7 @@ _WAIT = {
 
 def _add_checks(router: APIRouter, application: Application) -> None:
     @router.post("/v1/graphs/{graph}/verify", responses={200: {"model": VerificationBody}, **_ERRORS})
-    async def verify(request: Request, graph: GraphPath) -> Response:
+    async def verify_graph(request: Request, graph: GraphPath) -> Response:
         """Compute all derived data again, and return the differences from the stored data."""
         return reply(fields_json(await application.verify(graph_in(request, graph))))
 
@@ -97,6 +97,6 @@ def _add_checks(router: APIRouter, application: Application) -> None:
         return reply(fields_json(await application.purge()))
 
     @router.post("/v1/graphs/{graph}/rebuild", responses={200: {"model": RebuiltBody}, **_ERRORS})
-    async def rebuild(request: Request, graph: GraphPath) -> Response:
+    async def rebuild_graph(request: Request, graph: GraphPath) -> Response:
         """Rebuild the graph from the extractions of its live documents, and replace it by the result."""
         return reply(fields_json(await application.rebuild(graph_in(request, graph))))

@@ -24,12 +24,12 @@ def operation_routes(application: Application, registry: CollectorRegistry, gate
     router = APIRouter(tags=["operation"])
 
     @router.get("/healthz", responses={200: {"model": Alive}})
-    async def healthz() -> Response:
+    async def get_liveness() -> Response:
         """Report that the process is alive. /readyz reports whether it can serve."""
         return reply({"status": "alive"})
 
     @router.get("/readyz", responses={200: {"model": HealthBody}, 503: {"model": HealthBody}})
-    async def readyz(request: Request) -> Response:
+    async def get_readiness(request: Request) -> Response:
         """Report whether every component is ready, and the state of each: with details for callers that may read
         /metrics.
         """
@@ -39,13 +39,13 @@ def operation_routes(application: Application, registry: CollectorRegistry, gate
         return reply(fields_json(health, old_names=True), 200 if health.ready else 503)
 
     @router.get("/v1/caller", responses={200: {"model": CallerBody}, **errors(429)})
-    async def caller(request: Request) -> Response:
+    async def get_caller(request: Request) -> Response:
         """Return what the credential of the request grants: its name, actions, and graphs (names or patterns)."""
         who = caller_of(request).who
         return reply({"name": who.name, "actions": sorted(who.actions), "graphs": list(who.graphs)})
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
-    async def metrics() -> Response:
+    async def get_metrics() -> Response:
         """Return the Prometheus metrics, in a thread: the sizes of an index wait while it changes."""
         return Response(await asyncio.to_thread(generate_latest, registry), media_type=CONTENT_TYPE_LATEST)
 

@@ -30,7 +30,7 @@ def query_routes(application: Application, limits: RequestLimits) -> APIRouter:
         responses={200: ok, **errors(400, 404, 408, 413, 415, 422, 429, 503, 504)},
         openapi_extra=body_of({JSON: {"schema": schema("QueryBody")}}),
     )
-    async def query(request: Request, graph: GraphPath) -> Response:
+    async def query_graph(request: Request, graph: GraphPath) -> Response:
         """Answer a question. With `Accept: text/event-stream` the answer comes as server-sent events:
         `context` (all but the text), `token` (pieces of the text), `answer` (the whole), or `error`."""
         graph = graph_in(request, graph)

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from graphtide.graph.retrieval import MODES
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.text.dates import date_span
 from graphtide.services.api.schema.limits import RequestLimits
@@ -35,7 +36,7 @@ def _check_mode(value: str) -> str:
     return check_text(value)
 
 
-Mode = Annotated[str, AfterValidator(_check_mode)]
+Mode = Annotated[str, AfterValidator(_check_mode), Field(json_schema_extra={"enum": sorted(MODES)})]
 Value = Annotated[str, AfterValidator(check_text)]
 
 
