@@ -368,11 +368,19 @@ class LiveView:
 
     # -- the rows again ------------------------------------------------------------------------------------------------
 
-    def rows(self) -> GraphDelta:
-        """Return all tables as rows without vectors, for the digest. Call under `lock.read()`. Cost: whole graph."""
+    def rows(self, *, vectors: bool = False) -> GraphDelta:
+        """Return all tables as rows: without vectors and communities for the digest, with both for a copy of the view.
+
+        Call under `lock.read()`. Cost: the whole graph.
+        """
+
+        def vector(row: ViewChunk | ViewStatement | ViewEntity) -> Vector:
+            return row.vector if vectors else NO_VECTOR
+
+        version = self.version
         return GraphDelta(
             self.graph,
-            self.version,
+            version,
             documents=tuple(self.documents.values()),
             chunks=tuple(
                 ChunkRow(
@@ -381,10 +389,11 @@ class LiveView:
                     chunk.doc_id,
                     chunk.ordinal,
                     chunk.text,
-                    NO_VECTOR,
-                    title=chunk.title,
-                    description=chunk.description,
-                    place=chunk.place,
+                    vector(chunk),
+                    version,
+                    chunk.title,
+                    chunk.description,
+                    chunk.place,
                 )
                 for number, chunk in self.chunks.items()
             ),
@@ -394,13 +403,13 @@ class LiveView:
             ),
             mentions=tuple(row for chunk in self.chunks.values() for row in chunk.mentions),
             statements=tuple(
-                TripleRow(n, s.subject, s.predicate, s.object, s.count, s.weight_milli, b"", NO_VECTOR)
+                TripleRow(n, s.subject, s.predicate, s.object, s.count, s.weight_milli, b"", vector(s), version)
                 for n, s in self.statements.items()
             ),
             evidence=tuple(row for chunk in self.chunks.values() for row in chunk.evidence),
             same_as=tuple(self.same_as.values()),
             entities=tuple(
-                EntityRow(node, entity.name, entity.type, entity.labels, entity.mentions, NO_VECTOR)
+                EntityRow(node, entity.name, entity.type, entity.labels, entity.mentions, vector(entity), version)
                 for node, entity in self.entities.items()
             ),
             edges=tuple(
@@ -409,6 +418,7 @@ class LiveView:
                 for v, edge in ends.items()
                 if u < v
             ),
+            communities=self.hierarchy.hierarchy() if vectors else None,
             snapshot=True,
         )
 

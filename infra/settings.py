@@ -168,6 +168,9 @@ class Settings(BaseSettings):
     body_grace_s: float = Field(default=10.0, ge=0, allow_inf_nan=False)
     min_body_bytes_per_s: int = Field(default=1024, ge=0)
     max_arriving_bytes: int = Field(default=256 << 20, ge=1024)
+    change_retention_commits: int = Field(default=10_000, ge=0)
+    change_retention_hours: float = Field(default=168.0, gt=0, allow_inf_nan=False)
+    change_retention_bytes: int = Field(default=256 << 20, ge=1 << 20)
     max_event_streams: int = Field(default=256, ge=1)
     max_event_streams_per_caller: int = Field(default=32, ge=1)
 

@@ -17,6 +17,7 @@ from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.retrieval.types import RetrievedPart as ContextPart
 from graphtide.graph.text.place import NO_PLACE, Place
 from graphtide.services.browsing import Browser, CommunityReport
+from graphtide.services.changes.types import Change, ChangeQuery, FeedItem, FeedOpened, FeedProgress, GraphRows
 from graphtide.services.component_state import ComponentState
 from graphtide.services.standing.types import StandingQuestions
 from graphtide.streams.messages import DocumentMessage
@@ -25,6 +26,8 @@ from graphtide.streams.ports import ReportFinding, RevisionState
 __all__ = [
     "Answer",
     "Application",
+    "Change",
+    "ChangeQuery",
     "Citation",
     "CommunityReport",
     "ContextPart",
@@ -32,7 +35,11 @@ __all__ = [
     "Digest",
     "DocumentStatus",
     "EntityStatus",
+    "FeedItem",
+    "FeedOpened",
+    "FeedProgress",
     "Filters",
+    "GraphRows",
     "GraphStats",
     "Health",
     "LabelStatus",
@@ -410,6 +417,13 @@ class Application(Browser, StandingQuestions, Protocol):
 
     def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
         """Answer as a stream: the Answer with its context and an empty text, then Pieces, last the full Answer."""
+        ...
+
+    def changes(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
+        """Yield the changes of the graph from a token on, without end (`services/changes/feed.py`).
+
+        Raises NotFound, Invalid, Expired.
+        """
         ...
 
     async def graphs(self) -> Mapping[str, int]:

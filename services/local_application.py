@@ -22,11 +22,13 @@ from graphtide.services.access.limits.quotas import Entering, Quotas
 from graphtide.services.administration.maintenance import request_deletion, rows_of
 from graphtide.services.application import (
     Answer,
+    ChangeQuery,
     CommunityReport,
     DeletedGraph,
     Digest,
     DocumentStatus,
     EntityStatus,
+    FeedItem,
     GraphStats,
     Health,
     LetterList,
@@ -41,6 +43,7 @@ from graphtide.services.application import (
     Usage,
     Verification,
 )
+from graphtide.services.changes.feed import ChangeFeed
 from graphtide.services.health import with_dependencies
 from graphtide.services.inspection.browsing import community_report
 from graphtide.services.inspection.document_status import document_status
@@ -81,6 +84,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         self._limits = limits or RuntimeLimits()
         self._quotas = Quotas(runtime)
         self._questions = QueryService(runtime, self._limits.running_queries)
+        self._feed = ChangeFeed(runtime)
         self._digests: SharedReads[Digest] = SharedReads()
         self._statuses: SharedReads[DocumentStatus] = SharedReads()
         self._large_reads = Slots(LARGE_READS)
@@ -157,6 +161,9 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
 
     def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
         return self._questions.streamed(graph, ask)
+
+    def changes(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
+        return self._feed.follow(graph, query)
 
     # -- the graph as a whole ------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.services.administration.maintenance import Maintenance
 from graphtide.services.health import Dependency
 from graphtide.services.standing.service import StandingService
+from graphtide.streams.changes.change_log import ChangeLog
 from graphtide.streams.errors import Broken, NotFound
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
@@ -31,6 +32,7 @@ class Runtime:
     ledger: Ledger
     views: ViewRegistry
     progress: TokenWaiter
+    changes: ChangeLog
     upkeep: Maintenance
     embedder: Embedder
     generator: Generator

@@ -51,6 +51,7 @@ from graphtide.services.process.background_tasks import (
 from graphtide.services.runtime import Runtime
 from graphtide.services.standing.evaluation import EvaluatedHere, evaluated_here
 from graphtide.services.tracing import traced
+from graphtide.streams.changes.change_log import ChangeRetention
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
@@ -95,7 +96,7 @@ async def open_application(
         registry = registry or CollectorRegistry()
         await stack.enter_async_context(traced(settings, "serve", registry))
         warming(lambda: "opening the data folder")
-        backend = await SqliteBackend.open(settings.data)
+        backend = await SqliteBackend.open(settings.data, retention=retention_of(settings))
         stack.push_async_callback(backend.close)
         remove_scratch(settings.data)
         tally = Tally(registry)
@@ -143,6 +144,12 @@ async def open_application(
             stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in stages.items()])
         yield LocalApplication(runtime)
+
+
+def retention_of(settings: Settings) -> ChangeRetention:
+    """Return the limits of the change logs."""
+    hours, most = settings.change_retention_hours, settings.change_retention_bytes
+    return ChangeRetention(settings.change_retention_commits, 3600 * hours, most)
 
 
 async def _look(backend: SqliteBackend, views: ViewRegistry, metrics: Metrics, notes: Mapping[str, str]) -> None:
@@ -197,6 +204,7 @@ async def _runtime(
         ledger=backend.ledger,
         views=views,
         progress=progress,
+        changes=backend.changes,
         upkeep=upkeep,
         embedder=questions,
         generator=models.generator,

@@ -221,6 +221,10 @@ class Ledger(Protocol):
         """Return whether every position holds a revision of the graph. Cost: the positions."""
         ...
 
+    async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
+        """Return the numbers of the graph's revisions at these positions; 0 before `enter` has numbered one."""
+        ...
+
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """Return at most `limit` ACCEPTED revisions older than that, oldest first, for the sweeper."""
         ...

@@ -516,6 +516,10 @@ PENDING_UP_TO = (
     "MATCH (r:Revision {pending: $graph}) WHERE r.partition = $partition AND r.position <= $position"
     " RETURN count(*) AS pending"
 )
+REVISIONS_AT = (
+    "UNWIND $places AS place MATCH (r:Revision {place: place}) WHERE r.graph = $graph"
+    " RETURN r.place AS place, r.revision AS revision"
+)
 HAS_REVISIONS = (
     "UNWIND $places AS place MATCH (r:Revision {place: place}) WHERE r.graph = $graph RETURN count(*) AS held"
 )

@@ -148,6 +148,12 @@ class BoltLedger:
         [row] = await self._database.ask(cypher.HAS_REVISIONS, graph=graph, places=places)
         return int(row["held"]) == len(places)
 
+    async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
+        """See Ledger.numbers."""
+        places = {_place(position): position for position in positions}
+        found = await self._database.ask(cypher.REVISIONS_AT, graph=graph, places=sorted(places))
+        return {places[row["place"]]: int(row["revision"] or 0) for row in found}
+
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished. Cost: the pending revisions older than the limit."""
         found = await self._database.read(

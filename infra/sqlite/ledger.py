@@ -135,6 +135,11 @@ class SqliteLedger:
             return False
         return await self._database.read(lambda connection: _has_all(connection, graph, positions))
 
+    async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
+        """See Ledger.numbers. A number is the offset."""
+        held = [position for position in positions if await self.has_revisions(graph, [position])]
+        return {position: position.offset for position in held}
+
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished. Cost: the entries returned."""
         clause = "WHERE state = 'accepted' AND accepted_ms < ? ORDER BY accepted_ms, revision LIMIT ?"

@@ -130,6 +130,10 @@ class AccessGate:
         """
         return _run_as(caller, nullcontext() if self.is_open else self._places.hold(caller.who.name))
 
+    def as_caller(self, caller: Caller) -> AbstractContextManager[None]:
+        """Run the block as the caller, without a place."""
+        return _run_as(caller, nullcontext())
+
     def _principal(self, credential: Credential | None) -> Principal:
         if credential is None:
             error = refusal(None, Action.READ, None)

@@ -171,6 +171,15 @@ class Client:
         finally:
             self._portal.call(stream.aclose)
 
+    def feed(self, path: str, params: dict[str, str]) -> Iterator[tuple[str, str, Json]]:
+        """Yield the server-sent events of a feed as (name, id, data)."""
+        stream = self._transport.events(HttpCall("GET", path, params=params, accept=EVENTS))
+        try:
+            while (event := self._called(_next_of, stream)) is not None:
+                yield event.name, event.id, json.loads(event.data)
+        finally:
+            self._portal.call(stream.aclose)
+
     def _json(self, call: HttpCall) -> Json:
         with self._failing():
             return _parsed(self._portal.call(self._transport.send, call))

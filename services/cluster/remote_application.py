@@ -7,9 +7,11 @@ replica has accepted it, and a batch in one step.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import grpc
@@ -24,11 +26,15 @@ from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import (
     Answer,
+    ChangeQuery,
     CommunityReport,
     DeletedGraph,
     Digest,
     DocumentStatus,
     EntityStatus,
+    FeedItem,
+    FeedOpened,
+    GraphRows,
     GraphStats,
     Health,
     LetterList,
@@ -42,11 +48,14 @@ from graphtide.services.application import (
     RelatedDocuments,
     Verification,
 )
+from graphtide.services.changes.messages import feed_item, query_message
 from graphtide.services.cluster.calls import call, call_metadata, error_raised, within
 from graphtide.services.cluster.channel import SERVICE, query_channel
 from graphtide.services.cluster.remote_browser import RemoteBrowser
 from graphtide.services.cluster.remote_questions import RemoteStandingQuestions
 from graphtide.services.health import Dependency, with_dependencies
+from graphtide.streams.changes.change_log import change_token
+from graphtide.streams.errors import Retryable
 from graphtide.streams.messages import DocumentMessage
 
 T = TypeVar("T")
@@ -56,6 +65,9 @@ LONG_S = 3600.0
 HEALTH_S = 1.5
 """Timeout of a health check; shorter than the timeout of the probes of this process."""
 MAX_DETAIL_CHARS = 300
+RESUMED_TIMES = 30
+RESUME_S = 1.0
+"""Attempts to continue a feed at another replica, and the wait before each."""
 MARGIN_S = 2.0
 """Allowance for the network: the replica enforces the deadline of a stream at every piece."""
 
@@ -119,6 +131,28 @@ class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
             raise error_raised(error) from error
         finally:
             call.cancel()
+
+    async def changes(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
+        """Follow the feed of a replica; when it ends, continue at another one after the last item."""
+        opened, failures = False, 0
+        while True:
+            call = self._stub.FollowChanges(query_message(graph, query), metadata=call_metadata())
+            try:
+                while (event := await call.read()) is not grpc.aio.EOF:
+                    item, failures = feed_item(event), 0
+                    if not isinstance(item, FeedOpened) or not opened:
+                        yield item
+                    opened = True
+                    if (after := _resumed_after(query, item)) is not None:
+                        query = replace(query, after=after)
+                return
+            except grpc.aio.AioRpcError as error:
+                raised, failures = error_raised(error), failures + 1
+                if not isinstance(raised, Retryable) or not opened or failures > RESUMED_TIMES or not query.after:
+                    raise raised from error
+                await asyncio.sleep(raised.retry_after_s or RESUME_S)
+            finally:
+                call.cancel()
 
     # -- the graph as a whole ------------------------------------------------------------------------------------------
 
@@ -185,6 +219,13 @@ class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
             return f"no replica answers ({error.code().name}{': ' if details else ''}{details})"
         ready = response.status == health_pb2.HealthCheckResponse.SERVING
         return "" if ready else "the query replica is not ready"
+
+
+def _resumed_after(query: ChangeQuery, item: FeedItem) -> str | None:
+    """Return the token after which a feed continues once it has sent this item; None within a snapshot."""
+    if isinstance(item, FeedOpened):
+        return None if query.rows and not query.after else change_token(item.version)
+    return item.token if not isinstance(item, GraphRows) or item.part == item.parts else None
 
 
 def _body(document: DocumentMessage) -> bytes:

@@ -38,6 +38,8 @@ from graphtide.services.process.background_tasks import (
     stop,
 )
 from graphtide.services.runtime import Runtime
+from graphtide.streams.changes.change_log import ChangeRetention
+from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
@@ -58,6 +60,8 @@ REPLICA_LOOK_S = 5.0
 """Poll interval of a replica for the writers' lag: longer than theirs, because there may be many replicas."""
 WRITERS = ((DOCUMENTS, "extract"), (EXTRACTIONS, "consolidate"))
 """The topics and consumer groups that every document passes through."""
+RECENT_BYTES = 64 << 20
+"""Maximum size of a replica's change log of one graph."""
 STALE_S = 10.0
 """Seconds for which a view may lack versions before its health reports it."""
 
@@ -160,6 +164,7 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     indexes = IndexFolder(settings.data / "indexes")
     await drop_deleted_indexes(indexes, backing.store)
     views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
+    views.recorder = changes = RecentChanges(views, backing.ledger, _retention(settings))
     progress = TokenWaiter(backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
     upkeep = ClusterMaintenance(backing.log, views, notes)
@@ -177,30 +182,47 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
             "lag": _looking(tools, metrics, WRITERS, notes, REPLICA_LOOK_S),
         }
         if settings.purge_at:
-            runs["purge"] = lambda: purge_nightly(views.purge, settings.purge_at)
+
+            async def purge() -> None:
+                changes.clear()
+                await views.purge()
+
+            runs["purge"] = lambda: purge_nightly(purge, settings.purge_at)
         if settings.lazy_reports:
             runs["wishes"] = ReportRequestPublisher(backing.log, views).run
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
         # It answers from its views while broker or database are unreachable, so it is ready without them.
         depends = (*_dependencies(tools, needed=False), _freshness(follower))
         questions = await stack.enter_async_context(question_embedder(tools.models.embedder))
-        runtime = _runtime(tools, views, progress, upkeep, metrics)
+        runtime = _runtime(tools, views, (progress, changes), upkeep, metrics)
         runtime = replace(runtime, embedder=questions, dependencies=depends)
         tools.registry.register(ViewGauges(views.all, metrics.names))
         application = LocalApplication(runtime)
         yield Worker(application.health, application)
 
 
+def _retention(settings: Settings) -> ChangeRetention:
+    """Return the limits of a replica's change logs, which are in memory."""
+    most = min(settings.change_retention_bytes, RECENT_BYTES)
+    return ChangeRetention(settings.change_retention_commits, 3600 * settings.change_retention_hours, most)
+
+
 def _runtime(
-    tools: RoleDependencies, views: ViewRegistry, progress: TokenWaiter, upkeep: ClusterMaintenance, metrics: Metrics
+    tools: RoleDependencies,
+    views: ViewRegistry,
+    following: tuple[TokenWaiter, RecentChanges],
+    upkeep: ClusterMaintenance,
+    metrics: Metrics,
 ) -> Runtime:
     backing, models = tools.backing, tools.models
+    progress, changes = following
     return Runtime(
         log=backing.log,
         store=backing.store,
         ledger=backing.ledger,
         views=views,
         progress=progress,
+        changes=changes,
         upkeep=upkeep,
         embedder=models.embedder,
         generator=models.generator,

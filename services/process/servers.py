@@ -83,7 +83,7 @@ class Servers:
         if calls:
             from graphtide.services.api.grpc.server import create_server
 
-            server = create_server(parts.application, limits, parts.guard.gate)
+            server = create_server(parts.application, limits, parts.guard.gate, None, self._streams)
             self.grpc = f"{self._settings.host}:{_bind(server, self._settings, parts.guard.tls)}"
             await server.start()
             self._calls = server

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, M
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -28,6 +28,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
+from graphtide.services.changes.types import Change, GraphRows
 from graphtide.services.sdk import interface
 from graphtide.services.sdk.interface import BulkReceipt, Document, Progress
 from graphtide.services.sdk.remote.connection import Certificate, TokenSource, Verify
@@ -36,6 +37,8 @@ from graphtide.services.sdk.standing import BlockingQuestions
 
 if TYPE_CHECKING:
     from graphtide.services.sdk.callables import Answering, Embedding, Extracting
+
+Item = TypeVar("Item")
 
 
 class Graph:
@@ -84,6 +87,15 @@ class Graph:
         try:
             while (piece := self._portal.call(_next_of, stream)) is not None:
                 yield piece
+        finally:
+            self._portal.call(_close, stream)
+
+    def changes(self, **options: Any) -> Iterator[Change | GraphRows]:
+        """See `graphtide.Graph.changes`."""
+        stream = self._graph.changes(**options)
+        try:
+            while (change := self._portal.call(_next_of, stream)) is not None:
+                yield change
         finally:
             self._portal.call(_close, stream)
 
@@ -190,10 +202,10 @@ def connect_blocking(
         yield Database(portal, database)
 
 
-async def _next_of(stream: AsyncIterator[Answer | Piece]) -> Answer | Piece | None:
+async def _next_of(stream: AsyncIterator[Item]) -> Item | None:
     return await anext(stream, None)
 
 
-async def _close(stream: AsyncIterator[Answer | Piece]) -> None:
+async def _close(stream: AsyncIterator[object]) -> None:
     if isinstance(stream, AsyncGenerator):
         await stream.aclose()

@@ -6,11 +6,11 @@ The invariant: a document that `add` has returned for is durable, exactly as one
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.infra.settings import SettingsError, load_settings
@@ -26,6 +26,7 @@ from graphtide.services.application import (
     Digest,
     DocumentStatus,
     EntityStatus,
+    FeedItem,
     Filters,
     GraphStats,
     Piece,
@@ -35,6 +36,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
+from graphtide.services.changes.types import Change, GraphRows
 from graphtide.services.sdk.bulk import (
     BATCH_CHARS,
     BATCH_DOCUMENTS,
@@ -221,6 +223,25 @@ class EmbeddedGraph:
         request = query_request(arguments, filters, as_of, timeout_s, self._limits)
         async for piece in self._application.stream(self._name, request):
             yield piece
+
+    async def changes(
+        self,
+        *,
+        after: str = "",
+        entity: str = "",
+        type: str = "",  # noqa: A002 - the name of the field
+        prefix: str = "",
+        rows: bool = False,
+        follow: bool = True,
+    ) -> AsyncIterator[Change | GraphRows]:
+        """See Graph.changes."""
+        detail, ends = "rows" if rows else "", "" if follow else "false"
+        given = _given(entity=entity, type=type, prefix=prefix, detail=detail, follow=ends)
+        items = self._application.changes(self._name, requests.change_query(given, after))
+        async with aclosing(cast("AsyncGenerator[FeedItem, None]", items)) as found:
+            async for item in found:
+                if isinstance(item, Change | GraphRows):
+                    yield item
 
     async def wait(self, token: str, timeout_s: float = 60.0) -> int:
         """See Graph.wait."""

@@ -26,6 +26,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
+from graphtide.services.changes.types import Change, GraphRows
 from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
 
 Document: TypeAlias = Mapping[str, Any]
@@ -195,6 +196,24 @@ class Graph(Protocol):
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """Answer in pieces: first an `Answer` with the context and no text, then `Piece`s, last the whole `Answer`."""
+        ...
+
+    def changes(
+        self,
+        *,
+        after: str = "",
+        entity: str = "",
+        type: str = "",  # noqa: A002 - the name of the field
+        prefix: str = "",
+        rows: bool = False,
+        follow: bool = True,
+    ) -> AsyncIterator[Change | GraphRows]:
+        """Yield the commits of the graph after a token, in order and without end; without one, those from now on.
+
+        `entity` (an id or a name), `type` (of an entity) and `prefix` (of documents' ids) select changes. With `rows`
+        every change has the rows that it changed, and without `after` all rows come first (`GraphReplica`). Without
+        `follow` the iterator ends at the present version. Raises Expired when a commit is no longer retained.
+        """
         ...
 
     async def wait(self, token: str, timeout_s: float = 60.0) -> int:

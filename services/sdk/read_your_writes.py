@@ -25,6 +25,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage
+from graphtide.services.changes.types import Change, GraphRows
 from graphtide.services.sdk.bulk import merge_tokens
 from graphtide.services.sdk.interface import BulkReceipt, Documents, Graph, Progress, Questions
 from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
@@ -82,6 +83,11 @@ class ReadYourWrites:
         """See Graph.ask_stream."""
         async for step in self._graph.ask_stream(question, after=merge_tokens(after, self._written), **options):
             yield step
+
+    async def changes(self, **options: Any) -> AsyncIterator[Change | GraphRows]:
+        """See Graph.changes."""
+        async for change in self._graph.changes(**options):
+            yield change
 
     async def wait(self, token: str, timeout_s: float = 60.0) -> int:
         """See Graph.wait."""

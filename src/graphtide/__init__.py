@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from graphtide import sync
+    from graphtide.graph.changes.replica import GraphReplica
     from graphtide.graph.text.place import PassageKind, Place
     from graphtide.services.api.schema.errors import Forbidden, TooLarge, Unauthenticated
     from graphtide.services.application import (
@@ -78,6 +79,15 @@ if TYPE_CHECKING:
         NeighbourEdge,
         Neighbourhood,
         NeighbourNode,
+    )
+    from graphtide.services.changes.types import (
+        Change,
+        ChangedDocument,
+        ChangedEntity,
+        ChangedRelation,
+        EntityMerge,
+        EntitySplit,
+        GraphRows,
     )
     from graphtide.services.sdk.embedded import open_database as open  # noqa: A004 - read as graphtide.open
     from graphtide.services.sdk.files import documents_in
@@ -135,6 +145,19 @@ _HOMES = {
         name: f"graphtide.services.standing.types:{name}"
         for name in ("Cause", "EvidenceItem", "QuestionPage", "StandingEvent", "StandingQuestion")
     },
+    "GraphReplica": "graphtide.graph.changes.replica:GraphReplica",
+    **{
+        name: f"graphtide.services.changes.types:{name}"
+        for name in (
+            "Change",
+            "ChangedDocument",
+            "ChangedEntity",
+            "ChangedRelation",
+            "EntityMerge",
+            "EntitySplit",
+            "GraphRows",
+        )
+    },
     **{
         name: f"{_RESULTS}:{name}"
         for name in (
@@ -188,6 +211,10 @@ __all__ = [
     "BudgetExceeded",
     "BulkReceipt",
     "Cause",
+    "Change",
+    "ChangedDocument",
+    "ChangedEntity",
+    "ChangedRelation",
     "Citation",
     "CommunityDetails",
     "CommunityMember",
@@ -201,7 +228,9 @@ __all__ = [
     "Digest",
     "DocumentPage",
     "DocumentStatus",
+    "EntityMerge",
     "EntityPage",
+    "EntitySplit",
     "EntityStatus",
     "EvidenceItem",
     "Expired",
@@ -209,6 +238,8 @@ __all__ = [
     "Filters",
     "Forbidden",
     "Graph",
+    "GraphReplica",
+    "GraphRows",
     "GraphStats",
     "GraphtideError",
     "Invalid",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from graphtide.streams.changes.change_log import token_version
 from graphtide.streams.errors import BudgetExceeded, DeadlineExceeded, Invalid
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.ports import GraphDeletion, GraphStore, Ledger, Position
@@ -70,9 +71,13 @@ class TokenWaiter:
         BudgetExceeded at once when a revision up to the token waits for a budget that is not renewed before that.
         """
         until = asyncio.get_running_loop().time() + timeout_s
-        wanted = await self._issued(graph, after)
+        version = token_version(after)
+        wanted = await self._issued(graph, after) if version is None else ()
         try:
             async with asyncio.timeout(timeout_s):
+                if version is not None:
+                    await self._reach_version(graph, version)
+                    return
                 while await self._pending(graph, wanted, lambda: _check(refusal(graph, wanted), until)):
                     pass
                 stored = (await self._store.graphs()).get(graph, 0)
@@ -81,8 +86,30 @@ class TokenWaiter:
         except TimeoutError as error:
             raise DeadlineExceeded(f"the graph did not include token {after[:80]} within {timeout_s:g} s") from error
 
+    async def _reach_version(self, graph: str, version: int) -> None:
+        """Return once the view shows that version. Raises Invalid for one that is not stored."""
+        stored = (await self._store.graphs()).get(graph, 0)
+        if version > stored:
+            raise Invalid("after", f"graph {graph!r} has no version {version}; its newest is {stored}")
+        while self._views.version(graph) < version:
+            await self._wait(self._moved)
+
+    async def revisions(
+        self, graph: str, token: str, timeout_s: float, refusal: Refusal = no_refusal
+    ) -> Mapping[int, int]:
+        """Return the numbers of the revisions at a publisher's token, by partition, once the graph includes it.
+
+        Raises as `reach`.
+        """
+        await self.reach(graph, token, timeout_s, refusal)
+        numbers = await self._ledger.numbers(graph, positions(token))
+        return {position.partition: number for position, number in numbers.items()}
+
     async def includes(self, graph: str, token: str) -> bool:
         """Return whether the graph includes the token now. Raises Invalid for one never issued for this graph."""
+        version = token_version(token)
+        if version is not None:
+            return self._views.version(graph) >= version
         wanted = await self._issued(graph, token)
         for position in wanted:
             if await self._ledger.pending(graph, position):

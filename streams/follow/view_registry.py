@@ -44,6 +44,22 @@ class IndexKeeper(Protocol):
         ...
 
 
+class ViewRecorder(Protocol):
+    """Observer of the deltas that views apply."""
+
+    def before(self, view: LiveView, delta: GraphDelta) -> bytes:
+        """Return what the delta will overwrite. Called in a thread, before the view applies the delta."""
+        ...
+
+    async def applied(self, delta: GraphDelta, old: bytes) -> None:
+        """Record a delta that the view has applied."""
+        ...
+
+    def restart(self, graph: str) -> None:
+        """Forget the graph's deltas: its view was loaded anew."""
+        ...
+
+
 class ViewRegistry:
     """The live views by graph. One task calls `follow` and `replace`.
 
@@ -56,6 +72,7 @@ class ViewRegistry:
         self._views: dict[str, LiveView] = {}
         self._saved: dict[str, int] = {}
         self._moved = asyncio.Event()
+        self.recorder: ViewRecorder | None = None
         self._opening = ("", 0)
         self._saving = asyncio.Lock()
         self._damaged: dict[str, tuple[int, str]] = {}
@@ -148,7 +165,11 @@ class ViewRegistry:
             view = LiveView(delta.graph, indexes, self._functional_predicates)
             view.version = delta.version - 1
             await self._put(view)
+        recorder = self.recorder
+        old = await asyncio.to_thread(recorder.before, view, delta) if recorder else b""
         await asyncio.to_thread(_apply, view, delta)
+        if recorder:
+            await recorder.applied(delta, old)
         self._announce()
 
     async def reach(self, graph: str, version: int) -> LiveView:
@@ -174,6 +195,8 @@ class ViewRegistry:
             self._damaged.pop(graph, None)
             self._saved.pop(graph, None)
             self._dropped[graph] = version
+            if self.recorder is not None:
+                self.recorder.restart(graph)
             await asyncio.to_thread(self._keeper.drop, graph)
         self._announce()
         if view is not None:
@@ -190,6 +213,8 @@ class ViewRegistry:
     async def _put(self, view: LiveView) -> None:
         old, self._views[view.graph] = self._views.get(view.graph), view
         self._damaged.pop(view.graph, None)
+        if self.recorder is not None:
+            self.recorder.restart(view.graph)
         self._announce()
         if old is not None:
             await asyncio.to_thread(self._keeper.close, old.indexes)

@@ -126,6 +126,7 @@ async def test_ledger_tells_the_revisions_of_one_graph_by_position(backend: Back
         assert not await backend.ledger.has_revisions("nowhere", [one])
         delivered = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
         numbers = await backend.ledger.enter(delivered)
+        assert (await backend.ledger.numbers("g", [one, foreign, beyond])) == {one: numbers[0]}
         ended = RevisionOutcome("g", "a", numbers[0], RevisionState.APPLIED)
         await backend.ledger.finish([ended])
 

@@ -10,12 +10,16 @@ from hashlib import sha256
 
 from graphtide.services.application import (
     Answer,
+    Change,
+    ChangeQuery,
     Citation,
     CommunityReport,
     DeletedGraph,
     Digest,
     DocumentStatus,
     EntityStatus,
+    FeedItem,
+    FeedOpened,
     GraphStats,
     Health,
     LetterList,
@@ -35,6 +39,7 @@ from graphtide.services.application import (
     Usage,
     Verification,
 )
+from graphtide.services.changes.types import ChangedDocument
 from graphtide.services.component_state import WELL, degraded
 from graphtide.streams.errors import GraphtideError, Invalid, NotFound
 from graphtide.streams.messages import DocumentMessage
@@ -120,6 +125,15 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
         finally:
             self.streams_closed += 1
             self.stream_closed.set()
+
+    async def changes(self, graph: str, query: ChangeQuery) -> AsyncGenerator[FeedItem, None]:
+        """Yield one change per document, then end: there are no commits."""
+        await self._pass()
+        self._known(graph)
+        yield FeedOpened(0)
+        for version, ((_, doc_id), (revision, _)) in enumerate(sorted(self.documents.items()), 1):
+            document = ChangedDocument(doc_id, revision, "applied")
+            yield Change(version, f"v{version}", "2026-01-01T00:00:00.000Z", (document,))
 
     async def graphs(self) -> Mapping[str, int]:
         await self._pass()

@@ -52,6 +52,8 @@ def _purge(connection: sqlite3.Connection) -> dict[str, int]:
         " AND graph = (SELECT graph FROM graphs WHERE name = ?1)",
         sorted(deleted),
     )
+    # The change logs hold what was overwritten and deleted; readers that are behind begin again.
+    removed["changes"] = connection.execute("DELETE FROM changes").rowcount
     removed["verdicts"] = sum(
         _purge_verdicts(connection, graph) for (graph,) in connection.execute("SELECT graph FROM graphs").fetchall()
     )

@@ -34,6 +34,7 @@ _BY_COLUMN = {
 _BESIDE = {"questions": "id", "question_events": "id"}
 """The same for tables that a service creates when it needs them."""
 """Tables whose rows name their graph, and a column to select a portion by."""
+CHANGES = "changes"
 MEMO_TABLES = ("memo", "extraction_memo", "report_memo")
 _OF_NAME = "graph = (SELECT graph FROM graphs WHERE name = ?)"
 
@@ -85,7 +86,7 @@ def erase(connection: sqlite3.Connection, name: str, limit: int) -> int:
     if row is None:
         return 0
     number, old = row
-    erased = sum(_erase_keys(connection, table, old, limit) for table in BY_KEY)
+    erased = sum(_erase_keys(connection, table, old, limit) for table in (*BY_KEY, CHANGES))
     erased += sum(_erase_column(connection, table, column, old, limit) for table, column in _BY_COLUMN.items())
     beside = {table: column for table, column in _BESIDE.items() if _has_table(connection, table)}
     erased += sum(_erase_column(connection, table, column, old, limit) for table, column in beside.items())

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey
 from graphtide.infra.sqlite.bulk import delete, insert, portions
+from graphtide.infra.sqlite.changes.log import SqliteChangeLog
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import deletion, graphs, rows, snapshot
 from graphtide.infra.sqlite.ledger import SqliteLedger
@@ -35,8 +36,11 @@ PAGE_ROWS = 64
 class SqliteGraphStore:
     """See GraphStore."""
 
-    def __init__(self, database: SqliteDatabase, log: SqliteLog, ledger: SqliteLedger) -> None:
+    def __init__(
+        self, database: SqliteDatabase, log: SqliteLog, ledger: SqliteLedger, changes: SqliteChangeLog
+    ) -> None:
         self._database = database
+        self._changes = changes
         self._log = log
         self._ledger = ledger
 
@@ -54,9 +58,13 @@ class SqliteGraphStore:
     async def commit(self, commit: Commit) -> None:
         """See GraphStore.commit. Raises Broken when a delta is not the next version of its graph."""
         check_ends(commit.outcomes)
-        await self._database.write(
-            lambda connection: self._commit(connection, commit), lambda offsets: self._log.grown(DELTAS, offsets)
-        )
+        versions = [(part.delta.graph, part.delta.version) for part in commit.graphs]
+
+        def committed(offsets: range) -> None:
+            self._log.grown(DELTAS, offsets)
+            self._changes.committed(versions)
+
+        await self._database.write(lambda connection: self._commit(connection, commit), committed)
 
     def _commit(self, connection: sqlite3.Connection, commit: Commit) -> range:
         # 1.
@@ -66,7 +74,14 @@ class SqliteGraphStore:
         )
         # 2.
         for part in commit.graphs:
-            _write_part(connection, part)
+            graph = graphs.number(connection, part.delta.graph)
+            check_next(part.delta, graphs.version(connection, graph))
+            if part.deletion is not None:
+                deletion.delete_graph(connection, graph, part.deletion)
+                continue
+            old = self._changes.before(connection, graph, part)
+            _write_part(connection, graph, part)
+            self._changes.add(connection, graph, part, commit.outcomes, old)
         # 3.
         self._ledger.record(connection, commit.outcomes)
         # 4.
@@ -126,8 +141,10 @@ class SqliteGraphStore:
             rows.clear(connection, graph)
             rows.write(connection, graph, snapshot)
             graphs.set_version(connection, graph, snapshot.version)
+            self._changes.add(connection, graph, GraphCommit(snapshot, {}), (), b"")
 
-        await self._database.write(work)
+        version = (snapshot.graph, snapshot.version)
+        await self._database.write(work, lambda _: self._changes.committed([version]))
 
     async def reports(self, graph: str) -> Sequence[ReportRow]:
         """See GraphStore.reports. Ordered by community."""
@@ -161,12 +178,7 @@ def _watermark(connection: sqlite3.Connection, partition: int) -> Watermark:
     return Watermark(*row) if row else NOBODY
 
 
-def _write_part(connection: sqlite3.Connection, part: GraphCommit) -> None:
-    graph = graphs.number(connection, part.delta.graph)
-    check_next(part.delta, graphs.version(connection, graph))
-    if part.deletion is not None:
-        deletion.delete_graph(connection, graph, part.deletion)
-        return
+def _write_part(connection: sqlite3.Connection, graph: int, part: GraphCommit) -> None:
     if part.delta.snapshot:
         rows.clear(connection, graph)
         connection.execute("DELETE FROM reports WHERE graph = ?", (graph,))

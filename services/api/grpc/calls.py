@@ -9,7 +9,8 @@ because grpcio otherwise awaits the message before it calls any code that could 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import Any, Protocol, cast
 
@@ -17,13 +18,14 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
+from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.limits.sending import SendBudget
 from graphtide.services.api.grpc.context import CallContext
 from graphtide.services.api.grpc.errors import reporting_errors
 from graphtide.services.api.grpc.interceptors import observed
 from graphtide.services.api.grpc.waiting import MessageWaits
 from graphtide.services.api.schema.errors import MalformedRequest
-from graphtide.streams.errors import Invalid
+from graphtide.streams.errors import Invalid, Retryable
 
 
 class Admission(Protocol):
@@ -32,6 +34,8 @@ class Admission(Protocol):
     waits: MessageWaits
     quiet: bool
     """True when calls are not logged."""
+    endless: EventStreams | None
+    """The streams among which calls without an end are admitted; None for other calls."""
 
     def admit(self, call: CallContext) -> Admitted:
         """Authorize the caller by the call's metadata, before a message is awaited."""
@@ -43,6 +47,10 @@ class Admitted(Protocol):
 
     def judge(self, message: Any, number: int) -> None:
         """Authorize the call's message, the `number`-th from 1, before anything is done with it."""
+        ...
+
+    def check(self) -> None:
+        """Authorize the caller of a stream again. Raises the error with which the stream ends."""
         ...
 
     def place(self) -> AbstractContextManager[None]:
@@ -69,22 +77,34 @@ class CallHandler:
     async def _answer(self, _: object, context: grpc.aio.ServicerContext) -> Any:
         """Serve a call with one answer."""
         serve = self._inner.stream_unary or self._inner.unary_unary
-        return await self._serve(context, lambda request: serve(request, context))
+        return await self._serve(context, lambda request, _: serve(request, context))
 
     async def _stream(self, _: object, context: grpc.aio.ServicerContext) -> None:
         """Serve a call with a stream of answers."""
         serve = self._inner.stream_stream or self._inner.unary_stream
 
-        async def write_all(request: Any) -> None:
+        async def write_all(request: Any, admitted: Admitted) -> None:
+            streams = self._admission.endless
+            if streams is not None:
+                await until_closing(write_endless(request, streams), streams, admitted.check)
+                return
             budget = SendBudget(self._send_timeout_s)
             async with aclosing(cast("AsyncGenerator[Any, None]", serve(request, context))) as answers:
                 async for answer in answers:
                     async with budget.sending():
                         await context.write(answer)
 
+        async def write_endless(request: Any, streams: EventStreams) -> None:
+            """Write the answers, each within a time limit of its own."""
+            async with aclosing(cast("AsyncGenerator[Any, None]", serve(request, context))) as answers:
+                async for answer in answers:
+                    async with SendBudget(self._send_timeout_s).sending():
+                        await context.write(answer)
+                    streams.count(self._method.rpartition("/")[2])
+
         await self._serve(context, write_all)
 
-    async def _serve(self, context: grpc.aio.ServicerContext, serve: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def _serve(self, context: grpc.aio.ServicerContext, serve: Callable[[Any, Admitted], Awaitable[Any]]) -> Any:
         """Serve the call. Errors are sent after the place is released, because a caller may read slowly."""
         call = CallContext.of(self._method, context)
         watching = nullcontext() if self._admission.quiet else observed(call, context)
@@ -93,7 +113,27 @@ class CallHandler:
             incoming = _Incoming(context, call, self._admission.waits, admitted)
             first = await incoming.first(self._inner.request_streaming)
             with admitted.place():
-                return await serve(incoming.all(first) if self._inner.request_streaming else first)
+                return await serve(incoming.all(first) if self._inner.request_streaming else first, admitted)
+
+
+async def until_closing(writing: Coroutine[Any, Any, None], streams: EventStreams, check: Callable[[], None]) -> None:
+    """Await the writer of an endless stream. At intervals authorize its caller again.
+
+    Raises the error of `check`, and Retryable when the process shuts down: the client continues at another one.
+    """
+    tasks = [asyncio.create_task(writing), asyncio.create_task(streams.closing.wait())]
+    try:
+        while not any(task.done() for task in tasks):
+            await asyncio.wait(tasks, timeout=streams.heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
+            check()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    if not tasks[0].cancelled():
+        tasks[0].result()
+        return
+    raise Retryable("this process is shutting down; resume the stream after the token of the last event", 0.0)
 
 
 class _Incoming:

@@ -12,6 +12,7 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
 from grpc_reflection.v1alpha import reflection
 
+from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.grpc.access import AccessInterceptor
 from graphtide.services.api.grpc.calls import CallHandler
@@ -64,10 +65,11 @@ def create_server(
     limits: RequestLimits | None = None,
     gate: AccessGate | None = None,
     connections: ConnectionLimits | None = None,
+    streams: EventStreams | None = None,
 ) -> grpc.aio.Server:
     """Return a server over `application`, without a port. Call this in the event loop that runs it.
 
-    Without a `gate` it is open to all callers.
+    Without a `gate` it is open to all callers. `streams` admits event streams, shared with HTTP.
     """
     limits, gate = limits or RequestLimits(), gate or AccessGate()
     options = [
@@ -78,7 +80,7 @@ def create_server(
     ]
     # `maximum_concurrent_rpcs` would count probes and calls whose message never arrives; `AccessInterceptor` counts.
     server = grpc.aio.server(
-        options=options, interceptors=[Calls(AccessInterceptor(gate, limits), limits.body_timeout_s)]
+        options=options, interceptors=[Calls(AccessInterceptor(gate, limits, streams), limits.body_timeout_s)]
     )
     add_calls(Servicer(application, limits), server)
     health_pb2_grpc.add_HealthServicer_to_server(ApplicationHealth(application, (SERVICE, ""), gate), server)

@@ -27,7 +27,8 @@ from graphtide.services.api.schema.requests.corrections import correction_of
 from graphtide.services.api.schema.requests.documents import document_of
 from graphtide.services.api.schema.requests.questions import question_of
 from graphtide.services.api.schema.shapes import answer_json, fields_json, reports_json
-from graphtide.services.application import Answer, Application, LetterQuery, Piece, QueryRequest
+from graphtide.services.application import Answer, Application, FeedItem, LetterQuery, Piece, QueryRequest
+from graphtide.services.changes.messages import change_event
 from graphtide.services.inspection.graph_pages import graphs_page
 
 TOKEN_MARGIN_S = 0.5
@@ -166,6 +167,16 @@ class Servicer(QuestionCalls):
         wait_s = _within(requests.wait_seconds(parameters(request)), context)
         found = await self._application.token_state(graph_name(request.graph), request.token, wait_s)
         return message_of(pb.TokenState, fields_json(found))
+
+    async def FollowChanges(  # noqa: N802
+        self, request: pb.ChangeQuery, context: ServicerContext
+    ) -> AsyncIterator[pb.ChangeEvent]:
+        query = requests.change_query(parameters(request), request.after)
+        query = replace(query, rows=request.rows, follow=not request.ends)
+        items = self._application.changes(graph_name(request.graph), query)
+        async with aclosing(cast("AsyncGenerator[FeedItem, None]", items)) as found:
+            async for item in found:
+                yield change_event(item)
 
     async def ListDeadLetters(  # noqa: N802
         self, request: pb.DeadLetterQuery, context: ServicerContext

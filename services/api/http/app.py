@@ -22,6 +22,7 @@ from graphtide.services.api.http.documentation.openapi import encode_large, enco
 from graphtide.services.api.http.errors import handle_errors
 from graphtide.services.api.http.middleware import Observation
 from graphtide.services.api.http.routes.browse import browse_routes
+from graphtide.services.api.http.routes.changes import change_routes
 from graphtide.services.api.http.routes.dead_letters import letter_routes
 from graphtide.services.api.http.routes.documents import document_routes
 from graphtide.services.api.http.routes.graphs import graph_routes
@@ -79,6 +80,7 @@ def create_app(
     app.include_router(question_routes(application, limits, streams, gate))
     app.include_router(graph_routes(application))
     app.include_router(browse_routes(application))
+    app.include_router(change_routes(application, streams, gate))
     app.include_router(letter_routes(application, limits))
     app.include_router(operation_routes(application, registry, gate))
     app.include_router(page_routes(has_page))

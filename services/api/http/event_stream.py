@@ -36,14 +36,17 @@ SSE = "text/event-stream"
 NDJSON = "application/x-ndjson"
 RETRY_MS = 2000
 """Time after which a browser's EventSource reconnects."""
-MAX_ID_CHARS = 200
+MAX_ID_CHARS = 8192
 
 _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One event: its name, its data as JSON without line breaks, and the id from which a reader resumes after it."""
+    """One event: its name, its data as JSON without line breaks, and the id from which a reader resumes after it.
+
+    One with an id alone tells the reader a later position to resume from; NDJSON shows it as an empty line.
+    """
 
     name: str
     data: bytes
@@ -199,6 +202,8 @@ async def _disconnected(receive: Receive) -> None:
 
 def _event(event: StreamEvent) -> bytes:
     ident = b"id: " + event.id.encode() + b"\n" if event.id else b""
+    if not event.name:
+        return ident + b"\n"
     return ident + b"event: " + event.name.encode() + b"\ndata: " + event.data + b"\n\n"
 
 

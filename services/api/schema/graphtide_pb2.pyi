@@ -1123,3 +1123,159 @@ class QuestionEvent(_message.Message):
     passages: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
     answer: str
     def __init__(self, id: _Optional[str] = ..., seq: _Optional[int] = ..., version: _Optional[int] = ..., token: _Optional[str] = ..., occurred_at: _Optional[str] = ..., causes: _Optional[_Iterable[_Union[QuestionEvent.Cause, _Mapping]]] = ..., entered: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., left: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., passages: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., answer: _Optional[str] = ...) -> None: ...
+
+class ChangeQuery(_message.Message):
+    __slots__ = ("graph", "after", "entity", "type", "prefix", "rows", "ends")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    ENTITY_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    ENDS_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    after: str
+    entity: str
+    type: str
+    prefix: str
+    rows: bool
+    ends: bool
+    def __init__(self, graph: _Optional[str] = ..., after: _Optional[str] = ..., entity: _Optional[str] = ..., type: _Optional[str] = ..., prefix: _Optional[str] = ..., rows: _Optional[bool] = ..., ends: _Optional[bool] = ...) -> None: ...
+
+class ChangeEvent(_message.Message):
+    __slots__ = ("opened", "change", "rows", "progress")
+    OPENED_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    opened: int
+    change: Change
+    rows: GraphRows
+    progress: str
+    def __init__(self, opened: _Optional[int] = ..., change: _Optional[_Union[Change, _Mapping]] = ..., rows: _Optional[_Union[GraphRows, _Mapping]] = ..., progress: _Optional[str] = ...) -> None: ...
+
+class Change(_message.Message):
+    __slots__ = ("version", "token", "committed_at", "documents", "entities", "relations", "merges", "splits", "rebuilt", "rows")
+    class Document(_message.Message):
+        __slots__ = ("id", "revision", "state")
+        ID_FIELD_NUMBER: _ClassVar[int]
+        REVISION_FIELD_NUMBER: _ClassVar[int]
+        STATE_FIELD_NUMBER: _ClassVar[int]
+        id: str
+        revision: int
+        state: str
+        def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+    class Entity(_message.Message):
+        __slots__ = ("id", "name", "type", "mentions")
+        ID_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        TYPE_FIELD_NUMBER: _ClassVar[int]
+        MENTIONS_FIELD_NUMBER: _ClassVar[int]
+        id: str
+        name: str
+        type: str
+        mentions: int
+        def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ...) -> None: ...
+    class Entities(_message.Message):
+        __slots__ = ("added", "changed", "removed")
+        ADDED_FIELD_NUMBER: _ClassVar[int]
+        CHANGED_FIELD_NUMBER: _ClassVar[int]
+        REMOVED_FIELD_NUMBER: _ClassVar[int]
+        added: _containers.RepeatedCompositeFieldContainer[Change.Entity]
+        changed: _containers.RepeatedCompositeFieldContainer[Change.Entity]
+        removed: _containers.RepeatedCompositeFieldContainer[Change.Entity]
+        def __init__(self, added: _Optional[_Iterable[_Union[Change.Entity, _Mapping]]] = ..., changed: _Optional[_Iterable[_Union[Change.Entity, _Mapping]]] = ..., removed: _Optional[_Iterable[_Union[Change.Entity, _Mapping]]] = ...) -> None: ...
+    class Relation(_message.Message):
+        __slots__ = ("id", "subject", "predicate", "object", "subject_name", "object_name", "count")
+        ID_FIELD_NUMBER: _ClassVar[int]
+        SUBJECT_FIELD_NUMBER: _ClassVar[int]
+        PREDICATE_FIELD_NUMBER: _ClassVar[int]
+        OBJECT_FIELD_NUMBER: _ClassVar[int]
+        SUBJECT_NAME_FIELD_NUMBER: _ClassVar[int]
+        OBJECT_NAME_FIELD_NUMBER: _ClassVar[int]
+        COUNT_FIELD_NUMBER: _ClassVar[int]
+        id: str
+        subject: str
+        predicate: str
+        object: str
+        subject_name: str
+        object_name: str
+        count: int
+        def __init__(self, id: _Optional[str] = ..., subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., subject_name: _Optional[str] = ..., object_name: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+    class Relations(_message.Message):
+        __slots__ = ("added", "changed", "removed")
+        ADDED_FIELD_NUMBER: _ClassVar[int]
+        CHANGED_FIELD_NUMBER: _ClassVar[int]
+        REMOVED_FIELD_NUMBER: _ClassVar[int]
+        added: _containers.RepeatedCompositeFieldContainer[Change.Relation]
+        changed: _containers.RepeatedCompositeFieldContainer[Change.Relation]
+        removed: _containers.RepeatedCompositeFieldContainer[Change.Relation]
+        def __init__(self, added: _Optional[_Iterable[_Union[Change.Relation, _Mapping]]] = ..., changed: _Optional[_Iterable[_Union[Change.Relation, _Mapping]]] = ..., removed: _Optional[_Iterable[_Union[Change.Relation, _Mapping]]] = ...) -> None: ...
+    class Link(_message.Message):
+        __slots__ = ("a", "b", "rule", "score")
+        A_FIELD_NUMBER: _ClassVar[int]
+        B_FIELD_NUMBER: _ClassVar[int]
+        RULE_FIELD_NUMBER: _ClassVar[int]
+        SCORE_FIELD_NUMBER: _ClassVar[int]
+        a: str
+        b: str
+        rule: str
+        score: float
+        def __init__(self, a: _Optional[str] = ..., b: _Optional[str] = ..., rule: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
+    class Merge(_message.Message):
+        __slots__ = ("into", "name", "sources", "evidence")
+        INTO_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        SOURCES_FIELD_NUMBER: _ClassVar[int]
+        EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+        into: str
+        name: str
+        sources: _containers.RepeatedScalarFieldContainer[str]
+        evidence: _containers.RepeatedCompositeFieldContainer[Change.Link]
+        def __init__(self, into: _Optional[str] = ..., name: _Optional[str] = ..., sources: _Optional[_Iterable[str]] = ..., evidence: _Optional[_Iterable[_Union[Change.Link, _Mapping]]] = ...) -> None: ...
+    class Split(_message.Message):
+        __slots__ = ("source", "name", "into", "evidence")
+        SOURCE_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        INTO_FIELD_NUMBER: _ClassVar[int]
+        EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+        source: str
+        name: str
+        into: _containers.RepeatedScalarFieldContainer[str]
+        evidence: _containers.RepeatedCompositeFieldContainer[Change.Link]
+        def __init__(self, source: _Optional[str] = ..., name: _Optional[str] = ..., into: _Optional[_Iterable[str]] = ..., evidence: _Optional[_Iterable[_Union[Change.Link, _Mapping]]] = ...) -> None: ...
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_AT_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
+    ENTITIES_FIELD_NUMBER: _ClassVar[int]
+    RELATIONS_FIELD_NUMBER: _ClassVar[int]
+    MERGES_FIELD_NUMBER: _ClassVar[int]
+    SPLITS_FIELD_NUMBER: _ClassVar[int]
+    REBUILT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    token: str
+    committed_at: str
+    documents: _containers.RepeatedCompositeFieldContainer[Change.Document]
+    entities: Change.Entities
+    relations: Change.Relations
+    merges: _containers.RepeatedCompositeFieldContainer[Change.Merge]
+    splits: _containers.RepeatedCompositeFieldContainer[Change.Split]
+    rebuilt: bool
+    rows: bytes
+    def __init__(self, version: _Optional[int] = ..., token: _Optional[str] = ..., committed_at: _Optional[str] = ..., documents: _Optional[_Iterable[_Union[Change.Document, _Mapping]]] = ..., entities: _Optional[_Union[Change.Entities, _Mapping]] = ..., relations: _Optional[_Union[Change.Relations, _Mapping]] = ..., merges: _Optional[_Iterable[_Union[Change.Merge, _Mapping]]] = ..., splits: _Optional[_Iterable[_Union[Change.Split, _Mapping]]] = ..., rebuilt: _Optional[bool] = ..., rows: _Optional[bytes] = ...) -> None: ...
+
+class GraphRows(_message.Message):
+    __slots__ = ("version", "token", "part", "parts", "rows")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    token: str
+    part: int
+    parts: int
+    rows: bytes
+    def __init__(self, version: _Optional[int] = ..., token: _Optional[str] = ..., part: _Optional[int] = ..., parts: _Optional[int] = ..., rows: _Optional[bytes] = ...) -> None: ...

@@ -13,6 +13,7 @@ from graphtide.graph.text.place import Place
 from graphtide.services.api.schema.renamed_fields import RENAMED_FIELDS
 from graphtide.services.application import (
     Answer,
+    Change,
     CommunityReport,
     Usage,
 )
@@ -21,6 +22,7 @@ from graphtide.streams.json_parts import dump, dump_in_parts
 
 __all__ = [
     "answer_json",
+    "change_json",
     "context_json",
     "dump",
     "dump_in_parts",
@@ -74,6 +76,16 @@ def page_json(page: DataclassInstance) -> Json:
     body = fields_json(page)
     if not body["next"]:
         del body["next"]
+    return body
+
+
+def change_json(change: Change) -> Json:
+    """Return a change; `rebuilt` only when it is true, `rows` only when they were requested."""
+    body = fields_json(change)
+    if not change.rebuilt:
+        del body["rebuilt"]
+    if change.rows is None:
+        del body["rows"]
     return body
 
 

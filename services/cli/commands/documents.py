@@ -237,6 +237,26 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
         ask(client, graph, body | extra, as_json)
 
 
+@app.command("changes")
+def follow_changes(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
+    graph: Graph = GRAPH,
+    after: Annotated[str, typer.Option(help="The token of a change or of a publish: begin after it.")] = "",
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue with the changes as they happen.")] = False,
+    entity: Annotated[str, typer.Option(help="Only changes of this entity: its id or name.")] = "",
+    entity_type: Annotated[str, typer.Option("--type", help="Only changes of entities of this type.")] = "",
+    prefix: Annotated[str, typer.Option(help="Only changes by documents whose id begins with it.")] = "",
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Print what each commit of a graph changed, one line per commit (docs/changes.md)."""
+    from graphtide.services.cli.feeds.changes import changes
+
+    given = {"after": after, "entity": entity, "type": entity_type, "prefix": prefix}
+    given = {name: value for name, value in given.items() if value} | ({} if follow else {"follow": "false"})
+    with _client(url) as client:
+        changes(client, graph, given, as_json)
+
+
 @app.command("mcp")
 def serve_agents(
     url: Url = URL,

@@ -28,6 +28,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage, TokenState
+from graphtide.services.changes.types import Change, GraphRows
 from graphtide.services.sdk.bulk import numbered, report
 from graphtide.services.sdk.interface import BulkReceipt, Documents, Progress
 from graphtide.services.sdk.questions import question_json
@@ -43,6 +44,8 @@ LONG_S = 3600.0
 """The time limit of work that grows with the graph: digest, verify, rebuild."""
 MAX_WAIT_S = 30.0
 """The longest wait for a token in one request; longer waits take several."""
+RESUME_S = 1.0
+"""The wait before a stream that broke is opened again."""
 MARGIN_S = 10.0
 """The time that an answer may take beyond the wait that was asked for."""
 
@@ -180,6 +183,36 @@ class RemoteGraph:
                 if step.is_last:
                     return
 
+    async def changes(
+        self,
+        *,
+        after: str = "",
+        entity: str = "",
+        type: str = "",  # noqa: A002 - the name of the field
+        prefix: str = "",
+        rows: bool = False,
+        follow: bool = True,
+    ) -> AsyncIterator[Change | GraphRows]:
+        """See Graph.changes. A stream that breaks is opened again after the last change."""
+        detail, ends = "rows" if rows else "", "" if follow else "false"
+        given = _given(entity=entity, type=type, prefix=prefix, detail=detail, follow=ends)
+        if not after and not rows:
+            after = f"v{(await self.stats()).version}"
+        while True:
+            params = given | ({"after": after} if after else {})
+            call = HttpCall("GET", f"{self._path}/changes", params=params, accept=EVENTS)
+            try:
+                async with aclosing(self._transport.events(call)) as events:
+                    async for event in events:
+                        after = event.id or after
+                        yield _change(event)
+            except Unreachable:
+                await asyncio.sleep(RESUME_S)
+                continue
+            if not follow:
+                return
+            await asyncio.sleep(RESUME_S)
+
     async def wait(self, token: str, timeout_s: float = 60.0) -> int:
         """See Graph.wait."""
         if not token:
@@ -297,6 +330,14 @@ def _step(event: ServerEvent | None, url: str) -> _Step:
     if event.name in ("context", "answer") and isinstance(data, Mapping):
         return _Step(decode_answer(data), event.name == "answer")
     raise Broken(f"{url} sent an unknown event {event.name[:40]!r}; update graphtide")
+
+
+def _change(event: ServerEvent) -> Change | GraphRows:
+    """Return the item that an event of a feed carries. Raises the error of an `error` event."""
+    if event.name == "error":
+        raise error_of(event.data.encode())
+    body = json.loads(event.data)
+    return decode(GraphRows, body) if event.name == "rows" else decode(Change, body)
 
 
 def segment(text: str) -> str:

@@ -137,6 +137,11 @@ class MemoryLedger:
         found = (self._entries.get(position) for position in positions)
         return all(entry is not None and entry.graph == graph for entry in found)
 
+    async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
+        """See Ledger.numbers."""
+        found = {position: self._entries.get(position) for position in positions}
+        return {place: entry.revision for place, entry in found.items() if entry is not None and entry.graph == graph}
+
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished."""
         old = [

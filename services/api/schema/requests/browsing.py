@@ -17,12 +17,14 @@ from graphtide.services.browsing import (
     EntityQuery,
     EntitySort,
 )
+from graphtide.services.changes.types import ChangeQuery
 from graphtide.streams.errors import Invalid
 from graphtide.streams.ports import RevisionState
 
 MAX_TEXT = 1000
 MAX_WAIT_S = 60.0
 DEFAULT_WAIT_S = 30.0
+_TOKEN = re.compile("v[0-9]{1,15}|[0-9:,]{1,300000}")
 _WHOLE = re.compile("[0-9]{1,18}")
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
@@ -50,6 +52,15 @@ def entity_query(given: Parameters) -> EntityQuery:
         whole(given, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT),
         given.get("cursor", ""),
     )
+
+
+def change_query(given: Parameters, after: str) -> ChangeQuery:
+    """Return the selection of changes after a token, "" for none. Raises Invalid."""
+    if after and not _TOKEN.fullmatch(after):
+        raise Invalid("after", f"{after[:80]!r} is not a token; pass that of a change or of publishing")
+    rows, ends = _choice(given, "detail", ["rows"]) == "rows", _choice(given, "follow", ["true", "false"]) == "false"
+    entity, type_, prefix = (_text(given, name) for name in ("entity", "type", "prefix"))
+    return ChangeQuery(after, entity, type_, prefix, rows, follow=not ends)
 
 
 def neighbourhood_size(given: Parameters) -> tuple[int, int]:

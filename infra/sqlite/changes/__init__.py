@@ -1,0 +1,1 @@
+"""The change log in the database file: what each commit changed and overwrote."""

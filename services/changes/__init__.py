@@ -1,0 +1,1 @@
+"""The change feed of a graph, and views of its earlier versions."""

@@ -1,0 +1,222 @@
+"""The change feed: the commits of a graph in order, from a token on, for any number of readers.
+
+Readers pull from the change log, so a reader that is slow or absent holds nothing but its position. The summary of a
+commit is computed once for all readers that are near each other, in one thread beside the event loop.
+
+Invariant: a reader that follows a feed, or resumes it after the token of its last change, receives every selected
+commit exactly once and in order, or an error when it needs a commit that is no longer retained.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from graphtide.graph.changes.rows import KINDS, rows_out
+from graphtide.graph.changes.summary import summarise
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.resolution.normalisation import normalise
+from graphtide.graph.view import LiveView
+from graphtide.services.changes.types import Change, ChangeQuery, FeedItem, FeedOpened, FeedProgress, GraphRows
+from graphtide.services.runtime import Runtime
+from graphtide.streams.changes.change_log import ChangeLog, ChangeRecord, change_token, token_version
+from graphtide.streams.errors import Expired, Invalid
+
+T = TypeVar("T")
+
+PAGE = 32
+"""Records that a reader holds at a time."""
+REMEMBERED = 256
+"""Summaries kept for other readers."""
+PART_ROWS = 500
+"""Rows of one part of a snapshot."""
+TOKEN_TIMEOUT_S = 30.0
+
+
+class ChangeFeed:
+    """The feeds of all graphs of a process."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._log = runtime.changes
+        self._thread = ThreadPoolExecutor(1, "graphtide-feed")
+        self._recent: OrderedDict[tuple[str, int, int], Change | None] = OrderedDict()
+
+    async def follow(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
+        """Yield `FeedOpened`, then the selected changes, without end if the query follows.
+
+        Raises NotFound for an unknown graph, Invalid for a token that is not of this graph, and Expired when a commit
+        that the reader needs is not retained, also later.
+        """
+        await self._runtime.known(graph)
+        selected = partial(_selected, query)
+        if query.rows and not query.after:
+            view = self._runtime.views.get(graph)
+            parts = await self._run(partial(_parts, graph, view))
+            after = parts[0].version
+            yield FeedOpened(after)
+            for part in parts:
+                yield part
+        else:
+            after = await self._start(graph, query.after)
+            yield FeedOpened(after)
+        until = None if query.follow else await self._log.last(graph)
+        while until is None or after < until:
+            skipped = 0
+            for record in await self._page(graph, after):
+                after = record.version
+                change = await self._change(record, rows=query.rows)
+                if change is not None and selected(change):
+                    yield change
+                    skipped = 0
+                else:
+                    skipped = after
+            if skipped:
+                yield FeedProgress(change_token(skipped))
+
+    async def _start(self, graph: str, token: str) -> int:
+        """Return the version after which the feed begins. Raises Invalid, Expired."""
+        if not token:
+            return await self._log.last(graph)
+        version = await resolve(self._runtime, graph, token, "after")
+        first = await self._log.first(graph)
+        if version < first:
+            raise _expired(version, first)
+        return version
+
+    async def _page(self, graph: str, after: int) -> Sequence[ChangeRecord]:
+        """Return the next records; wait for one if there is none. Raises Expired for a reader that is too far behind,
+        or whose graph was deleted.
+        """
+        while True:
+            found = await self._log.read(graph, after, PAGE)
+            if found and found[0].version == after + 1:
+                return found
+            first, last = await self._log.first(graph), await self._log.last(graph)
+            if after < first or found:
+                raise _expired(after, first)
+            if last < after:
+                raise Expired(f"graph {graph!r} no longer has version {after}: it was deleted; begin again")
+            await self._log.wait(graph, after)
+
+    async def _change(self, record: ChangeRecord, *, rows: bool) -> Change | None:
+        """Return the change of a record, None for one that changes nothing that readers see."""
+        key = (record.graph, record.version, record.committed_ms)
+        if key not in self._recent:
+            self._recent[key] = await self._run(partial(_summary, record))
+            while len(self._recent) > REMEMBERED:
+                self._recent.popitem(last=False)
+        change = self._recent.get(key)
+        if change is None or not rows or change.rebuilt:
+            return change
+        return replace(change, rows=await self._run(lambda: rows_out(record.delta())))
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+async def resolve(runtime: Runtime, graph: str, token: str, field: str) -> int:
+    """Return the version that a token names: its own, or the first that includes everything up to a publisher's token.
+
+    Waits up to 30 seconds for a publisher's token, until the graph includes it. Raises Invalid, Expired,
+    DeadlineExceeded.
+    """
+    log: ChangeLog = runtime.changes
+    version = token_version(token)
+    if version is not None:
+        last = await log.last(graph)
+        if version > last:
+            raise Invalid(field, f"graph {graph!r} has no version {version}; its newest is {last}")
+        return version
+    try:
+        until = await runtime.progress.revisions(graph, token, TOKEN_TIMEOUT_S, runtime.upkeep.refusal)
+    except Invalid as error:
+        raise Invalid(field, error.message) from error
+    found, first = await log.version_of(graph, until), await log.first(graph)
+    if not found and first:
+        raise _expired_token(token, first)
+    return found
+
+
+def _expired_token(token: str, first: int) -> Expired:
+    return Expired(
+        f"the version that first included token {token[:80]} is not retained; the oldest token to begin with is"
+        f" {change_token(first)}"
+    )
+
+
+def _expired(version: int, first: int) -> Expired:
+    return Expired(
+        f"the changes after version {version} are not retained; the oldest token to begin with is"
+        f" {change_token(first)}: begin without `after`, and read the graph as it is now"
+    )
+
+
+def _summary(record: ChangeRecord) -> Change | None:
+    at = datetime.fromtimestamp(record.committed_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    head = Change(record.version, change_token(record.version), at.replace("+00:00", "Z"), record.documents)
+    if record.replaced:
+        return replace(head, rebuilt=True)
+    delta = record.delta()
+    if not record.documents and not _has_rows(delta):
+        return None
+    old = record.old_rows()
+    found = summarise(delta, old.rows, old.context)
+    return replace(head, entities=found.entities, relations=found.relations, merges=found.merges, splits=found.splits)
+
+
+def _has_rows(delta: GraphDelta) -> bool:
+    gone = delta.gone
+    removed = (gone.documents, gone.chunks, gone.labels, gone.statements, gone.same_as, gone.entities, gone.edges)
+    return any(getattr(delta, kind) for kind in KINDS) or any(removed)
+
+
+def _selected(query: ChangeQuery, change: Change) -> bool:
+    if change.rebuilt:
+        return True
+    if query.prefix and not any(document.id.startswith(query.prefix) for document in change.documents):
+        return False
+    if query.type and not any(entity.type == query.type for entity in change.entities.all()):
+        return False
+    return not query.entity or _names(change, query.entity)
+
+
+def _names(change: Change, entity: str) -> bool:
+    """Return True when the change names an entity by its id or its name."""
+    name = normalise(entity)
+    if any(each.id == entity or normalise(each.name) == name for each in change.entities.all()):
+        return True
+    for each in change.relations.all():
+        if entity in (each.subject, each.object) or name in (normalise(each.subject_name), normalise(each.object_name)):
+            return True
+    ends = [end for merge in change.merges for end in (merge.into, *merge.sources)]
+    ends += [end for split in change.splits for end in (split.source, *split.into)]
+    return entity in ends
+
+
+def _parts(graph: str, view: LiveView | None) -> list[GraphRows]:
+    """Return all rows of a view in parts; one part without rows for a graph without a view."""
+    if view is None:
+        return [GraphRows(0, change_token(0), 1, 1, {})]
+    with view.lock.read():
+        body = rows_out(view.rows())
+    del body["gone"]
+    portions = list(_portions(body)) or [{}]
+    version = view.version
+    return [
+        GraphRows(version, change_token(version), number, len(portions), rows)
+        for number, rows in enumerate(portions, 1)
+    ]
+
+
+def _portions(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for kind in KINDS:
+        rows = body[kind]
+        for start in range(0, len(rows), PART_ROWS):
+            yield {kind: rows[start : start + PART_ROWS]}

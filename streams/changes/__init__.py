@@ -1,0 +1,1 @@
+"""The change log of graphs: every commit as one record, with the rows that it overwrote."""
