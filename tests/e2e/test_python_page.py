@@ -1,4 +1,4 @@
-"""The programs of docs/python.md and of the README, run in an empty folder."""
+"""The programs of docs/python.md, docs/integrations.md and the README, run in an empty folder."""
 
 import os
 import re
@@ -22,6 +22,7 @@ EXPECTED = {
         "Meridian",
         "in use",
     ],
+    "docs/integrations.md": ["boiler | Ana Ruiz signed", "pump | Kenji Mori repaired", "[1]"],
     "README.md": ["Ana Ruiz signed the contract. [1] ['boiler']"],
 }
 """A part of each program's output, in the page's order."""

@@ -11,6 +11,7 @@ FOLDERS = ("graph", "streams", "infra", "services")
 SAME_MEANING = {
     "Database": "the interface of a database in Python, and its blocking twin, which users import from graphtide.sync",
     "Graph": "the interface of a graph in Python, and its blocking twin",
+    "GraphtideRetriever": "the retriever over a graph, by the interface of LangChain, and by that of LlamaIndex",
 }
 """Names that occur more than once, and what each means everywhere."""
 

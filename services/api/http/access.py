@@ -29,6 +29,8 @@ _PAGE_FILES = "/page/"
 
 METRICS = "/metrics"
 LISTING = "/v1/graphs"
+CHAT = ("/v1/chat/completions", "/v1/models", "/v1/models/{model:path}")
+"""Routes that name the graph in the body or the model's name, and check its permission themselves."""
 OWN_RIGHTS = "/v1/caller"
 """The path of what the caller may do. Every caller with a valid credential may read it."""
 
@@ -36,6 +38,7 @@ _BY_METHOD = {"GET": Action.READ, "PUT": Action.WRITE, "DELETE": Action.WRITE}
 _BY_ROUTE = {
     ("POST", "/v1/graphs/{graph}/documents"): Action.WRITE,
     ("POST", "/v1/graphs/{graph}/query"): Action.READ,
+    ("POST", "/v1/chat/completions"): Action.READ,
     ("POST", "/v1/graphs/{graph}/dead-letters/{letter}/retry"): Action.WRITE,
 }
 
@@ -181,7 +184,7 @@ def permission(gate: AccessGate) -> Callable[[Request], Awaitable[None]]:
         if template in OPEN or template == OWN_RIGHTS or (template == METRICS and gate.metrics_public):
             return
         graph = request.path_params.get("graph")
-        if graph is None and template not in (LISTING, METRICS):
+        if graph is None and template not in (LISTING, METRICS, *CHAT):
             graph = EVERY_GRAPH
         gate.permit(caller_of(request), action_of(request.method, template), graph)
 

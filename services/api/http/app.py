@@ -15,6 +15,7 @@ from starlette.types import Scope
 
 from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
+from graphtide.services.api.chat.routes import chat_routes
 from graphtide.services.api.http.access import AccessMiddleware, permission
 from graphtide.services.api.http.documentation.description import describe
 from graphtide.services.api.http.documentation.docs_page import HEADERS, page
@@ -84,6 +85,7 @@ def create_app(
     app.include_router(letter_routes(application, limits))
     app.include_router(operation_routes(application, registry, gate))
     app.include_router(page_routes(has_page))
+    app.include_router(chat_routes(application, limits, gate))
     agents = McpEndpoint(application, limits, streams)
     app.router.routes.append(Route(PATH, agents, methods=METHODS, include_in_schema=False))
     app.add_middleware(AccessMiddleware, gate=gate, limits=limits)

@@ -52,13 +52,27 @@ class EventStream(Response):
                 await error_response(error)(scope, receive, send)
                 return
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            await _send(send, _event("context", context_json(cast(Answer, step), old_names=True)))
+            await _send(send, self.context_event(cast(Answer, step)))
             try:
                 async for step in self._steps:
-                    await _send(send, _step_event(step))
+                    await _send(send, self.step_event(step))
             except GraphtideError as error:
-                await _send(send, _event("error", error_body(error)))
+                await _send(send, self.error_event(error))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def context_event(self, answer: Answer) -> bytes:
+        """Return the first event of a stream."""
+        return _event("context", context_json(answer, old_names=True))
+
+    def step_event(self, step: Answer | Piece) -> bytes:
+        """Return the event of a later step: a piece, or the whole answer at the end."""
+        if isinstance(step, Piece):
+            return _event("token", {"text": step.text})
+        return _event("answer", answer_json(step, old_names=True))
+
+    def error_event(self, error: GraphtideError) -> bytes:
+        """Return the event of an error after the first event."""
+        return _event("error", error_body(error))
 
 
 async def _client_left(receive: Receive) -> None:
@@ -68,12 +82,6 @@ async def _client_left(receive: Receive) -> None:
 
 async def _send(send: Send, event: bytes) -> None:
     await send({"type": "http.response.body", "body": event, "more_body": True})
-
-
-def _step_event(step: Answer | Piece) -> bytes:
-    if isinstance(step, Piece):
-        return _event("token", {"text": step.text})
-    return _event("answer", answer_json(step, old_names=True))
 
 
 def _event(name: str, data: dict[str, object]) -> bytes:
