@@ -22,10 +22,12 @@ from mcp.client.streamable_http import streamable_http_client
 import graphtide
 from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.api.http.app import create_app
+from graphtide.services.api.http.transport.cross_origin import allow_origins
 from graphtide.services.api.mcp.resources import parse_uri
 from graphtide.services.api.mcp.results import MAX_RESULT_CHARS, fitted
 from graphtide.services.api.mcp.tools import TOOLS
 from tests.support.agent_transcript import PAGE, transcript, with_transcript
+from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate
 from tests.support.processes import service
 from tests.support.serving import http_service, opened
@@ -222,17 +224,17 @@ async def test_results_are_bounded_and_long_documents_are_read_in_parts(tmp_path
     assert 30 < len(body["rows"]) < 40 and body["truncated"] == f"{100 - len(body['rows'])} of 100 rows are left out"
 
 
-async def test_browser_pages_of_other_sites_are_refused_and_streams_end_with_the_process(tmp_path: Path) -> None:
+async def test_browser_pages_of_other_sites_are_refused_and_streams_end_with_the_process() -> None:
     """A page that rebinds its name sends its own Origin; a GET stream holds no place and ends when the process does."""
     streams = EventStreams(total=1)
-    async with (
-        opened("memory", tmp_path) as application,
-        httpx.AsyncClient(timeout=60) as http,
-        http_service(create_app(application, streams=streams)) as url,
-    ):
+    app = create_app(InMemoryApplication(), streams=streams)
+    allow_origins(app, "https://agents.example")
+    async with httpx.AsyncClient(timeout=60) as http, http_service(app) as url:
         evil = {"origin": "http://evil.example:8080", "host": "evil.example:8080"}
         assert (await http.post(f"{url}/mcp", json={}, headers=evil)).status_code == 403
         assert (await http.post(f"{url}/mcp", json={}, headers={"origin": "http://localhost:1"})).status_code != 403
+        allowed = await http.post(f"{url}/mcp", json={}, headers={"origin": "https://agents.example"})
+        assert allowed.status_code != 403
         assert (await http.put(f"{url}/mcp")).status_code == 405
         events = {"accept": "text/event-stream"}
         async with http.stream("GET", f"{url}/mcp", headers=events) as stream:

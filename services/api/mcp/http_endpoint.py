@@ -1,7 +1,7 @@
 """The endpoint /mcp: Streamable HTTP without sessions, so any replica behind a gateway answers any request.
 
 The invariants: a body is read within the limits of every other route; a page of another site cannot call the endpoint,
-because browsers send Origin, and only pages of this machine are admitted.
+because browsers send Origin, and only pages of this machine and of `cors_origins` are admitted.
 """
 
 from __future__ import annotations
@@ -113,9 +113,15 @@ class _Completed:
 
 
 def _check_origin(request: Request) -> None:
-    """Raise Forbidden for a page of another site, also one whose name was bound to this address (DNS rebinding)."""
+    """Raise Forbidden for a page of another site, also one whose name was bound to this address (DNS rebinding).
+
+    Pages of the setting `cors_origins` are admitted.
+    """
     origin = request.headers.get("origin")
-    if origin is not None and (urlsplit(origin).hostname or "") not in _THIS_MACHINE:
+    allowed = getattr(request.app.state, "cors_origins", frozenset())
+    if origin is None or origin in allowed or "*" in allowed:
+        return
+    if (urlsplit(origin).hostname or "") not in _THIS_MACHINE:
         raise Forbidden(f"pages of {origin[:80]!r} may not use {PATH}; call it from a program")
 
 

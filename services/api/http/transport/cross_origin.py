@@ -32,6 +32,7 @@ def origins_in(setting: str) -> list[str]:
 def allow_origins(app: FastAPI, setting: str) -> None:
     """Let pages of these origins call the application; without any, change nothing."""
     if origins := origins_in(setting):
+        app.state.cors_origins = frozenset(origins)
         app.add_middleware(
             CORSMiddleware,
             allow_origins=origins,
