@@ -118,7 +118,7 @@ def _check_origin(request: Request) -> None:
     Pages of the setting `cors_origins` are admitted.
     """
     origin = request.headers.get("origin")
-    allowed = getattr(request.app.state, "cors_origins", frozenset())
+    allowed: frozenset[str] = getattr(request.app.state, "cors_origins", frozenset())
     if origin is None or origin in allowed or "*" in allowed:
         return
     if (urlsplit(origin).hostname or "") not in _THIS_MACHINE:
