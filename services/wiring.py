@@ -183,7 +183,11 @@ async def _runtime(
         await standing.stage.load(delta.graph)
         await views.follow(delta)
         progress.moved()
-        await standing.stage.committed(delta)
+        if delta.deleted:
+            standing.stage.forget(delta.graph)
+            standing.service.signal.recorded()
+        else:
+            await standing.stage.committed(delta)
 
     notes: dict[str, str] = {}
     consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics)

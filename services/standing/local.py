@@ -56,7 +56,15 @@ class LocalStandingQuestions:
     async def question_events(self, graph: str, question_id: str, after: str) -> AsyncIterator[StandingEvent | None]:
         """See StandingQuestions.question_events."""
         await self._runtime.known(graph)
+        before = await self._deleted_at(graph)
         found = self._standing.events(graph, question_id, after, self._runtime.views.get(graph))
         async with aclosing(found) as events:  # type: ignore[type-var]
             async for event in events:
                 yield event
+        if await self._deleted_at(graph) != before:
+            raise NotFound(f"graph {graph!r} was deleted, and with it question {question_id!r}")
+
+    async def _deleted_at(self, graph: str) -> int:
+        """Return the version of the graph's last deletion, 0 without one."""
+        known = (await self._runtime.store.deletions([graph])).get(graph)
+        return known.version if known else 0

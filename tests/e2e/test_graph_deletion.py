@@ -25,7 +25,9 @@ from graphtide.streams.errors import NotFound
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DocumentMessage, GivenFact, document_key
 from graphtide.streams.ports import Record
+from graphtide.streams.standing.records import QuestionDefinition
 from tests.support.canaries import canary, traces
+from tests.support.crashing import behind
 from tests.support.extractions import NAMES, PREDICATES
 
 WAIT_S = 60.0
@@ -169,6 +171,24 @@ async def test_purge_leaves_no_byte_of_a_deleted_graph(tmp_path: Path) -> None:
         assert (await application.digest("h")).digest == kept
         assert await applied(application, [secret])
         assert traces(tmp_path, words[:1], {}), "what is published again is there again"
+
+
+async def test_stream_of_a_standing_question_ends_when_its_graph_is_deleted(tmp_path: Path) -> None:
+    """The reader is told why; the new graph of that name has no questions, and no row of the old ones is left."""
+    async with opened(tmp_path) as application:
+        rng = Random(9)
+        await applied(application, [document("g", "a", rng)])
+        await application.put_question("g", QuestionDefinition("q", "Who?"))
+        events = application.question_events("g", "q", "")
+        assert await anext(events) is None
+        assert (await application.delete_graph("g", WAIT_S)).deleted
+        await applied(application, [document("g", "b", rng)])
+        async with asyncio.timeout(WAIT_S):
+            with pytest.raises(NotFound, match="was deleted"):
+                await anext(events)
+        assert (await application.list_questions("g", 10, "")).questions == ()
+    with behind(tmp_path) as database:
+        assert database.execute("SELECT count(*) FROM questions").fetchone() == (0,)
 
 
 STEPS = (
