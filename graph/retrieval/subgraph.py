@@ -37,5 +37,19 @@ def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) ->
         if subject in ids and object_ in ids:
             statement = view.statements[number]
             weight_milli[ids[subject], statement.predicate, ids[object_]] += statement.weight_milli
-    edges = (AnswerEdge(relation_id(*triple), *triple, milli / 1000) for triple, milli in weight_milli.items())
+    return answer_edges(weight_milli, {id_: view.entities[node].name for node, id_ in ids.items()})
+
+
+def answer_edges(weight_milli: Mapping[tuple[str, str, str], int], names: Mapping[str, str]) -> tuple[AnswerEdge, ...]:
+    """Return the heaviest relations, at most MAX_EDGES, from (source, predicate, target) and the entities' names."""
+    edges = [
+        AnswerEdge(
+            relation_id(*triple),
+            *triple,
+            milli / 1000,
+            source_name=names.get(triple[0], ""),
+            target_name=names.get(triple[2], ""),
+        )
+        for triple, milli in weight_milli.items()
+    ]
     return tuple(sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:MAX_EDGES])

@@ -90,6 +90,8 @@ class AnswerEdge:
     valid_to: str = ""
     ended_by: str = ""
     superseding_value: str = ""
+    source_name: str = ""
+    target_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

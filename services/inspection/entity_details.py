@@ -82,7 +82,12 @@ def _relations(view: LiveView, node: int) -> list[SubgraphEdge]:
         statement, (subject, object_) = view.statements[number], view.ends(number)
         key = (view.entities[subject].id, statement.predicate, view.entities[object_].id)
         weights[key] = max(statement.weight_milli, weights.get(key, 0))
-    edges = (SubgraphEdge(relation_id(*key), *key, weight / 1000) for key, weight in weights.items())
+    ends = {id_ for source, _, target in weights for id_ in (source, target)}
+    names = {id_: view.entities[view.entity_nodes[id_]].name for id_ in ends}
+    edges = (
+        SubgraphEdge(relation_id(*key), *key, weight / 1000, source_name=names[key[0]], target_name=names[key[2]])
+        for key, weight in weights.items()
+    )
     return list(dated_edges(view, sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:RELATIONS_SHOWN]))
 
 

@@ -10,8 +10,8 @@ from graphtide.graph.retrieval.dynagrag.pruning import Pruned
 from graphtide.graph.retrieval.dynagrag.ranking import Ranked
 from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection
 from graphtide.graph.retrieval.dynagrag.traversal import TraversalTree
-from graphtide.graph.retrieval.subgraph import MAX_EDGES, MAX_NODES
-from graphtide.graph.retrieval.types import AnswerEdge, AnswerNode, Subgraph, TraceItem, TraceStep
+from graphtide.graph.retrieval.subgraph import MAX_NODES, answer_edges
+from graphtide.graph.retrieval.types import AnswerNode, Subgraph, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
 SHOWN = 10
@@ -32,8 +32,8 @@ def subgraph(view: LiveView, pruned: Sequence[Pruned]) -> Subgraph:
         if subject in ids and object_ in ids:
             statement = view.statements[number]
             weight_milli[ids[subject], statement.predicate, ids[object_]] += statement.weight_milli
-    edges = (AnswerEdge(relation_id(*triple), *triple, milli / 1000) for triple, milli in weight_milli.items())
-    return Subgraph(tuple(nodes), tuple(sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:MAX_EDGES]))
+    names = {id_: view.entities[node].name for node, id_ in ids.items()}
+    return Subgraph(tuple(nodes), answer_edges(weight_milli, names))
 
 
 def steps(

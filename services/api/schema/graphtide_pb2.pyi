@@ -316,7 +316,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Edge(_message.Message):
-    __slots__ = ("id", "source", "predicate", "target", "weight", "valid_from", "valid_to", "ended_by", "superseding_value")
+    __slots__ = ("id", "source", "predicate", "target", "weight", "valid_from", "valid_to", "ended_by", "superseding_value", "source_name", "target_name")
     ID_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     PREDICATE_FIELD_NUMBER: _ClassVar[int]
@@ -326,6 +326,8 @@ class Edge(_message.Message):
     VALID_TO_FIELD_NUMBER: _ClassVar[int]
     ENDED_BY_FIELD_NUMBER: _ClassVar[int]
     SUPERSEDING_VALUE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
+    TARGET_NAME_FIELD_NUMBER: _ClassVar[int]
     id: str
     source: str
     predicate: str
@@ -335,7 +337,9 @@ class Edge(_message.Message):
     valid_to: str
     ended_by: str
     superseding_value: str
-    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., superseding_value: _Optional[str] = ...) -> None: ...
+    source_name: str
+    target_name: str
+    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., superseding_value: _Optional[str] = ..., source_name: _Optional[str] = ..., target_name: _Optional[str] = ...) -> None: ...
 
 class Subgraph(_message.Message):
     __slots__ = ("nodes", "edges")

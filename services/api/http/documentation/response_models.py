@@ -152,6 +152,8 @@ class EdgeBody(Response):
     ended_by: str = Field(default="", description="the later document that contradicts this fact")
     superseding_value: str = Field(default="", description="the value that the later document states")
     instead: str = Field(default="", description="old name of `superseding_value`", deprecated=True)
+    source_name: str = Field(description="the name of the entity `source`")
+    target_name: str = Field(description="the name of the entity `target`")
 
 
 class SubgraphBody(Response):
