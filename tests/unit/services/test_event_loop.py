@@ -11,7 +11,6 @@ import httpx
 import numpy as np
 import pydantic
 import pytest
-from fastapi.openapi.utils import get_openapi
 from numpy.typing import NDArray
 from uvicorn.config import Config
 from uvicorn.server import ServerState
@@ -20,7 +19,6 @@ from graphtide.graph.records import DocumentInfo
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.http.bodies import PARSE_ASIDE_BYTES, parse
-from graphtide.services.api.http.documentation.docs_page import page
 from graphtide.services.api.http.transport.header_limits import HeaderLimitedProtocol
 from graphtide.services.application import Application
 from graphtide.streams.extract.pipeline import LARGE_CHARS, ExtractionLimits, ExtractionModels, extract
@@ -114,16 +112,15 @@ async def test_first_request_builds_no_models(monkeypatch: pytest.MonkeyPatch) -
     assert built == []
 
 
-async def test_description_is_built_once_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_description_is_made_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the description nor its page is made in the event loop."""
     threads: list[threading.Thread] = []
-    monkeypatch.setattr("graphtide.services.api.http.app.get_openapi", noted(threads, get_openapi))
-    monkeypatch.setattr("graphtide.services.api.http.app.page", noted(threads, page))
     app = create_app(NO_APPLICATION)
+    monkeypatch.setattr(app, "openapi", noted(threads, app.openapi))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service") as client:
         asked = [client.get(path) for path in ("/openapi.json", "/docs", "/openapi.json")]
         assert {one.status_code for one in await asyncio.gather(*asked)} == {200}
-    assert len(threads) == 2 and LOOP not in threads
+    assert len(threads) == 3 and LOOP not in threads
 
 
 class Sink(asyncio.Transport):

@@ -24,8 +24,6 @@ connection, and most clients then lose the response in their buffer."""
 SEND_TIMEOUT_S = 20.0
 MIN_SENT_BYTES = 16 << 10
 
-_PIECE_BYTES = 16 << 10
-"""Bytes that the parser receives in one call. It reports each line of a trailer, also after a refusal."""
 _LAST_LINE_BYTES = 2
 """Bytes that may follow the last chunk's header without being a trailer."""
 
@@ -42,6 +40,10 @@ _LARGE_HEAD = _refusal(
     b"the request line and headers exceed the limit; send fewer or shorter headers",
 )
 _TRAILER = _refusal(b"400 Bad Request", b"malformed", b"the body has trailers; send it without them")
+
+
+class _RefusedError(Exception):
+    """The request is refused; the parser catches this."""
 
 
 class _Timer:
@@ -120,11 +122,8 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
         self._wait_for_reader()
 
     def data_received(self, data: bytes) -> None:
-        for start in range(0, len(data), _PIECE_BYTES):
-            if not self.transport.is_closing():
-                self._receive(data[start : start + _PIECE_BYTES])
-
-    def _receive(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
         head, progress = self._heads, self._progress
         super().data_received(data)
         if self._open and self._heads == head:  # all of it belongs to a header section begun earlier
@@ -157,12 +156,16 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._open:
-            self._refuse(_TRAILER)
-        elif len(self.headers) >= MAX_HEADERS:
-            self._refuse(_LARGE_HEAD)
-        else:
+        if self._open and len(self.headers) < MAX_HEADERS:
             super().on_header(name, value)
+            return
+        self._refuse(_LARGE_HEAD if self._open else _TRAILER)
+        raise _RefusedError  # ends the parser's call, which would report each further line of the arrival
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer an arrival that the parser refused, unless it is answered already."""
+        if not self.transport.is_closing():
+            super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
         self._open = False
