@@ -86,8 +86,9 @@ class ReadYourWrites:
 
     async def changes(self, **options: Any) -> AsyncIterator[Change | GraphRows]:
         """See Graph.changes."""
-        async for change in self._graph.changes(**options):
-            yield change
+        await self._reach_writes()
+        async for item in self._graph.changes(**options):
+            yield item
 
     async def wait(self, token: str, timeout_s: float = 60.0) -> int:
         """See Graph.wait."""
@@ -141,12 +142,16 @@ class ReadYourWrites:
         self._written = merge_tokens(self._written, receipt.token)
         return receipt
 
-    async def _read(self, read: Callable[[], Awaitable[Result]]) -> Result:
-        """Return a result that includes the writes so far. Raises DeadlineExceeded."""
+    async def _reach_writes(self) -> None:
+        """Wait until the graph includes the writes so far. Raises DeadlineExceeded."""
         written = self._written
         if written != self._seen:
             self._version = max(self._version, await self._graph.wait(written, WAIT_S))
             self._seen = written
+
+    async def _read(self, read: Callable[[], Awaitable[Result]]) -> Result:
+        """Return a result that includes the writes so far. Raises DeadlineExceeded."""
+        await self._reach_writes()
         version, pause_s = self._version, _FIRST_PAUSE_S
         deadline = asyncio.get_running_loop().time() + WAIT_S
         while getattr(result := await read(), "version", version) < version:

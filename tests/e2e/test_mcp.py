@@ -116,10 +116,19 @@ async def test_agent_answers_with_citations_from_what_it_added(mode: str, tmp_pa
             "graphtide://notes/documents/a%2Fb",
             "graphtide://notes/documents/c",
         ]
+        changes = await called(client, "what_changed", graph="notes", limit=1)
+        assert len(changes["changes"]) == 1 and not changes["has_more"]
+        first = await called(client, "what_changed", graph="notes", after="v0", limit=1)
+        assert first["changes"][0]["documents"] and first["has_more"] == (answer["version"] > 1)
         token = (await called(client, "delete_document", graph="notes", doc_id="c"))["token"]
         assert not (
             await called(client, "search_passages", graph="notes", question="archive", doc_ids=["c"], after=token)
         )["passages"]
+        later = await called(client, "what_changed", graph="notes", after=changes["next"])
+        [change] = later["changes"]
+        assert change["documents"] == [{"id": "c", "revision": change["documents"][0]["revision"], "state": "deleted"}]
+        assert "workshop" in " ".join(change["relations_removed"])
+        assert (await called(client, "what_changed", graph="notes", after=later["next"]))["changes"] == []
 
 
 async def test_tools_state_whether_they_change_anything() -> None:

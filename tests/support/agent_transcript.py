@@ -38,7 +38,7 @@ async def transcript(folder: Path) -> str:
             assert isinstance(result, types.CallToolResult)
             [content] = result.content
             assert isinstance(content, types.TextContent)
-            body = content.text if result.is_error else json.dumps(result.structured_content, indent=1)
+            body = content.text if result.is_error else json.dumps(_timeless(result.structured_content), indent=1)
             lines.extend((f"→ {name} {json.dumps(arguments, ensure_ascii=False)}", f"← {body}"))
             return result.structured_content
 
@@ -49,7 +49,14 @@ async def transcript(folder: Path) -> str:
         await call("ask", graph="plnat", question="Who repaired pump 3?")
         deleted = await call("delete_document", graph="plant", doc_id="pump-3")
         await call("search_passages", graph="plant", question="pump 3", after=deleted["token"])
+        await call("what_changed", graph="plant", after="v1")
     return "\n".join(lines)
+
+
+def _timeless(body: Any) -> Any:
+    """Return the result with one time for all commits, so that every session is the same."""
+    changes = [{**change, "committed_at": "2026-11-22T09:30:00.120Z"} for change in body.get("changes", ())]
+    return {**body, "changes": changes} if changes else body
 
 
 async def write_transcript() -> None:

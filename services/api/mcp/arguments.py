@@ -89,6 +89,17 @@ class DocumentRef(Arguments):
     start: Annotated[int, Field(description="The character of the text to start at, for long documents.", ge=0)] = 0
 
 
+class ChangesAfter(Arguments):
+    graph: GraphName
+    after: Annotated[
+        str,
+        Field(description="A token of an earlier result or of add_document: only later commits. Empty: the latest."),
+    ] = ""
+    entity: Annotated[str, Field(description="Only commits that change this entity, by its id or name.")] = ""
+    prefix: Annotated[str, Field(description="Only commits with a document whose id begins with this.")] = ""
+    limit: Annotated[int, Field(description="The number of commits.", ge=1, le=MAX_ITEMS)] = 20
+
+
 class NewDocument(Arguments):
     graph: GraphName
     doc_id: Annotated[str, Field(description="The id; a known id replaces that document.")]

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from graphtide.graph.changes.summary import ChangedRelation
 from graphtide.services.application import Answer, Citation, DocumentStatus, EntityStatus, RankedPassage
+from graphtide.services.changes.types import Change
 
 MAX_RESULT_CHARS = 40_000
 PASSAGE_CHARS = 2_500
@@ -95,6 +97,35 @@ def entity_json(graph: str, entity: EntityStatus) -> Json:
         "version": entity.version,
     }
     return fitted(body, "relations")
+
+
+def change_json(change: Change) -> Json:
+    """Return a commit: its documents, and the names of what it added, changed and removed."""
+    body: Json = {"version": change.version, "token": change.token, "committed_at": change.committed_at}
+    body["documents"] = rows(change.documents[:MAX_FACTS], "id", "revision", "state")
+    if change.rebuilt:
+        body["rebuilt"] = True
+    entities, relations = change.entities, change.relations
+    found = {
+        "entities_added": [each.name for each in entities.added],
+        "entities_changed": [each.name for each in entities.changed],
+        "entities_removed": [each.name for each in entities.removed],
+        "relations_added": [_stated(each) for each in relations.added],
+        "relations_changed": [_stated(each) for each in relations.changed],
+        "relations_removed": [_stated(each) for each in relations.removed],
+        "merged_into": [each.name for each in change.merges],
+        "split": [each.name for each in change.splits],
+    }
+    for name, texts in found.items():
+        if texts:
+            body[name] = [clipped(text, QUOTE_CHARS) for text in texts[:MAX_RELATIONS]]
+        if len(texts) > MAX_RELATIONS:
+            body[f"{name}_left_out"] = len(texts) - MAX_RELATIONS
+    return body
+
+
+def _stated(relation: ChangedRelation) -> str:
+    return f"{relation.subject_name} {relation.predicate} {relation.object_name}"
 
 
 def fitted(body: Json, name: str) -> Json:

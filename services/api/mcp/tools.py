@@ -5,14 +5,16 @@ Every tool is one call of the Python interface, so a tool answers as HTTP does, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from graphtide.services.access.policy import Action, visible
 from graphtide.services.api.mcp.arguments import (
     AgentQuestion,
     Arguments,
+    ChangesAfter,
     DocumentRef,
     EntityRef,
     EntitySearch,
@@ -25,6 +27,7 @@ from graphtide.services.api.mcp.arguments import (
 from graphtide.services.api.mcp.results import (
     Json,
     answer_json,
+    change_json,
     clipped,
     document_json,
     document_uri,
@@ -36,6 +39,7 @@ from graphtide.services.api.mcp.results import (
 )
 from graphtide.services.api.mcp.session import AgentSession
 from graphtide.services.application import Answer, Filters
+from graphtide.services.changes.types import Change, GraphRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,32 @@ async def get_document(session: AgentSession, given: DocumentRef) -> Json:
     return document_json(given.graph, await session.graph(given.graph).document(given.doc_id), given.start)
 
 
+async def what_changed(session: AgentSession, given: ChangesAfter) -> Json:
+    """Return the commits after a token, oldest first; `next` is the token to continue after."""
+    graph = session.graph(given.graph)
+    after = given.after or f"v{max(0, (await graph.stats()).version - given.limit)}"
+    found: list[Json] = []
+    token, has_more = after, False
+    items = graph.changes(after=after, entity=given.entity, prefix=given.prefix, follow=False)
+    async with aclosing(cast("AsyncGenerator[Change | GraphRows, None]", items)) as changes:
+        async for change in changes:
+            if len(found) == given.limit:
+                has_more = True
+                break
+            if isinstance(change, Change):
+                found.append(change_json(change))
+                token = change.token
+    return _whole_commits({"changes": found, "next": token, "has_more": has_more})
+
+
+def _whole_commits(body: Json) -> Json:
+    """Return the commits that fit, continued after the last of them."""
+    fit = fitted(body, "changes")
+    if fit is body or not fit["changes"]:
+        return fit
+    return {**fit, "next": fit["changes"][-1]["token"], "has_more": True}
+
+
 async def list_graphs(session: AgentSession, _: NoArguments) -> Json:
     found = await session.database.graphs()
     names = visible(session.who(), sorted(found))
@@ -138,6 +168,10 @@ _ASK = (
     "citations with those numbers (document, quoted sentence), and the graph's version."
 )
 _SEARCH = "Find the passages of documents that matter for a question, without a generated answer."
+_CHANGES = (
+    "List the commits of a graph, oldest first: documents, and the entities and relations that each added, changed or "
+    "removed. Call it again with `next` as `after` for what happened since."
+)
 _ADD = (
     "Publish a document, or replace the one with the same id. Returns a token: pass it as `after` to ask or "
     "search_passages, whose result then includes it."
@@ -181,6 +215,7 @@ TOOLS: tuple[AgentTool, ...] = (
         DocumentRef,
         get_document,
     ),
+    AgentTool("what_changed", "Show what changed", _CHANGES, ChangesAfter, what_changed),
     AgentTool("list_graphs", "List graphs", "List the graphs that can be read.", NoArguments, list_graphs),
     AgentTool("add_document", "Add a document", _ADD, NewDocument, add_document, Action.WRITE, is_destructive=True),
     AgentTool(
