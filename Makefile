@@ -98,6 +98,9 @@ bench-extraction: env ## facts held, answers in statements, recall and CPU of ex
 bench-retrieval: env ## recall of every mode beside BM25, the contribution of each part, latency
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.retrieval $(if $(QUICK),--quick)
 
+bench-standing: env ## standing questions: CPU of a document at 0, 100 and 10,000 of them, latency of events
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.standing $(ARGS)
+
 bench-reports: env ## cost of reports after an edit of a document, and cost of themes; ten minutes
 	@$(BIN)/python -m tests.bench.reports
 

@@ -38,6 +38,7 @@ DOCUMENTS = "documents"
 EXTRACTIONS = "extractions"
 DELTAS = "deltas"
 DEAD_LETTERS = "documents.dlq"
+ANSWERS = "answers"
 
 SCHEMA = 1
 

@@ -11,6 +11,7 @@ from graphtide.infra.bolt.database import BoltDatabase, with_retries
 from graphtide.infra.bolt.graph_store.store import BoltStore
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.memo import CAPACITY, BoltVectorStore
+from graphtide.infra.bolt.standing import BoltQuestionStore
 from graphtide.streams.clock import now_ms
 from graphtide.streams.ports import Log
 
@@ -28,6 +29,7 @@ class BoltBackend:
         self.clock_ms = clock_ms
         self.ledger = BoltLedger(database, log, clock_ms)
         self.store = BoltStore(database, self.ledger, clock_ms)
+        self.questions = BoltQuestionStore(database)
 
     @classmethod
     async def open(cls, address: BoltAddress, log: Log, clock_ms: Callable[[], int] = now_ms) -> BoltBackend:

@@ -12,6 +12,7 @@ from graphtide.infra.models.local.embedders import setting_of
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.ports import GraphStore, Ledger, Log, Outbox
+from graphtide.streams.standing.store import SharedQuestionStore
 from graphtide.streams.usage import UsageLedger
 
 
@@ -30,6 +31,7 @@ class Backing:
     memo: Callable[[str], VectorStore]
     extraction: Callable[[ExtractStage], Awaitable[None]]
     spending: UsageLedger
+    questions: SharedQuestionStore
     fellows: RateLimitPeers | None = None
 
 

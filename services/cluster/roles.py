@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
@@ -38,6 +37,8 @@ from graphtide.services.process.background_tasks import (
     stop,
 )
 from graphtide.services.runtime import Runtime
+from graphtide.services.standing.evaluation import evaluated_here
+from graphtide.services.standing.service import EventSignal, StandingService, StoredRegistrar
 from graphtide.streams.changes.change_log import ChangeRetention
 from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
@@ -48,6 +49,7 @@ from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.standing.shared import EvaluatedViews, follow_registrations, relay_events
 from graphtide.streams.summarize.report_requests import ReportRequestPublisher
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from graphtide.streams.summarize.stage import DebounceSettings, SummarizeStage
@@ -140,7 +142,15 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
 async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that follows the graphs and updates the community reports of its partitions."""
     settings, backing = tools.settings, tools.backing
-    async with _followed(tools, settings.data / "summarize" / "indexes", lambda: None) as (views, follower):
+    folder = settings.data / "summarize" / "indexes"
+    indexes = IndexFolder(folder)
+    await drop_deleted_indexes(indexes, backing.store)
+    views = EvaluatedViews(indexes, load_functional_predicates(settings.functional_predicates_file))
+    standing = await evaluated_here(
+        backing.questions, views, tools.models.embedder, tools.models.generator, backing.store, tools.registry
+    )
+    views.stage = standing.stage
+    async with _followed(tools, views, lambda: None) as follower:
         due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
         writer = ReportWriter(backing.store, tools.models.reporter, due)
         metrics = Metrics(tools.registry, ("summarize",))
@@ -150,7 +160,14 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
         stage = SummarizeStage(backing.log, views, writer, metrics, DebounceSettings(trims=False), entities)
         notes: dict[str, str] = {}
         lag = _looking(tools, metrics, [(DELTAS, "summarize")], notes)
-        runs = {"follow": follower.run, "summarize": stage.run, "lag": lag}
+        runs = {
+            "follow": follower.run,
+            "summarize": stage.run,
+            "lag": lag,
+            "standing-registrations": lambda: follow_registrations(backing.questions, standing.stage),
+            "standing-answers": standing.answers.run,
+            "standing-topic": lambda: relay_events(backing.questions, backing.log),
+        }
         if settings.purge_at:
             runs["purge"] = lambda: purge_nightly(views.purge, settings.purge_at)
         async with _tasks(runs, notes):
@@ -229,6 +246,9 @@ def _runtime(
         rater=models.rater,
         metrics=metrics,
         shelves=Shelves(backing.store, ReportPolicy(tools.settings.report_change_threshold), every_s=REPORTS_LOOK_S),
+        standing=StandingService(
+            backing.questions, StoredRegistrar(backing.questions), EventSignal(), REVISIONS_LOOK_S
+        ),
         models=models.names,
         accounts=tools.accounts,
         pool=models.asking,
@@ -237,18 +257,15 @@ def _runtime(
 
 @asynccontextmanager
 async def _followed(
-    tools: RoleDependencies, folder: Path, moved: Callable[[], None]
-) -> AsyncIterator[tuple[ViewRegistry, DeltaFollower]]:
-    """Yield views of every graph of the store, and the follower that keeps them current while it runs."""
-    indexes = IndexFolder(folder)
-    await drop_deleted_indexes(indexes, tools.backing.store)
-    views = ViewRegistry(indexes, load_functional_predicates(tools.settings.functional_predicates_file))
+    tools: RoleDependencies, views: ViewRegistry, moved: Callable[[], None]
+) -> AsyncIterator[DeltaFollower]:
+    """Fill the views with every graph of the store, and yield the follower that keeps them current while it runs."""
     follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
     try:
         tools.warming(views.opening)
         await follower.start()
         tools.registry.register(FollowerGauges(follower))
-        yield views, follower
+        yield follower
     finally:
         await views.close()
 

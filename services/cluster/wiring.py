@@ -162,5 +162,6 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
         backend.vectors,
         extraction,
         spending,
+        backend.questions,
         spending.fellows(),
     )

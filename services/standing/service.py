@@ -7,7 +7,7 @@ the cluster evaluates them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -170,9 +170,8 @@ def check_mode(mode: str) -> None:
 class StoredRegistrar:
     """Registration in a process that evaluates nothing: it waits until another process has evaluated the question."""
 
-    def __init__(self, store: QuestionStore, versions: Mapping[str, int], poll_s: float = 0.1) -> None:
+    def __init__(self, store: QuestionStore, poll_s: float = 0.1) -> None:
         self._store = store
-        self._versions = versions
         self._poll_s = poll_s
 
     async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
@@ -195,8 +194,8 @@ class StoredRegistrar:
         return await self._store.delete(graph, question_id)
 
     def version(self, graph: str) -> int:
-        """Return the last version that the evaluating process has announced."""
-        return self._versions.get(graph, 0)
+        """Return 0: the stored version is known to this process, and no later one."""
+        return 0
 
     async def caught_up(self, graph: str) -> None:
         """Return at once: another process evaluates the questions."""

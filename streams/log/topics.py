@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.messages import ANSWERS, DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS
 
 DAY_MS = 24 * 3600 * 1000
 MIB = 1 << 20
@@ -50,6 +50,15 @@ TOPICS = (
         DAY_MS,
         64 * MIB,
         "a follower that is further behind loads a snapshot",
+    ),
+    Topic(
+        ANSWERS,
+        "graph|question id",
+        12,
+        FOR_EVER,
+        16 * MIB,
+        "the last change of the evidence of each standing question",
+        "compact",
     ),
     Topic(
         DEAD_LETTERS, "graph|doc_id", 1, FOR_EVER, 96 * MIB, "the record of what failed; an original grows by a third"

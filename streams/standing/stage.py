@@ -149,7 +149,12 @@ class StandingStage:
         held.reach(view.version)
 
     async def committed(self, delta: GraphDelta) -> None:
-        """Evaluate the version that the view of the graph has just reached. Costs nothing without questions."""
+        """Evaluate the version that the view of the graph has just reached. Costs nothing without questions.
+
+        The questions of a deleted graph are forgotten: the store deletes them with the graph.
+        """
+        if delta.deleted and self._graphs.pop(delta.graph, None) is not None:
+            self._recorded(delta.graph, ())
         held = self._graphs.get(delta.graph)
         if held is None or (held.loaded and not held.definitions):
             return
@@ -225,6 +230,38 @@ class StandingStage:
                 await self._store.record(graph, version, now_ms(), rows)
             return await self._store.get(graph, definition.id) or stored
 
+    async def refresh(self, graph: str) -> bool:
+        """Take over the questions that another process registered or deleted. Returns False without a view."""
+        view = self._views.get(graph)
+        if view is None:
+            return False
+        held = self._graphs.setdefault(graph, _Graph())
+        async with held.lock:
+            if not held.loaded:
+                await self._load(graph, held, None)
+            else:
+                await self._refresh(graph, view, held)
+            return held.loaded
+
+    async def _refresh(self, graph: str, view: LiveView, held: _Graph) -> None:
+        seen, after = set[str](), ""
+        while page := await self._store.page(graph, after, PAGE):
+            after = page[-1].definition.id
+            seen.update(each.definition.id for each in page)
+            fresh = [e for e in page if not e.version or held.definitions.get(e.definition.id) != e.definition]
+            if not fresh:
+                continue
+            vectors = await self._embedder.embed([each.definition.question for each in fresh])
+            asked = [(each, _question(each.definition, vector)) for each, vector in zip(fresh, vectors, strict=True)]
+            version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
+            held.definitions |= {each.definition.id: each.definition for each in fresh}
+            held.reach(version)
+            rows = [_recovered(each, evidence) for each, evidence in found if _is_news(each, evidence)]
+            await self._settle(graph, version, rows, None)
+        for gone in held.definitions.keys() - seen:
+            held.evaluator.drop(gone)
+            del held.definitions[gone]
+
     async def delete(self, graph: str, question_id: str) -> bool:
         """Delete a question with its events. Returns False when it does not exist."""
         held = self._graphs.get(graph)
@@ -234,10 +271,6 @@ class StandingStage:
             held.evaluator.drop(question_id)
             held.definitions.pop(question_id, None)
             return await self._store.delete(graph, question_id)
-
-    def forget(self, graph: str) -> None:
-        """Forget the questions of a graph that was deleted."""
-        self._graphs.pop(graph, None)
 
 
 Asked = tuple[StoredQuestion, Question]

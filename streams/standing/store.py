@@ -6,7 +6,7 @@ most one event, however often it is evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from graphtide.streams.standing.records import (
@@ -63,4 +63,20 @@ class QuestionStore(Protocol):
 
     async def answer(self, graph: str, question_id: str, seq: int, answer: str) -> None:
         """Store the answer of an event, "" when none could be written. An event that is not the last is passed over."""
+        ...
+
+
+class SharedQuestionStore(QuestionStore, Protocol):
+    """Questions that several processes read and evaluate."""
+
+    async def revisions(self) -> Mapping[str, int]:
+        """Return, for each graph that ever had a question, a number that every registration and deletion raises."""
+        ...
+
+    async def unsent(self, limit: int) -> Sequence[tuple[str, QuestionEvent]]:
+        """Return (graph, event) of events that are not in the topic `answers` yet and whose answer is not due."""
+        ...
+
+    async def sent(self, events: Sequence[tuple[str, QuestionEvent]]) -> None:
+        """Mark events as appended to the topic."""
         ...

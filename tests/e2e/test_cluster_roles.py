@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
@@ -33,9 +33,11 @@ from graphtide.services.process.startup_proxy import StartupProxy
 from graphtide.services.wiring import open_application
 from graphtide.streams.consolidate import verification as recounting
 from graphtide.streams.errors import Broken, DeadlineExceeded, Invalid, NotFound, Retryable
-from graphtide.streams.messages import DocumentMessage, metadata_pairs
-from graphtide.streams.ports import RevisionState
+from graphtide.streams.messages import ANSWERS, DocumentMessage, metadata_pairs
+from graphtide.streams.ports import ConsumedRecord, RevisionState
+from graphtide.streams.standing.records import QuestionDefinition
 from tests.model.memory import MemoryBackend, MemoryOutbox
+from tests.model.memory.questions import MemoryQuestionStore
 from tests.support.serving import grpc_server, grpc_service, http_service
 
 TEXTS = {
@@ -99,7 +101,14 @@ async def opened(
         return memos.setdefault(name, MemoryVectorStore())
 
     backing = Backing(
-        backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run(), MemoryUsageLedger()
+        backend.log,
+        backend.ledger,
+        backend.store,
+        outbox,
+        memo,
+        lambda stage: stage.run(),
+        MemoryUsageLedger(),
+        MemoryQuestionStore(),
     )
     async with AsyncExitStack() as stack:
         cluster = Cluster(backing, folder, stack)
@@ -395,3 +404,35 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 -- gauges announce nothing
             await asyncio.sleep(0.05)
+
+
+async def test_standing_questions_are_evaluated_by_another_process_and_reach_every_reader(cluster: Cluster) -> None:
+    """Registered at one replica, read at another through a gateway; the events are in the topic `answers`, too."""
+    one = await cluster.replica("one")
+    remote = await cluster.gateway(await cluster.replica("two"))
+    first = await one.publish([document("curie", TEXTS["curie"])])
+    await one.query("g", after(first.token))
+    registered = await one.put_question("g", QuestionDefinition("q", "Who discovered polonium?", "vector", 2))
+    assert [passage.doc_id for passage in registered.passages] == ["curie"] * len(registered.passages)
+    events = remote.question_events("g", "q", "")
+    assert await anext(events) is None
+    before = [passage.chunk_id for passage in registered.passages]
+    for seq, (doc_id, text) in enumerate(
+        (("lab", TEXTS["lab"]), ("again", "Who discovered polonium? Irene Curie.")), 1
+    ):
+        receipt = await one.publish([document(doc_id, text)])
+        asked = replace(after(receipt.token), mode="vector", top_k=2, exact=True)
+        wanted = [passage.chunk_id for passage in (await one.query("g", asked)).passages]
+        assert wanted != before
+        event = await anext(events)
+        assert event is not None and (event.seq, [p.chunk_id for p in event.passages]) == (seq, wanted)
+        assert [cause.doc_id for cause in event.causes] == [doc_id] and event.passages[0].text
+        before = wanted
+    reader = cluster.backing.log.reader(ANSWERS, {})
+    records: list[ConsumedRecord] = []
+    while len(records) < 2:
+        records += await reader.poll(10, 5.0)
+    assert [json.loads(each.record.value or b"")["seq"] for each in records] == [1, 2]
+    assert {each.record.key for each in records} == {"g|q"}
+    await remote.delete_question("g", "q")
+    assert [event async for event in events] == []

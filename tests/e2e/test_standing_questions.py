@@ -63,7 +63,7 @@ async def test_python_watches_a_question_from_its_registration_to_its_deletion(t
 
 
 async def test_question_keeps_its_evidence_and_events_when_the_process_ends(tmp_path: Path) -> None:
-    """A restart evaluates everything again and reports nothing; a changed question begins anew, its numbers go on."""
+    """A restart evaluates everything again and reports nothing; a changed question begins anew, its numbers continue."""
     async with graphtide.open(tmp_path / "data") as db:
         notes = db.graph("notes")
         await notes.wait((await notes.add("a", FIRST)).token)
@@ -158,6 +158,21 @@ async def test_reader_that_is_too_far_behind_is_told_so(tmp_path: Path, monkeypa
         assert await anext(events) is None
         first = await anext(events)
         assert first is not None and first.seq == 3
+
+
+async def test_questions_are_deleted_with_their_graph(tmp_path: Path) -> None:
+    """Their streams end, and a new graph of the name has none."""
+    async with opened("embedded", tmp_path) as application:
+        await publish(application, "a", FIRST)
+        await application.put_question("g", QuestionDefinition("q", ASKED, "vector"))
+        events = application.question_events("g", "q", "")
+        assert await anext(events) is None
+        await application.delete_graph("g")
+        assert [event async for event in events] == []
+        await publish(application, "b", SECOND)
+        assert (await application.list_questions("g", 10, "")).questions == ()
+        registered = await application.put_question("g", QuestionDefinition("q", ASKED, "vector"))
+        assert registered.seq == 0 and [passage.doc_id for passage in registered.passages] == ["b"]
 
 
 async def test_command_line_registers_lists_watches_and_deletes(tmp_path: Path) -> None:

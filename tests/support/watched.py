@@ -19,6 +19,7 @@ from graphtide.services.cluster.backing import Backing
 from graphtide.services.cluster.roles import ROLES, RoleDependencies
 from graphtide.services.model_wiring import Memos, open_models, plan
 from tests.model.memory import MemoryBackend, MemoryOutbox
+from tests.model.memory.questions import MemoryQuestionStore
 
 
 @dataclass(slots=True)
@@ -40,7 +41,14 @@ async def watched_roles(folder: Path) -> AsyncIterator[WatchedRoles]:
         return memos.setdefault(name, MemoryVectorStore())
 
     backing = Backing(
-        backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run(), MemoryUsageLedger()
+        backend.log,
+        backend.ledger,
+        backend.store,
+        outbox,
+        memo,
+        lambda stage: stage.run(),
+        MemoryUsageLedger(),
+        MemoryQuestionStore(),
     )
     targets, replica = [], None
     async with AsyncExitStack() as stack:

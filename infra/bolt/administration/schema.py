@@ -27,8 +27,9 @@ from graphtide.infra.bolt.database import check_storage_mode, driver_options
 from graphtide.infra.bolt.errors import DRIVER_ERRORS, translate_errors
 from graphtide.streams.errors import Broken
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """2: usage ledger. 3: revisions are identified by position, graphs are bound to partitions.
+4: standing questions.
 
 An upgrade adds what an older schema lacks; its data stays as it is.
 """

@@ -35,7 +35,9 @@ async def delete_graph(tx: Transaction, commit: Commit, part: GraphCommit, delet
 async def erase(tx: Transaction, deletion: GraphDeletion, limit: int) -> int:
     """Delete at most `limit` nodes of each kind; return their number."""
     graph = deletion.graph
-    erased = await _gone(tx, cypher.ERASE_STANDINGS, prefix=key(graph, ""), limit=limit)
+    erased = 0
+    for statement in (cypher.ERASE_STANDINGS, cypher.ERASE_QUESTIONS, cypher.ERASE_QUESTION_EVENTS):
+        erased += await _gone(tx, statement, prefix=key(graph, ""), limit=limit)
     for statement in (cypher.ERASE_VERDICTS, cypher.ERASE_REPORTS):
         erased += await _gone(tx, statement, graph=graph, limit=limit)
     erased += await _erase_revisions(tx, deletion, limit)

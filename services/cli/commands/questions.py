@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Standing questions: register questions, and be told when a commit changes their evidence.",
+    help="Standing questions: register questions, and report every change of their evidence.",
 )
 
 URL = "http://127.0.0.1:8080"

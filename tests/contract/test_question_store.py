@@ -1,0 +1,161 @@
+"""The QuestionStore port: one suite, every adapter."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from graphtide.graph.retrieval.types import Filters
+from graphtide.graph.standing.types import Evidence, EvidencePassage
+from graphtide.infra.bolt import BoltBackend
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
+from graphtide.streams.clock import now_ms
+from graphtide.streams.standing.records import Cause, EvaluatedQuestion, QuestionDefinition, QuestionEvent
+from graphtide.streams.standing.store import QuestionStore
+from tests.model.memory import MemoryLog
+from tests.model.memory.questions import MemoryQuestionStore
+from tests.support.neo4j_server import GraphServer, clear
+
+DEFINITION = QuestionDefinition(
+    "q", "Who signed? \u2603", "vector", 3, Filters(("d",), (), (("year", 1911),), "2020", "", "2021"), True
+)
+SHARED = ("memory", "bolt")
+
+
+@pytest.fixture(params=["memory", "sqlite", "bolt"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[QuestionStore]:
+    """Yield each adapter in turn, empty."""
+    if request.param == "memory":
+        yield MemoryQuestionStore()
+        return
+    if request.param == "bolt":
+        server: GraphServer = request.getfixturevalue("graph_server")
+        clear(server.address)
+        bolt = await BoltBackend.open(server.address, MemoryLog(1, now_ms))
+        yield bolt.questions
+        await bolt.close()
+        return
+    backend = await SqliteBackend.open(tmp_path)
+    questions = SqliteQuestionStore(backend.database)
+    await questions.create()
+    yield questions
+    await backend.close()
+
+
+def passages(*ids: str) -> Evidence:
+    return tuple(EvidencePassage(id_.partition("#")[0], id_, 0.1 + place / 3) for place, id_ in enumerate(ids))
+
+
+async def evaluated(
+    store: QuestionStore, version: int, evidence: Evidence, causes: tuple[Cause, ...] | None = (), answer: bool = False
+) -> Sequence[QuestionEvent]:
+    """Record the evidence of question q of graph g at a version, and return the events."""
+    return await store.record("g", version, 1000 + version, [EvaluatedQuestion("q", evidence, causes, answer)])
+
+
+async def test_question_is_stored_unchanged_and_its_first_evaluation_is_no_event(store: QuestionStore) -> None:
+    """Filters and text come back as they were; putting it again changes nothing."""
+    assert await store.get("g", "q") is None
+    fresh = await store.put("g", DEFINITION)
+    assert (fresh.definition, fresh.version, fresh.seq) == (DEFINITION, 0, 0)
+    assert await evaluated(store, 4, passages("a#1", "b#1"), None) == []
+    held = await store.get("g", "q")
+    assert held is not None
+    assert (held.version, held.changed_ms, held.evidence) == (4, 1004, passages("a#1", "b#1"))
+    assert await store.put("g", DEFINITION) == held
+    assert await store.graphs() == ["g"]
+
+
+async def test_event_is_stored_once_with_the_evidence_that_it_leads_to(store: QuestionStore) -> None:
+    """An evaluation of the same or an earlier version, equal evidence and an unknown question give none."""
+    await store.put("g", DEFINITION)
+    await evaluated(store, 1, passages("a#1", "b#1"), None)
+    [event] = await evaluated(store, 2, passages("b#1", "c#1"), (Cause("c", 7),))
+    assert (event.seq, event.version, event.token, event.causes) == (1, 2, "v2", (Cause("c", 7),))
+    assert [p.chunk_id for p in event.entered] == ["c#1"] and [p.chunk_id for p in event.left] == ["a#1"]
+    assert await evaluated(store, 2, passages("b#1", "c#1"), (Cause("c", 7),)) == []
+    assert await evaluated(store, 1, passages("x#1")) == []
+    assert await evaluated(store, 3, passages("b#1", "c#1")) == []
+    assert await store.record("g", 3, 0, [EvaluatedQuestion("other", (), ())]) == []
+    [swapped] = await evaluated(store, 5, passages("c#1", "b#1"))
+    assert (swapped.seq, swapped.entered, swapped.left) == (2, (), ())
+    assert await store.events("g", "q", 0, 10) == [event, swapped]
+    assert await store.events("g", "q", 0, 1) == [event]
+    assert await store.events("g", "q", 1, 10) == [swapped]
+    held = await store.get("g", "q")
+    assert held is not None and (held.version, held.seq) == (5, 2)
+
+
+async def test_changed_definition_begins_anew_and_keeps_the_numbers(store: QuestionStore) -> None:
+    """Its first evaluation is no event, whatever the evidence was before."""
+    await store.put("g", DEFINITION)
+    await evaluated(store, 1, passages("a#1"), None)
+    await evaluated(store, 2, passages("b#1"))
+    other = QuestionDefinition("q", "Who else?")
+    assert (await store.put("g", other)).version == 0
+    assert await evaluated(store, 2, passages("c#1"), None) == []
+    [event] = await evaluated(store, 3, passages("d#1"))
+    assert event.seq == 2
+
+
+async def test_answer_is_that_of_the_last_event_alone(store: QuestionStore) -> None:
+    """A later event shows the earlier one without an answer, and deletes what was written."""
+    await store.put("g", DEFINITION)
+    await evaluated(store, 1, passages("a#1"), None)
+    await evaluated(store, 2, passages("b#1"), answer=True)
+    [due] = await store.due_answers("g")
+    assert due.seq == 1 and due.answer_due
+    await store.answer("g", "q", 1, "Ana")
+    await store.answer("g", "q", 1, "too late")
+    [shown] = await store.events("g", "q", 0, 10)
+    assert (shown.answer, shown.answer_due) == ("Ana", False)
+    await evaluated(store, 3, passages("c#1"), answer=True)
+    await evaluated(store, 4, passages("d#1"), answer=True)
+    assert [(e.seq, e.answer, e.answer_due) for e in await store.events("g", "q", 0, 10)] == [
+        (1, "", False),
+        (2, "", False),
+        (3, "", True),
+    ]
+    await store.answer("g", "q", 2, "Ben")
+    held = await store.get("g", "q")
+    assert held is not None and held.answer == ""
+
+
+async def test_pages_are_by_id_and_graphs_do_not_mix(store: QuestionStore) -> None:
+    """Names that begin alike are different graphs and questions."""
+    for graph, name in (("g", "b"), ("g", "a"), ("g", "ab"), ("g2", "a"), ("g", "c")):
+        await store.put(graph, QuestionDefinition(name, "Who?"))
+    assert [each.definition.id for each in await store.page("g", "", 10)] == ["a", "ab", "b", "c"]
+    assert [each.definition.id for each in await store.page("g", "a", 2)] == ["ab", "b"]
+    await store.record("g", 1, 0, [EvaluatedQuestion("a", ()), EvaluatedQuestion("ab", ())])
+    await store.record("g", 2, 0, [EvaluatedQuestion("ab", passages("x#1"), ())])
+    assert await store.events("g", "a", 0, 10) == []
+    assert await store.delete("g", "a") and not await store.delete("g", "a")
+    assert len(await store.events("g", "ab", 0, 10)) == 1
+    assert await store.graphs() == ["g", "g2"]
+
+
+@pytest.mark.parametrize("store", SHARED, indirect=True)
+async def test_registrations_and_unsent_events_are_seen_by_other_processes(
+    store: MemoryQuestionStore,
+) -> None:
+    """Each registration and deletion raises a number; an event is unsent until it is marked, and its answer written."""
+    await store.put("g", DEFINITION)
+    first = (await store.revisions())["g"]
+    await store.put("g", DEFINITION)
+    assert (await store.revisions())["g"] == first
+    await evaluated(store, 1, passages("a#1"), None)
+    [event] = await evaluated(store, 2, passages("b#1"))
+    assert await store.unsent(10) == [("g", event)]
+    await store.sent([("g", event)])
+    assert await store.unsent(10) == []
+    await evaluated(store, 3, passages("c#1"), answer=True)
+    assert await store.unsent(10) == []
+    await store.answer("g", "q", 2, "Ana")
+    [(_, answered)] = await store.unsent(10)
+    assert answered.answer == "Ana"
+    await store.delete("g", "q")
+    assert (await store.revisions())["g"] > first
