@@ -23,12 +23,14 @@ MAX_NEIGHBOURS = 100_000
 class ChangedRows:
     """The changed rows of a commit, by the numbers of the view that has applied it.
 
-    `chunks` are passages that are new, changed, deleted, or of a changed document; `nodes` are nodes of the walk graph
+    `chunks` are passages that are new, changed, deleted, or of a changed document, `added` those that have a row now;
+    `nodes` are nodes of the walk graph
     whose row or links changed. `chunk_vectors` (n, d), `entity_vectors` and `statement_vectors` are the vectors of
     changed rows, unit length. `whole` marks a graph that was built anew: every number is new.
     """
 
     chunks: frozenset[int]
+    added: frozenset[int]
     nodes: frozenset[int]
     statements: frozenset[int]
     documents: frozenset[str]
@@ -38,6 +40,10 @@ class ChangedRows:
     neighbours: Callable[[], frozenset[int] | None]
     """Returns the nodes and their neighbours in the walk graph; None if there are more than MAX_NEIGHBOURS."""
     whole: bool = False
+
+    def only_adds(self, hits: frozenset[int]) -> bool:
+        """Return True if none of these passages changed, so that a search finds others only among the added ones."""
+        return not self.whole and hits.isdisjoint(self.chunks)
 
     @classmethod
     def of(cls, view: LiveView, delta: GraphDelta) -> ChangedRows:
@@ -55,6 +61,7 @@ class ChangedRows:
         nodes = links.union(map(walk_entity, entities), map(walk_chunk, chunks))
         return cls(
             frozenset(chunks),
+            frozenset(number for number in chunks if number in view.chunks),
             frozenset(nodes),
             frozenset(statements),
             frozenset(documents),

@@ -34,7 +34,9 @@ from graphtide.graph.retrieval.seeds import (
     statement_key,
 )
 from graphtide.graph.retrieval.time_limits import with_time_limits
+from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.standing.types import Evidence, EvidencePassage
+from graphtide.graph.vector_index import similarities, unit_rows
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
 Numbers = NDArray[np.int64]
@@ -68,10 +70,14 @@ class Dependencies:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The evidence of a question at one version, and what it depends on."""
+    """The evidence of a question at one version, and what it depends on.
+
+    `hits` are those of a search by similarity alone, from which `with_new_rows` continues; None for other evaluations.
+    """
 
     evidence: Evidence
     dependencies: Dependencies
+    hits: tuple[Hit, ...] | None = None
 
 
 def evaluate(view: LiveView, question: Question) -> Evaluation:
@@ -91,11 +97,35 @@ def _evidence(view: LiveView, question: Question) -> Evidence:
     return tuple(EvidencePassage(each.doc_id, each.chunk_id, each.score) for each in found)
 
 
+def with_new_rows(view: LiveView, question: Question, held: Evaluation, new: Iterable[int]) -> Evaluation | None:
+    """Return the evaluation after a commit that only added passages, from the one before it; None if it must be made
+    anew. Cost: the new passages.
+
+    The hits before and the new passages contain every hit after: nothing that is not a hit became one otherwise.
+    """
+    if held.hits is None or not np.any(question.vector):
+        return None
+    index = view.exact_indexes().chunks
+    numbers = np.array([number for number in new if number in index], np.int64)
+    unit = unit_rows(question.vector[np.newaxis], index.dimensions)[0]
+    cosines = similarities(unit, index.vectors(numbers)).tolist() if len(numbers) else []
+    bound = held.dependencies.bounds.chunks
+    rows = zip(numbers.tolist(), cosines, strict=True)
+    more = [Hit(number, view.chunks[number].chunk_id, cosine) for number, cosine in rows if cosine >= bound]
+    hits = sorted((*held.hits, *more), key=lambda hit: (-hit.cosine, hit.key))
+    least = hits[: question.top_k][-1].cosine if hits else ALWAYS
+    return _from_hits(view, question, tuple(hit for hit in hits if hit.cosine >= least))
+
+
 def _by_similarity(view: LiveView, question: Question) -> Evaluation:
-    hits = _passages(view, question, question.top_k)
+    found = _from_hits(view, question, _passages(view, question, question.top_k))
+    return found if question.filters == Filters() else replace(found, hits=None)
+
+
+def _from_hits(view: LiveView, question: Question, hits: tuple[Hit, ...]) -> Evaluation:
     evidence = tuple(EvidencePassage(view.chunks[h.number].doc_id, h.key, h.cosine) for h in hits[: question.top_k])
     rows = frozenset(hit.number for hit in hits)
-    return Evaluation(evidence, Dependencies(Bounds(_bound(question, hits, question.top_k)), rows))
+    return Evaluation(evidence, Dependencies(Bounds(_bound(question, hits, question.top_k)), rows), hits)
 
 
 def _by_pairs(view: LiveView, question: Question) -> Evaluation:

@@ -13,7 +13,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.standing.changed_rows import ChangedRows
 from graphtide.graph.standing.dependencies import DependencyIndex
-from graphtide.graph.standing.evaluation import evaluate
+from graphtide.graph.standing.evaluation import Evaluation, evaluate, with_new_rows
 from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.graph.view import LiveView
 
@@ -28,6 +28,7 @@ class _Shared:
     question: Question
     ids: set[str]
     evidence: Evidence
+    last: Evaluation | None = None
 
 
 @dataclass(slots=True)
@@ -102,25 +103,29 @@ class GraphEvaluator:
         """
         if not self._shared:
             return ()
-        affected = sorted(self._index.affected(ChangedRows.of(view, delta)))
+        changed = ChangedRows.of(view, delta)
+        affected = sorted(self._index.affected(changed))
         self.counters.commits += 1
         self.counters.evaluated += len(affected)
         self.counters.registered += len(self._shared)
-        return tuple(sorted(self._again(view, affected), key=lambda change: change.question_id))
+        return tuple(sorted(self._again(view, affected, changed), key=lambda change: change.question_id))
 
-    def _again(self, view: LiveView, slots: list[int]) -> Iterator[EvidenceChange]:
+    def _again(self, view: LiveView, slots: list[int], changed: ChangedRows) -> Iterator[EvidenceChange]:
         for slot in slots:
             shared = self._slots[slot]
             if shared is None:
                 continue
             before = shared.evidence
-            self._evaluate(view, shared)
+            self._evaluate(view, shared, changed)
             if not same_evidence(before, shared.evidence):
                 yield from (EvidenceChange(each, before, shared.evidence) for each in shared.ids)
 
-    def _evaluate(self, view: LiveView, shared: _Shared) -> None:
-        found = evaluate(view, shared.question)
-        shared.evidence = found.evidence
+    def _evaluate(self, view: LiveView, shared: _Shared, changed: ChangedRows | None = None) -> None:
+        found, last = None, shared.last
+        if changed is not None and last is not None and changed.only_adds(last.dependencies.rows):
+            found = with_new_rows(view, shared.question, last, changed.added)
+        found = found or evaluate(view, shared.question)
+        shared.last, shared.evidence = (found if found.hits is not None else None), found.evidence
         self._index.put(shared.slot, shared.question.vector, found.dependencies)
 
 

@@ -167,7 +167,7 @@ async def test_questions_are_deleted_with_their_graph(tmp_path: Path) -> None:
         await application.put_question("g", QuestionDefinition("q", ASKED, "vector"))
         events = application.question_events("g", "q", "")
         assert await anext(events) is None
-        await application.delete_graph("g")
+        await application.delete_graph("g", 30.0)
         assert [event async for event in events] == []
         await publish(application, "b", SECOND)
         assert (await application.list_questions("g", 10, "")).questions == ()

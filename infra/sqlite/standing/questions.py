@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from graphtide.graph.standing.types import Evidence
+from graphtide.infra.sqlite.bulk import insert, portions
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import graphs
 from graphtide.streams.standing.records import (
@@ -128,18 +129,20 @@ class SqliteQuestionStore:
 
         def work(connection: sqlite3.Connection) -> list[QuestionEvent]:
             number = graphs.known(connection, graph)
-            made = []
+            if number is None:
+                return []
+            held = _get_all(connection, number, [each.question_id for each in evaluated])
+            rows, made = [], []
             for each in evaluated:
-                held = _get(connection, number, each.question_id)
-                if held is None or number is None or held.version >= version:
+                question = held.get(each.question_id)
+                if question is None or question.version >= version:
                     continue
-                event = event_of(held, each, version, at_ms)
-                if event is None and held.version:
+                event = event_of(question, each, version, at_ms)
+                if event is None and question.version:
                     continue
-                _store(connection, number, each, version, at_ms, held.seq + (event is not None))
-                if event is not None:
-                    _add(connection, number, event)
-                    made.append(event)
+                rows.append(_evidence_row(number, each, version, at_ms, question.seq + (event is not None)))
+                made += [event] if event is not None else []
+            _store(connection, number, rows, made)
             return made
 
         return await self._database.write(work)
@@ -187,27 +190,40 @@ def _question(  # noqa: PLR0913, PLR0917 -- the columns of the table
     return StoredQuestion(decoded, version, changed_ms, seq, held, answer, answer_seq)
 
 
-def _store(
-    connection: sqlite3.Connection, graph: int, each: EvaluatedQuestion, version: int, at_ms: int, seq: int
-) -> None:
+def _get_all(connection: sqlite3.Connection, graph: int, ids: Sequence[str]) -> dict[str, StoredQuestion]:
+    found: dict[str, StoredQuestion] = {}
+    for portion in portions(ids):
+        query = f"SELECT {_COLUMNS} FROM questions WHERE graph = ? AND id IN ({','.join('?' * len(portion))})"  # noqa: S608
+        rows = connection.execute(query, (graph, *portion)).fetchall()
+        found |= {row[0]: _question(*row) for row in rows}
+    return found
+
+
+def _evidence_row(graph: int, each: EvaluatedQuestion, version: int, at_ms: int, seq: int) -> tuple[object, ...]:
     evidence = json.dumps(encode_evidence(each.after), ensure_ascii=False)
-    connection.execute(
+    return version, at_ms, seq, evidence, graph, each.question_id
+
+
+def _store(
+    connection: sqlite3.Connection, graph: int, rows: Sequence[tuple[object, ...]], events: Sequence[QuestionEvent]
+) -> None:
+    connection.executemany(
         "UPDATE questions SET version = ?, changed_ms = ?, seq = ?, evidence = ?, answer = ''"
         " WHERE graph = ? AND id = ?",
-        (version, at_ms, seq, evidence, graph, each.question_id),
+        rows,
     )
-
-
-def _add(connection: sqlite3.Connection, graph: int, event: QuestionEvent) -> None:
-    _end_answers(connection, graph, event.question_id)
-    connection.execute(
-        "INSERT INTO question_events (graph, id, seq, version, occurred_ms, body, answer_due)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (graph, event.question_id, event.seq, event.version, event.occurred_ms, event.encode(), event.answer_due),
+    due = connection.execute("SELECT DISTINCT id FROM question_events WHERE graph = ? AND answer_due = 1", (graph,))
+    for (question_id,) in due.fetchall():
+        if any(event.question_id == question_id for event in events):
+            _end_answers(connection, graph, question_id)
+    insert(
+        connection,
+        "INSERT INTO question_events (graph, id, seq, version, occurred_ms, body, answer_due)",
+        [(graph, e.question_id, e.seq, e.version, e.occurred_ms, e.encode(), e.answer_due) for e in events],
     )
-    connection.execute(
+    connection.executemany(
         "DELETE FROM question_events WHERE graph = ? AND id = ? AND seq <= ?",
-        (graph, event.question_id, event.seq - EVENTS_KEPT),
+        [(graph, event.question_id, event.seq - EVENTS_KEPT) for event in events if event.seq > EVENTS_KEPT],
     )
 
 
