@@ -177,7 +177,7 @@ async def _runtime(
     metrics = Announcing(registry, progress)
     store = SqliteQuestionStore(backend.database)
     await store.create()
-    standing = await evaluated_here(store, views, questions, models.generator, backend.store, registry)
+    standing = await evaluated_here(store, views, questions, models.generator, backend.store, registry, backend.changes)
 
     async def follow(delta: GraphDelta) -> None:
         await standing.stage.load(delta.graph)

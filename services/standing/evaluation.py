@@ -11,13 +11,15 @@ from graphtide.graph.records import GraphDelta
 from graphtide.infra.observability.metrics.standing import StandingMetrics
 from graphtide.services.standing.answers import AnswerWriter
 from graphtide.services.standing.service import EventSignal, StandingService
+from graphtide.streams.changes.change_log import ChangeLog
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.model_ports import Embedder, Generator
-from graphtide.streams.ports import GraphStore
+from graphtide.streams.ports import GraphStore, RevisionState
 from graphtide.streams.standing.records import Cause
 from graphtide.streams.standing.stage import StandingStage
 from graphtide.streams.standing.store import QuestionStore
 
+_CAUSES = (RevisionState.APPLIED, RevisionState.DELETED)
 POLL_S = 30.0
 """Interval at which readers of events look although nothing woke them."""
 
@@ -38,23 +40,29 @@ async def evaluated_here(
     generator: Generator,
     graphs: GraphStore,
     registry: CollectorRegistry,
+    changes: ChangeLog | None = None,
 ) -> EvaluatedHere:
     """Return the components; the graphs that have questions are known, and not evaluated yet."""
     signal = EventSignal()
     answers = AnswerWriter(store, views, generator, signal)
     metrics = StandingMetrics(registry)
-    stage = StandingStage(store, views, embedder, causes_of(graphs), metrics, answers.recorded)
+    stage = StandingStage(store, views, embedder, causes_of(graphs, changes), metrics, answers.recorded)
     metrics.counts = stage.counts
     await stage.open()
     return EvaluatedHere(stage, answers, StandingService(store, stage, signal, POLL_S))
 
 
-def causes_of(graphs: GraphStore) -> Callable[[str, int, GraphDelta | None], Awaitable[tuple[Cause, ...]]]:
-    """Return the function that names the revisions that a commit applied."""
+def causes_of(
+    graphs: GraphStore, changes: ChangeLog | None
+) -> Callable[[str, int, GraphDelta | None], Awaitable[tuple[Cause, ...]]]:
+    """Return the function that names the revisions that a commit applied; after a restart by the change log."""
 
     async def causes(graph: str, version: int, delta: GraphDelta | None) -> tuple[Cause, ...]:
         if delta is None or delta.snapshot:
-            return ()
+            records = await changes.read(graph, version - 1, 1) if changes else ()
+            documents = [each for record in records if record.version == version for each in record.documents]
+            found = {each.id: each.revision for each in documents if each.state in _CAUSES}
+            return tuple(Cause(doc_id, revision) for doc_id, revision in sorted(found.items()))
         deleted = [doc_id for doc_id in delta.gone.documents if doc_id not in {row.doc_id for row in delta.documents}]
         stored = await graphs.standings(graph, deleted)
         found = {row.doc_id: row.revision for row in delta.documents}

@@ -63,7 +63,7 @@ async def test_python_watches_a_question_from_its_registration_to_its_deletion(t
 
 
 async def test_question_keeps_its_evidence_and_events_when_the_process_ends(tmp_path: Path) -> None:
-    """A restart evaluates everything again and reports nothing; a changed question begins anew, its numbers continue."""
+    """A restart evaluates everything again and reports nothing; a changed question begins anew with the next number."""
     async with graphtide.open(tmp_path / "data") as db:
         notes = db.graph("notes")
         await notes.wait((await notes.add("a", FIRST)).token)
