@@ -183,11 +183,7 @@ async def _runtime(
         await standing.stage.load(delta.graph)
         await views.follow(delta)
         progress.moved()
-        if delta.deleted:
-            standing.stage.forget(delta.graph)
-            standing.service.signal.recorded()
-        else:
-            await standing.stage.committed(delta)
+        await standing.stage.committed(delta)
 
     notes: dict[str, str] = {}
     consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics)
