@@ -136,6 +136,18 @@ async def test_failures_raise_an_error_of_the_tree_after_bounded_tries(
     assert type(raised.value) is kind and len(script.requests) == tries
 
 
+async def test_question_reports_the_reason_when_no_time_is_left_for_a_retry() -> None:
+    """The service names an unreachable model; a wait beyond the time limit would end as a mere deadline."""
+    deferred = error(503, "unavailable", "the model is unreachable", retry_after="20")
+    waits: list[float] = []
+    async with scripted(deferred) as script, client(script.url, waits) as db:
+        with pytest.raises(graphtide.Retryable, match="the model is unreachable"):
+            await db.graph("g").ask("Who?", timeout_s=10)
+        with pytest.raises(graphtide.Retryable, match="the model is unreachable"):
+            [_ async for _ in db.graph("g").ask_stream("Who?", timeout_s=10)]
+    assert waits == [] and len(script.requests) == 2
+
+
 async def test_unreachable_service_is_reported_with_its_url() -> None:
     """The port was free a moment ago; the number of tries is bounded."""
     async with scripted(b"") as script:
@@ -350,7 +362,7 @@ async def test_bulk_load_waits_for_an_overloaded_service_and_halves_batches_that
     async def limited(script: Script, writer: asyncio.StreamWriter) -> None:
         ids = [json.loads(line)["id"] for line in script.requests[-1].body.splitlines()]
         if len(script.requests) % 3 == 1:
-            writer.write(error(429, "overloaded", retry_after="1"))
+            writer.write(error(429, "overloaded", retry_after="1" if len(script.requests) > 1 else "100"))
         elif len(ids) > 30:
             writer.write(error(413, "too_large"))
         else:
@@ -363,9 +375,11 @@ async def test_bulk_load_waits_for_an_overloaded_service_and_halves_batches_that
             read.append(n)
             yield {"id": str(n), "text": "x", "metadata": {"bad": {1, 2}} if n == 7 else None}
 
-    async with scripted(b"") as script, client(script.url) as db:
+    waits: list[float] = []
+    async with scripted(b"") as script, client(script.url, waits) as db:
         script.replies = [lambda writer: limited(script, writer)]
         made = await db.graph("g").add_many(documents())
+    assert waits[0] == 100 and len(waits) > 1
     assert [doc_id for ids in took for doc_id in ids] == [str(n) for n in range(250) if n != 7]
     assert made.accepted == 249 and made.token == f"0:{len(took)}"
     assert [(each.index, each.id, each.field) for each in made.rejected] == [(7, "7", "metadata")]

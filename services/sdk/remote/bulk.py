@@ -79,8 +79,8 @@ class BulkLoad:
         while True:
             try:
                 return json_body(await self._transport.send(call, all_rejected))
-            except Overloaded:
-                continue  # after the retries of the transport, each with its wait
+            except Overloaded as error:  # the retries of the transport are used up, or the wait is longer than theirs
+                await self._transport.pause(error.retry_after_s)
 
     def _count(self, batch: list[_Line], receipt: Mapping[str, Any]) -> None:
         try:

@@ -146,7 +146,8 @@ class RemoteGraph:
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
         arguments |= {"generate": generate, "explain": explain, "exact": exact}
         asked = question_json(arguments, filters, as_of)
-        call = HttpCall("POST", f"{self._path}/query", asked.body, JSON, timeout_s=timeout_s + MARGIN_S)
+        path, limit_s = f"{self._path}/query", timeout_s + MARGIN_S
+        call = HttpCall("POST", path, asked.body, JSON, timeout_s=limit_s, budget_s=timeout_s)
         try:
             async with asyncio.timeout(timeout_s), asked.errors():
                 return decode_answer(await self._transport.json(call))
@@ -170,7 +171,8 @@ class RemoteGraph:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
         asked = question_json(arguments | {"explain": explain, "exact": exact}, filters, as_of)
-        call = HttpCall("POST", f"{self._path}/query", asked.body, JSON, accept=EVENTS, timeout_s=timeout_s + MARGIN_S)
+        path, limit_s = f"{self._path}/query", timeout_s + MARGIN_S
+        call = HttpCall("POST", path, asked.body, JSON, accept=EVENTS, timeout_s=limit_s, budget_s=timeout_s)
         deadline = asyncio.get_running_loop().time() + timeout_s
         async with aclosing(self._transport.events(call)) as events:
             while True:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -39,7 +40,10 @@ Waiting = Callable[[float, GraphtideError], object]
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """A request. `repeatable` False: it is not repeated when its outcome is unknown. `timeout_s` None: the default."""
+    """A request. `repeatable` False: it is not repeated when its outcome is unknown. `timeout_s` None: the default.
+
+    `budget_s` bounds the call with its retries: a wait beyond it is not begun, and the error is raised instead.
+    """
 
     method: str
     path: str
@@ -50,6 +54,7 @@ class HttpCall:
     timeout_s: float | None = None
     repeatable: bool = True
     headers: Mapping[str, str] | None = None
+    budget_s: float = math.inf
 
 
 class Transport:
@@ -91,7 +96,7 @@ class Transport:
 
     async def send(self, call: HttpCall, accepted: Callable[[httpx.Response], bool] | None = None) -> httpx.Response:
         """Return the response, of a successful status or one that `accepted` takes. Retries by the policy."""
-        attempt = 0
+        attempt, began = 0, asyncio.get_running_loop().time()
         while True:
             try:
                 response = await self._sent(call)
@@ -99,7 +104,7 @@ class Transport:
                     return response
                 raise response_error(response)
             except GraphtideError as error:
-                await self._wait_or_raise(error, attempt, call)
+                await self._wait_or_raise(error, attempt, call, began)
             attempt += 1
 
     async def once(self, call: HttpCall) -> httpx.Response:
@@ -132,13 +137,17 @@ class Transport:
         finally:
             await response.aclose()
 
+    async def pause(self, seconds: float) -> None:
+        """Wait before a call is made again."""
+        await self._sleep(seconds)
+
     async def _opened(self, call: HttpCall) -> httpx.Response:
-        attempt = 0
+        attempt, began = 0, asyncio.get_running_loop().time()
         while True:
             try:
                 return await self._opened_once(call)
             except GraphtideError as error:
-                await self._wait_or_raise(error, attempt, call)
+                await self._wait_or_raise(error, attempt, call, began)
             attempt += 1
 
     async def _opened_once(self, call: HttpCall) -> httpx.Response:
@@ -154,12 +163,12 @@ class Transport:
             raise _UnansweredError.of(error, self.url) from error
         raise response_error(response)
 
-    async def _wait_or_raise(self, error: GraphtideError, attempt: int, call: HttpCall) -> None:
+    async def _wait_or_raise(self, error: GraphtideError, attempt: int, call: HttpCall, began: float) -> None:
         """Wait as long as the policy says; raise the error when it allows no retry."""
         failure = error.error if isinstance(error, _UnansweredError) else error
         asked_s = failure.retry_after_s if isinstance(failure, Retryable | Overloaded) else None
         wait_s = self._policy.wait_s(attempt, asked_s) if self._may_repeat(error, call) else None
-        if wait_s is None:
+        if wait_s is None or asyncio.get_running_loop().time() + wait_s > began + call.budget_s:
             raise failure from (error.__cause__ if failure is not error else None)
         if self._on_wait is not None:
             self._on_wait(wait_s if asked_s is None else asked_s, failure)
