@@ -123,6 +123,7 @@ class QueryRequest:
 
     `level` selects the level of the community hierarchy, 0 the finest, for modes that read reports; None: the mode
     selects it. An `exact` question searches every vector instead of the approximate indexes.
+    `at` selects an earlier version of the graph: its number, the token of a change, or a token of publishing.
     """
 
     question: str
@@ -135,6 +136,7 @@ class QueryRequest:
     timeout_s: float = 30.0
     level: int | None = None
     exact: bool = False
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,15 +434,17 @@ class Application(Browser, StandingQuestions, Protocol):
 
     async def stats(self, graph: str) -> GraphStats: ...
 
-    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
-        """Return an entity by its id in subgraphs. Raises NotFound."""
+    async def entity(self, graph: str, entity_id: str, at: str = "") -> EntityStatus:
+        """Return an entity by its id in subgraphs, `at` an earlier version. Raises NotFound, Expired."""
         ...
 
     async def reports(self, graph: str) -> Sequence[CommunityReport]:
         """Return the current reports, the coarsest communities first."""
         ...
 
-    async def digest(self, graph: str) -> Digest: ...
+    async def digest(self, graph: str, at: str = "") -> Digest:
+        """Return the digest of the graph, `at` an earlier version. Raises NotFound, Expired."""
+        ...
 
     async def verify(self, graph: str) -> Verification: ...
 

@@ -86,13 +86,14 @@ class DocumentPage:
 
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
-    """A page of entities: with `q` in the name or a label, of one type; empty: any."""
+    """A page of entities: with `q` in the name or a label, of one type, `at` an earlier version; empty: any."""
 
     q: str = ""
     type: str = ""
     sort: EntitySort = EntitySort.MENTIONS
     limit: int = DEFAULT_LIMIT
     cursor: str = ""
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

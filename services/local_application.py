@@ -44,6 +44,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.changes.feed import ChangeFeed
+from graphtide.services.changes.past_views import PastViews
 from graphtide.services.health import with_dependencies
 from graphtide.services.inspection.browsing import community_report
 from graphtide.services.inspection.document_status import document_status
@@ -83,7 +84,8 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         self._runtime = runtime
         self._limits = limits or RuntimeLimits()
         self._quotas = Quotas(runtime)
-        self._questions = QueryService(runtime, self._limits.running_queries)
+        self._past = PastViews(runtime)
+        self._questions = QueryService(runtime, self._limits.running_queries, self._past)
         self._feed = ChangeFeed(runtime)
         self._digests: SharedReads[Digest] = SharedReads()
         self._statuses: SharedReads[DocumentStatus] = SharedReads()
@@ -191,9 +193,10 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             await spending(graph, runtime.accounts),
         )
 
-    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
-        view = await self._view(graph)
-        await self._runtime.shelves.fill(view)
+    async def entity(self, graph: str, entity_id: str, at: str = "") -> EntityStatus:
+        view = await self._view_at(graph, at)
+        if not at:
+            await self._runtime.shelves.fill(view)
         found = await self._read(graph, partial(_entity, view, entity_id))
         if found is None:
             raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
@@ -204,8 +207,8 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         await self._runtime.shelves.fill(view)
         return await self._read(graph, partial(_reports, view))
 
-    async def digest(self, graph: str) -> Digest:
-        view = await self._view(graph)
+    async def digest(self, graph: str, at: str = "") -> Digest:
+        view = await self._view_at(graph, at)
         async with self._deadline(graph):
             key, read = (id(view), view.version), partial(_digest, view)
             return await self._digests.read(key, lambda: self._runtime.pool.run(read, graph))
@@ -272,6 +275,10 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         if views.get(graph) is None and graph in views.damaged:
             return LiveView(graph, VectorIndexes(ExactIndex(1), ExactIndex(1), ExactIndex(1)))
         return await self._view(graph)
+
+    async def _view_at(self, graph: str, at: str) -> LiveView:
+        """Return the graph's view, `at` an earlier version if that is not empty."""
+        return await self._past.at(graph, at) if at else await self._view(graph)
 
     async def _view(self, graph: str) -> LiveView:
         await self._runtime.known(graph)

@@ -162,15 +162,16 @@ class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
     async def stats(self, graph: str) -> GraphStats:
         return value_of(GraphStats, await call(self._stub.Stats, pb.GraphRef(graph=graph)))
 
-    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
-        return value_of(EntityStatus, await call(self._stub.GetEntity, pb.EntityRef(graph=graph, id=entity_id)))
+    async def entity(self, graph: str, entity_id: str, at: str = "") -> EntityStatus:
+        request = pb.EntityRef(graph=graph, id=entity_id, at=at)
+        return value_of(EntityStatus, await call(self._stub.GetEntity, request))
 
     async def reports(self, graph: str) -> Sequence[CommunityReport]:
         listed = await call(self._stub.Reports, pb.GraphRef(graph=graph))
         return [value_of(CommunityReport, report) for report in listed.reports]
 
-    async def digest(self, graph: str) -> Digest:
-        return value_of(Digest, await call(self._stub.Digest, pb.GraphRef(graph=graph)))
+    async def digest(self, graph: str, at: str = "") -> Digest:
+        return value_of(Digest, await call(self._stub.Digest, pb.DigestRequest(graph=graph, at=at)))
 
     async def verify(self, graph: str) -> Verification:
         return value_of(Verification, await call(self._stub.Verify, pb.GraphRef(graph=graph), LONG_S))

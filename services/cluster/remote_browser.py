@@ -57,7 +57,13 @@ class RemoteBrowser:
     async def list_entities(self, graph: str, query: EntityQuery) -> EntityPage:
         """See Browser.list_entities."""
         request = pb.EntityQuery(
-            graph=graph, q=query.q, type=query.type, sort=query.sort, limit=query.limit, cursor=query.cursor
+            graph=graph,
+            q=query.q,
+            type=query.type,
+            sort=query.sort,
+            limit=query.limit,
+            cursor=query.cursor,
+            at=query.at,
         )
         return value_of(EntityPage, await call(self._stub.ListEntities, request))
 

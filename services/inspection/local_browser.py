@@ -33,6 +33,9 @@ class LocalBrowser:
     async def _view(self, graph: str) -> LiveView:
         raise NotImplementedError
 
+    async def _view_at(self, graph: str, at: str) -> LiveView:
+        raise NotImplementedError
+
     async def _read(self, graph: str, read: Callable[[], T]) -> T:
         raise NotImplementedError
 
@@ -47,7 +50,7 @@ class LocalBrowser:
 
     async def list_entities(self, graph: str, query: EntityQuery) -> EntityPage:
         """See Browser.list_entities."""
-        return await self._read(graph, partial(browsing.entities_page, await self._view(graph), query))
+        return await self._read(graph, partial(browsing.entities_page, await self._view_at(graph, query.at), query))
 
     async def neighbourhood(self, graph: str, entity_id: str, hops: int, limit: int) -> Neighbourhood:
         """See Browser.neighbourhood."""

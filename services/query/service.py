@@ -16,10 +16,11 @@ from graphtide.graph.retrieval import MODES, Question, RetrievalResult
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.application import Answer, Piece, QueryRequest
+from graphtide.services.changes.past_views import PastViews
 from graphtide.services.inspection.usage import usage
 from graphtide.services.query.context import answer
 from graphtide.services.query.generate import AnswerContext, WrittenAnswer, write, written
-from graphtide.services.query.retrieve import found
+from graphtide.services.query.retrieve import READS_REPORTS, found
 from graphtide.services.runtime import Runtime
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Retryable
 from graphtide.streams.model_ports import WideReader
@@ -30,8 +31,9 @@ from graphtide.streams.usage import Bill, BillingContext, paid_by
 class QueryService:
     """Service of at most `most` concurrent questions over all graphs."""
 
-    def __init__(self, runtime: Runtime, most: int) -> None:
+    def __init__(self, runtime: Runtime, most: int, past: PastViews) -> None:
         self._runtime = runtime
+        self._past = past
         self._places = FairPlaces(most, "questions")
 
     async def answered(self, graph: str, ask: QueryRequest) -> Answer:
@@ -105,13 +107,19 @@ class QueryService:
         """Wait until the graph includes the token of the question, without a place. Raises Invalid, NotFound."""
         if ask.mode not in MODES:
             raise Invalid("mode", f"{ask.mode!r} is not a mode; use one of {', '.join(sorted(MODES))}")
+        if ask.at and ask.mode in READS_REPORTS:
+            raise Invalid(
+                "mode",
+                f"{ask.mode!r} reads reports, which describe the present version only; with `at` use one of "
+                + ", ".join(sorted(MODES.keys() - READS_REPORTS)),
+            )
         await self._runtime.known(graph)
         if ask.after:
             with span("wait"):
                 await self._runtime.progress.reach(graph, ask.after, ask.timeout_s, self._runtime.upkeep.refusal)
 
     async def _retrieve(self, graph: str, ask: QueryRequest) -> tuple[RetrievalResult, AnswerContext]:
-        view = self._runtime.views.get(graph)
+        view = await self._past.at(graph, ask.at) if ask.at else self._runtime.views.get(graph)
         if view is None:
             raise self._absence(graph, ask)
         with span("embed", texts=1):

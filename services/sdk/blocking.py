@@ -103,9 +103,9 @@ class Graph:
         """See `graphtide.Graph.wait`."""
         return self._portal.call(self._graph.wait, token, timeout_s)
 
-    def entity(self, entity_id: str) -> EntityStatus:
+    def entity(self, entity_id: str, **options: Any) -> EntityStatus:
         """See `graphtide.Graph.entity`."""
-        return self._portal.call(self._graph.entity, entity_id)
+        return self._portal.call(partial(self._graph.entity, entity_id, **options))
 
     def documents(self, **options: Any) -> DocumentPage:
         """See `graphtide.Graph.documents`."""
@@ -135,9 +135,9 @@ class Graph:
         """See `graphtide.Graph.stats`."""
         return self._portal.call(self._graph.stats)
 
-    def digest(self) -> Digest:
+    def digest(self, **options: Any) -> Digest:
         """See `graphtide.Graph.digest`."""
-        return self._portal.call(self._graph.digest)
+        return self._portal.call(partial(self._graph.digest, **options))
 
     def verify(self) -> Verification:
         """See `graphtide.Graph.verify`."""

@@ -195,11 +195,12 @@ class EmbeddedGraph:
         generate: bool = True,
         explain: bool = False,
         exact: bool = False,
+        at: str = "",
         timeout_s: float = 30.0,
     ) -> Answer:
         """See Graph.ask."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        arguments |= {"generate": generate, "explain": explain, "exact": exact}
+        arguments |= {"generate": generate, "explain": explain, "exact": exact, "at": at}
         request = query_request(arguments, filters, as_of, timeout_s, self._limits)
         return await self._application.query(self._name, request)
 
@@ -215,11 +216,12 @@ class EmbeddedGraph:
         level: int | None = None,
         explain: bool = False,
         exact: bool = False,
+        at: str = "",
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        arguments |= {"explain": explain, "exact": exact}
+        arguments |= {"explain": explain, "exact": exact, "at": at}
         request = query_request(arguments, filters, as_of, timeout_s, self._limits)
         async for piece in self._application.stream(self._name, request):
             yield piece
@@ -255,9 +257,9 @@ class EmbeddedGraph:
             raise DeadlineExceeded(f"the graph did not include token {token[:80]} within {timeout_s:g} s")
         return state.version
 
-    async def entity(self, entity_id: str) -> EntityStatus:
+    async def entity(self, entity_id: str, *, at: str = "") -> EntityStatus:
         """See Graph.entity."""
-        return await self._application.entity(self._name, entity_id)
+        return await self._application.entity(self._name, entity_id, requests.past_version(at or None))
 
     async def documents(
         self, *, prefix: str = "", state: str = "", source: str = "", limit: int = 100, cursor: str = ""
@@ -274,9 +276,10 @@ class EmbeddedGraph:
         sort: str = "mentions",
         limit: int = 100,
         cursor: str = "",
+        at: str = "",
     ) -> EntityPage:
         """See Graph.entities."""
-        query = requests.entity_query(_given(q=q, type=type, sort=sort, limit=limit, cursor=cursor))
+        query = requests.entity_query(_given(q=q, type=type, sort=sort, limit=limit, cursor=cursor, at=at))
         return await self._application.list_entities(self._name, query)
 
     async def neighbourhood(self, entity_id: str, *, hops: int = 1, limit: int = 200) -> Neighbourhood:
@@ -301,9 +304,9 @@ class EmbeddedGraph:
         """See Graph.stats."""
         return await self._application.stats(self._name)
 
-    async def digest(self) -> Digest:
+    async def digest(self, *, at: str = "") -> Digest:
         """See Graph.digest."""
-        return await self._application.digest(self._name)
+        return await self._application.digest(self._name, requests.past_version(at or None))
 
     async def verify(self) -> Verification:
         """See Graph.verify."""

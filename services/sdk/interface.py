@@ -171,6 +171,7 @@ class Graph(Protocol):
         generate: bool = True,
         explain: bool = False,
         exact: bool = False,
+        at: str = "",
         timeout_s: float = 30.0,
     ) -> Answer:
         """Answer a question from the live graph, with citations.
@@ -178,6 +179,7 @@ class Graph(Protocol):
         `after` is a token of `add`, `add_many` or `delete`: the answer waits, at most `timeout_s` seconds, until the
         graph includes it. `as_of` is an ISO 8601 date: only what was valid then counts. Without `generate` the answer
         holds the context alone. An `exact` question searches every vector instead of the approximate indexes.
+        `at` asks an earlier version of the graph: its number, the token of a change, or a token of publishing.
         """
         ...
 
@@ -193,6 +195,7 @@ class Graph(Protocol):
         level: int | None = None,
         explain: bool = False,
         exact: bool = False,
+        at: str = "",
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """Answer in pieces: first an `Answer` with the context and no text, then `Piece`s, last the whole `Answer`."""
@@ -220,7 +223,7 @@ class Graph(Protocol):
         """Wait until the graph includes a token; returns the graph's version. Raises DeadlineExceeded."""
         ...
 
-    async def entity(self, entity_id: str) -> EntityStatus:
+    async def entity(self, entity_id: str, *, at: str = "") -> EntityStatus:
         """Return an entity with its labels, merges, relations and communities. Raises NotFound."""
         ...
 
@@ -242,6 +245,7 @@ class Graph(Protocol):
         sort: str = "mentions",
         limit: int = 100,
         cursor: str = "",
+        at: str = "",
     ) -> EntityPage:
         """Return a page of entities by `mentions`, `degree` or `name`, in the order of the first page.
 
@@ -272,7 +276,7 @@ class Graph(Protocol):
         """Return counts, version, lag and freshness."""
         ...
 
-    async def digest(self) -> Digest:
+    async def digest(self, *, at: str = "") -> Digest:
         """Return the canonical SHA-256 digest of the graph at its version. Cost: linear in the graph."""
         ...
 

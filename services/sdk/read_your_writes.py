@@ -94,9 +94,9 @@ class ReadYourWrites:
         """See Graph.wait."""
         return await self._graph.wait(token, timeout_s)
 
-    async def entity(self, entity_id: str) -> EntityStatus:
+    async def entity(self, entity_id: str, **options: Any) -> EntityStatus:
         """See Graph.entity."""
-        return await self._read(lambda: self._graph.entity(entity_id))
+        return await self._read(lambda: self._graph.entity(entity_id, **options))
 
     async def documents(self, **options: Any) -> DocumentPage:
         """See Graph.documents."""
@@ -126,9 +126,9 @@ class ReadYourWrites:
         """See Graph.stats."""
         return await self._read(self._graph.stats)
 
-    async def digest(self) -> Digest:
+    async def digest(self, **options: Any) -> Digest:
         """See Graph.digest."""
-        return await self._read(self._graph.digest)
+        return await self._read(lambda: self._graph.digest(**options))
 
     async def verify(self) -> Verification:
         """See Graph.verify."""

@@ -248,3 +248,45 @@ def test_changes_in_a_program(tmp_path: Path) -> None:
         [change] = notes.changes(after=token, follow=False)
         assert isinstance(change, graphtide.Change)
         assert (change.version, [document.id for document in change.documents]) == (version + 1, ["b"])
+
+
+async def test_earlier_versions_answer_as_they_did(tmp_path: Path) -> None:
+    """Digest, entities and questions at a version are those of that time, equal to a build of the first documents."""
+    print("seed", SEED + 1)
+    rng, digests = random.Random(SEED + 1), dict[int, str]()
+    async with service(tmp_path / "one", change_retention_commits=12) as (client, _):
+        first = await client.put("a", ("Kessel AG", "supplies", "the boiler"), text="Kessel AG supplies the boiler.")
+        digests[1] = await client.digest()
+        await client.put("a", ("Nord AG", "supplies", "the boiler"), text="Nord AG supplies the boiler.")
+        digests[2] = await client.digest()
+        for _ in range(8):
+            await random_step(client, rng)
+            version = (await client.http.get("/v1/graphs/g/stats")).json()["version"]
+            digests[version] = await client.digest()
+        for version, digest in digests.items():
+            assert await client.digest(f"v{version}") == digest
+        assert await client.digest(first) == digests[1]
+        await check_past_answers(client)
+        for at, status in (("v99", 422), ("x", 422), ("0:999", 422)):
+            assert (await client.http.get("/v1/graphs/g/digest", params={"at": at})).status_code == status
+        for number in range(12):
+            await client.put(f"e{number}", FACTS[0])
+        assert (await client.http.get("/v1/graphs/g/digest", params={"at": "1"})).status_code == 410
+    async with service(tmp_path / "two") as (client, _):
+        await client.put("a", ("Nord AG", "supplies", "the boiler"), text="Nord AG supplies the boiler.")
+        assert await client.digest() == digests[2]
+
+
+async def check_past_answers(client: Client) -> None:
+    """Ask what the document said in its first version, and look up an entity that exists only there."""
+    asked = {"question": "Who supplies the boiler?", "generate": False, "mode": "passages"}
+    now = (await client.http.post("/v1/graphs/g/query", json=asked)).json()
+    past = (await client.http.post("/v1/graphs/g/query", json=asked | {"at": "1"})).json()
+    assert past["version"] == 1 and [each["text"] for each in past["passages"]] == ["Kessel AG supplies the boiler."]
+    assert "Nord AG supplies the boiler." in [each["text"] for each in now["passages"]]
+    listed = (await client.http.get("/v1/graphs/g/entities", params={"at": "v1"})).json()
+    [kessel] = [each for each in listed["entities"] if each["name"] == "Kessel AG"]
+    path = f"/v1/graphs/g/entities/{kessel['id']}"
+    assert (await client.http.get(path, params={"at": "v1"})).json()["name"] == "Kessel AG"
+    refused = await client.http.post("/v1/graphs/g/query", json=asked | {"at": "v1", "mode": "global"})
+    assert refused.json()["error"]["field"] == "mode"

@@ -154,7 +154,7 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
         rows = (RelatedDocument(name, "", 0.5, 0.5, 0.0, ()) for name in others if name != doc_id)
         return RelatedDocuments(doc_id, self._version[self._known(graph)], tuple(rows)[:count])
 
-    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
+    async def entity(self, graph: str, entity_id: str, at: str = "") -> EntityStatus:
         await self._pass()
         raise NotFound(f"graph {self._known(graph)} has no entity {entity_id}")
 
@@ -163,7 +163,7 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
         self._known(graph)
         return []
 
-    async def digest(self, graph: str) -> Digest:
+    async def digest(self, graph: str, at: str = "") -> Digest:
         await self._pass()
         return Digest(self._version[self._known(graph)], self._sha(graph))
 

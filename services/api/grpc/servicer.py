@@ -95,7 +95,8 @@ class Servicer(QuestionCalls):
                 first = False
 
     async def GetEntity(self, request: pb.EntityRef, context: ServicerContext) -> pb.EntityStatus:  # noqa: N802
-        status = await self._application.entity(graph_name(request.graph), request.id)
+        at = requests.past_version(request.at or None)
+        status = await self._application.entity(graph_name(request.graph), request.id, at)
         return message_of(pb.EntityStatus, fields_json(status))
 
     async def Reports(self, request: pb.GraphRef, context: ServicerContext) -> pb.ReportList:  # noqa: N802
@@ -106,8 +107,9 @@ class Servicer(QuestionCalls):
         stats = await self._application.stats(graph_name(request.graph))
         return message_of(pb.GraphStats, fields_json(stats))
 
-    async def Digest(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphDigest:  # noqa: N802
-        digest = await self._application.digest(graph_name(request.graph))
+    async def Digest(self, request: pb.DigestRequest, context: ServicerContext) -> pb.GraphDigest:  # noqa: N802
+        at = requests.past_version(request.at or None)
+        digest = await self._application.digest(graph_name(request.graph), at)
         return message_of(pb.GraphDigest, fields_json(digest))
 
     async def Verify(self, request: pb.GraphRef, context: ServicerContext) -> pb.Verification:  # noqa: N802

@@ -14,6 +14,14 @@ class GraphRef(_message.Message):
     graph: str
     def __init__(self, graph: _Optional[str] = ...) -> None: ...
 
+class DigestRequest(_message.Message):
+    __slots__ = ("graph", "at")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    at: str
+    def __init__(self, graph: _Optional[str] = ..., at: _Optional[str] = ...) -> None: ...
+
 class DocumentRef(_message.Message):
     __slots__ = ("graph", "id")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
@@ -228,7 +236,7 @@ class Filters(_message.Message):
     def __init__(self, doc_ids: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_from: _Optional[str] = ..., occurred_to: _Optional[str] = ..., as_of: _Optional[str] = ...) -> None: ...
 
 class QueryRequest(_message.Message):
-    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain", "level", "exact")
+    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain", "level", "exact", "at")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
@@ -239,6 +247,7 @@ class QueryRequest(_message.Message):
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     EXACT_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     graph: str
     question: str
     mode: str
@@ -249,7 +258,8 @@ class QueryRequest(_message.Message):
     explain: bool
     level: int
     exact: bool
-    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ..., level: _Optional[int] = ..., exact: _Optional[bool] = ...) -> None: ...
+    at: str
+    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ..., level: _Optional[int] = ..., exact: _Optional[bool] = ..., at: _Optional[str] = ...) -> None: ...
 
 class Place(_message.Message):
     __slots__ = ("headings", "page", "row", "kind", "lead_in")
@@ -586,12 +596,14 @@ class RelatedList(_message.Message):
     def __init__(self, doc_id: _Optional[str] = ..., version: _Optional[int] = ..., documents: _Optional[_Iterable[_Union[RelatedList.Document, _Mapping]]] = ...) -> None: ...
 
 class EntityRef(_message.Message):
-    __slots__ = ("graph", "id")
+    __slots__ = ("graph", "id", "at")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     graph: str
     id: str
-    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+    at: str
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., at: _Optional[str] = ...) -> None: ...
 
 class EntityStatus(_message.Message):
     __slots__ = ("id", "name", "type", "mentions", "labels", "merges", "relations", "communities", "version", "description")
@@ -782,20 +794,22 @@ class DocumentPage(_message.Message):
     def __init__(self, documents: _Optional[_Iterable[_Union[DocumentPage.Document, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
 class EntityQuery(_message.Message):
-    __slots__ = ("graph", "q", "type", "sort", "limit", "cursor")
+    __slots__ = ("graph", "q", "type", "sort", "limit", "cursor", "at")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     Q_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     SORT_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     graph: str
     q: str
     type: str
     sort: str
     limit: int
     cursor: str
-    def __init__(self, graph: _Optional[str] = ..., q: _Optional[str] = ..., type: _Optional[str] = ..., sort: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+    at: str
+    def __init__(self, graph: _Optional[str] = ..., q: _Optional[str] = ..., type: _Optional[str] = ..., sort: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ..., at: _Optional[str] = ...) -> None: ...
 
 class EntityPage(_message.Message):
     __slots__ = ("entities", "version", "next")

@@ -140,11 +140,12 @@ class RemoteGraph:
         generate: bool = True,
         explain: bool = False,
         exact: bool = False,
+        at: str = "",
         timeout_s: float = 30.0,
     ) -> Answer:
         """See Graph.ask."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        arguments |= {"generate": generate, "explain": explain, "exact": exact}
+        arguments |= {"generate": generate, "explain": explain, "exact": exact, "at": at}
         asked = question_json(arguments, filters, as_of)
         path, limit_s = f"{self._path}/query", timeout_s + MARGIN_S
         call = HttpCall("POST", path, asked.body, JSON, timeout_s=limit_s, budget_s=timeout_s)
@@ -166,11 +167,12 @@ class RemoteGraph:
         level: int | None = None,
         explain: bool = False,
         exact: bool = False,
+        at: str = "",
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        asked = question_json(arguments | {"explain": explain, "exact": exact}, filters, as_of)
+        asked = question_json(arguments | {"explain": explain, "exact": exact, "at": at}, filters, as_of)
         path, limit_s = f"{self._path}/query", timeout_s + MARGIN_S
         call = HttpCall("POST", path, asked.body, JSON, accept=EVENTS, timeout_s=limit_s, budget_s=timeout_s)
         deadline = asyncio.get_running_loop().time() + timeout_s
@@ -231,9 +233,9 @@ class RemoteGraph:
             if loop.time() >= deadline:
                 raise DeadlineExceeded(f"the graph did not include token {token[:80]} within {timeout_s:g} s")
 
-    async def entity(self, entity_id: str) -> EntityStatus:
+    async def entity(self, entity_id: str, *, at: str = "") -> EntityStatus:
         """See Graph.entity."""
-        return await self._read(EntityStatus, f"entities/{segment(entity_id)}")
+        return await self._read(EntityStatus, f"entities/{segment(entity_id)}", _given(at=at))
 
     async def documents(
         self, *, prefix: str = "", state: str = "", source: str = "", limit: int = 100, cursor: str = ""
@@ -250,9 +252,10 @@ class RemoteGraph:
         sort: str = "mentions",
         limit: int = 100,
         cursor: str = "",
+        at: str = "",
     ) -> EntityPage:
         """See Graph.entities."""
-        params = _given(q=q, type=type, sort=sort, limit=limit, cursor=cursor)
+        params = _given(q=q, type=type, sort=sort, limit=limit, cursor=cursor, at=at)
         return await self._page(EntityPage, "entities", params)
 
     async def neighbourhood(self, entity_id: str, *, hops: int = 1, limit: int = 200) -> Neighbourhood:
@@ -277,9 +280,9 @@ class RemoteGraph:
         """See Graph.stats."""
         return await self._read(GraphStats, "stats")
 
-    async def digest(self) -> Digest:
+    async def digest(self, *, at: str = "") -> Digest:
         """See Graph.digest."""
-        return await self._long(Digest, HttpCall("GET", f"{self._path}/digest", timeout_s=LONG_S))
+        return await self._long(Digest, HttpCall("GET", f"{self._path}/digest", params=_given(at=at), timeout_s=LONG_S))
 
     async def verify(self) -> Verification:
         """See Graph.verify."""

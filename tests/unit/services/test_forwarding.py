@@ -184,6 +184,7 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
         timeout_s=RequestLimits().query_timeout_s,
         level=2,
         exact=True,
+        at="v3",
     )
     assert not [
         one.name for one in fields(QueryRequest) if one.name != "timeout_s" and getattr(ask, one.name) == one.default
@@ -193,7 +194,7 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
     assert unset(message) == [] and message.HasField("generate")
     assert question_of(request_value(message), RequestLimits()) == ask
     assert all(getattr(filters, one.name) != one.default for one in fields(Filters))
-    little = replace(ask, filters=Filters(), level=None, after="", generate=True, explain=False, exact=False)
+    little = replace(ask, filters=Filters(), level=None, after="", generate=True, explain=False, exact=False, at="")
     assert question_of(request_value(question_message("g", little)), RequestLimits()) == little
 
 
@@ -227,5 +228,5 @@ def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:
         "DiscardDeadLetter",
     ]
     tried = {write(filled(kind, count(1))).DESCRIPTOR.name for kind, (write, _) in ANSWERS.items()}
-    others = {"Receipt", "PublishSummary", "AnswerEvent", "QuestionDeleted"}
+    others = {"Receipt", "PublishSummary", "AnswerEvent", "ChangeEvent", "QuestionDeleted"}
     assert {one.output_type.name for one in calls} == tried | others

@@ -53,12 +53,19 @@ IdPath = Annotated[
     ),
 ]
 
+AT: dict[str, Any] = {
+    "name": "at",
+    "in": "query",
+    "required": False,
+    "description": "an earlier version: its number, the token of a change, or a token of publishing",
+    "schema": {"type": "string", "pattern": "^(v?[0-9]{1,15}|[0-9:,]+)$"},
+}
 _CAUSES = {
     400: "the body or the path is malformed",
     401: "no valid credential",
     403: "the credential does not grant this action or this graph",
     404: "the graph, document, entity or dead letter does not exist",
-    410: "the listing is too old to continue; begin again without a cursor",
+    410: "the listing or the position is too old, or the version is no longer retained; begin again without it",
     408: "the body did not arrive in time",
     413: "the body is larger than the service accepts",
     415: "the Content-Type or Content-Encoding is not supported",

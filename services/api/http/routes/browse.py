@@ -20,7 +20,7 @@ from graphtide.services.api.http.documentation.browse_models import (
     NeighbourhoodBody,
     TokenStateBody,
 )
-from graphtide.services.api.http.documentation.openapi import GraphPath, errors, graph_in, large_reply, reply
+from graphtide.services.api.http.documentation.openapi import AT, GraphPath, errors, graph_in, large_reply, reply
 from graphtide.services.api.schema.requests import browsing as requests
 from graphtide.services.api.schema.shapes import fields_json, page_json
 from graphtide.services.application import Application
@@ -80,6 +80,7 @@ def _add_lists(router: APIRouter, application: Application) -> None:
             _text("q", "only entities with it in their name or a label"),
             _text("type", "only entities of this type"),
             _enum("sort", [sort.value for sort in EntitySort], "order of the list"),
+            AT,
             *_paged(DEFAULT_LIMIT),
         ),
     )

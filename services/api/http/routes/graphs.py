@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graphtide.services.api.http.documentation.openapi import GraphPath, errors, graph_in, reply
+from graphtide.services.api.http.documentation.openapi import AT, GraphPath, errors, graph_in, reply
 from graphtide.services.api.http.documentation.response_models import (
     DeletedGraphBody,
     DigestBody,
@@ -39,20 +39,30 @@ def _add_views(router: APIRouter, application: Application) -> None:
         """Return the counts of live content, the graph's version, and its lag."""
         return reply(fields_json(await application.stats(graph_in(request, graph))))
 
-    @router.get("/v1/graphs/{graph}/entities/{entity_id}", responses={200: {"model": EntityDetailsBody}, **_ERRORS})
+    @router.get(
+        "/v1/graphs/{graph}/entities/{entity_id}",
+        responses={200: {"model": EntityDetailsBody}, **_ERRORS, **errors(410, 504)},
+        openapi_extra={"parameters": [AT]},
+    )
     async def get_entity(request: Request, graph: GraphPath, entity_id: str) -> Response:
         """Return an entity by its id in a subgraph: its labels, and the evidence of each merge."""
-        return reply(fields_json(await application.entity(graph_in(request, graph), entity_id), old_names=True))
+        at = requests.past_version(request.query_params.get("at"))
+        return reply(fields_json(await application.entity(graph_in(request, graph), entity_id, at), old_names=True))
 
     @router.get("/v1/graphs/{graph}/reports", responses={200: {"model": ReportList}, **_ERRORS})
     async def list_reports(request: Request, graph: GraphPath) -> Response:
         """Return the reports of the graph's communities, the coarsest first. Each cites live chunks only."""
         return reply(reports_json(await application.reports(graph_in(request, graph))))
 
-    @router.get("/v1/graphs/{graph}/digest", responses={200: {"model": DigestBody}, **_ERRORS})
+    @router.get(
+        "/v1/graphs/{graph}/digest",
+        responses={200: {"model": DigestBody}, **_ERRORS, **errors(410, 504)},
+        openapi_extra={"parameters": [AT]},
+    )
     async def get_digest(request: Request, graph: GraphPath) -> Response:
         """Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order."""
-        return reply(fields_json(await application.digest(graph_in(request, graph))))
+        at = requests.past_version(request.query_params.get("at"))
+        return reply(fields_json(await application.digest(graph_in(request, graph), at)))
 
 
 def _add_deletion(router: APIRouter, application: Application) -> None:

@@ -27,7 +27,7 @@ def query_routes(application: Application, limits: RequestLimits) -> APIRouter:
 
     @router.post(
         "/v1/graphs/{graph}/query",
-        responses={200: ok, **errors(400, 404, 408, 413, 415, 422, 429, 503, 504)},
+        responses={200: ok, **errors(400, 404, 408, 410, 413, 415, 422, 429, 503, 504)},
         openapi_extra=body_of({JSON: {"schema": schema("QueryBody")}}),
     )
     async def query_graph(request: Request, graph: GraphPath) -> Response:

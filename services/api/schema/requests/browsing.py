@@ -25,6 +25,7 @@ MAX_TEXT = 1000
 MAX_WAIT_S = 60.0
 DEFAULT_WAIT_S = 30.0
 _TOKEN = re.compile("v[0-9]{1,15}|[0-9:,]{1,300000}")
+_VERSION = re.compile("v?[0-9]{1,15}|[0-9:,]{1,300000}")
 _WHOLE = re.compile("[0-9]{1,18}")
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
@@ -51,7 +52,15 @@ def entity_query(given: Parameters) -> EntityQuery:
         EntitySort(_choice(given, "sort", [each.value for each in EntitySort]) or EntitySort.MENTIONS),
         whole(given, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT),
         given.get("cursor", ""),
+        past_version(given.get("at")),
     )
+
+
+def past_version(at: str | None) -> str:
+    """Return the version that a request reads: "" for the present one. Raises Invalid."""
+    if at is not None and not _VERSION.fullmatch(at):
+        raise Invalid("at", f"{at[:80]!r} is neither a version nor a token; pass a number, or the token of a change")
+    return at or ""
 
 
 def change_query(given: Parameters, after: str) -> ChangeQuery:

@@ -14,6 +14,7 @@ from graphtide.graph.retrieval import MODES
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.text.dates import date_span
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.browsing import past_version
 from graphtide.services.api.schema.requests.documents import IsoDate
 from graphtide.services.api.schema.requests.fields import (
     Description,
@@ -71,6 +72,9 @@ class QueryBody(StrictModel):
     exact: bool | None = Field(
         default=None, description="true: search every vector, so that the passages depend on the graph's content alone"
     )
+    at: Description | None = Field(
+        default=None, description="an earlier version: its number, the token of a change, or a token of publishing"
+    )
 
 
 def read_question(raw: bytes, limits: RequestLimits) -> QueryRequest:
@@ -87,6 +91,8 @@ def _ask(body: QueryBody, limits: RequestLimits) -> QueryRequest:
     if (body.top_k or 0) > limits.max_top_k:
         raise Invalid("top_k", f"must be at most {limits.max_top_k}")
     fields = given(body)
+    if body.at:
+        fields["at"] = past_version(body.at)
     if body.filters:
         fields["filters"] = _filters(body.filters)
     return QueryRequest(**fields, timeout_s=limits.query_timeout_s)
