@@ -26,7 +26,7 @@ from graphtide.graph.standing import GraphEvaluator
 from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.graph.view import LiveView
 from graphtide.streams.clock import now_ms
-from graphtide.streams.errors import NotFound
+from graphtide.streams.errors import NotFound, Retryable
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.model_ports import Embedder
 from graphtide.streams.retry import outcome_of
@@ -171,8 +171,7 @@ class StandingStage:
         started, before = asyncio.get_running_loop().time(), held.evaluator.counters.evaluated
         changes = await outcome_of(asyncio.to_thread(_advance, view, held.evaluator, delta))
         if isinstance(changes, Exception):
-            log.error("graph %s: evaluating the standing questions failed; again from the start", view.graph)
-            log.error("the cause:", exc_info=changes)
+            log.error("graph %s: evaluating standing questions failed; starting over", view.graph, exc_info=changes)
             held.loaded = False
             await self._load(view.graph, held, delta)
             return
@@ -193,8 +192,9 @@ class StandingStage:
             stored = await outcome_of(self._record(graph, version, rows, delta))
             if not isinstance(stored, Exception):
                 break
-            log.error("graph %s: events at version %d could not be stored; trying again", graph, version)
-            log.error("the cause:", exc_info=stored)
+            log.error("graph %s: events at version %d could not be stored", graph, version, exc_info=stored)
+            if not isinstance(stored, Retryable):
+                return 0  # the next start finds them: the stored evidence is older
             await asyncio.sleep(RETRY_S)
         if stored:
             self._recorded(graph, stored)
@@ -232,14 +232,14 @@ class StandingStage:
 
     async def refresh(self, graph: str) -> bool:
         """Take over the questions that another process registered or deleted. Returns False without a view."""
-        view = self._views.get(graph)
-        if view is None:
+        if self._views.get(graph) is None:
             return False
         held = self._graphs.setdefault(graph, _Graph())
         async with held.lock:
+            view = self._views.get(graph)
             if not held.loaded:
                 await self._load(graph, held, None)
-            else:
+            elif view is not None:
                 await self._refresh(graph, view, held)
             return held.loaded
 

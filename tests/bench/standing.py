@@ -182,8 +182,9 @@ async def _register(graph: TimedGraph, store: SqliteQuestionStore, level: Level)
             evidence = level.evaluator.put(graph.view, f"{level.mode}{len(level.questions)}-{number}", question)
             rows.append(EvaluatedQuestion(f"{level.mode}{len(level.questions)}-{number}", evidence))
     taken = (time.process_time() - started) / max(len(level.questions), 1)
-    for row, question in zip(rows, level.questions, strict=True):
-        await store.put(GRAPH, QuestionDefinition(row.question_id, question.text, question.mode, question.top_k))
+    named = zip(rows, level.questions, strict=True)
+    made = (QuestionDefinition(row.question_id, asked.text, asked.mode, asked.top_k) for row, asked in named)
+    await asyncio.gather(*(store.put(GRAPH, definition) for definition in made))
     await store.record(GRAPH, graph.view.version, 0, rows)
     return taken
 
@@ -270,7 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=1890)
     parser.add_argument("--questions", type=int, default=MANY)
-    parser.add_argument("--local", type=int, default=100, help="how many questions of the mode local")
+    parser.add_argument("--local", type=int, default=10, help="how many questions of the mode local")
     parser.add_argument("--stream", choices=["musique", "lihua"], action="append")
     given = parser.parse_args()
     for name, make in (("musique", musique), ("lihua", lihua)):
