@@ -19,6 +19,7 @@ from graphtide.graph.text.place import NO_PLACE, Place
 from graphtide.services.browsing import Browser, CommunityReport
 from graphtide.services.changes.types import Change, ChangeQuery, FeedItem, FeedOpened, FeedProgress, GraphRows
 from graphtide.services.component_state import ComponentState
+from graphtide.services.preview.types import Preview, PreviewRequest
 from graphtide.services.standing.types import StandingQuestions
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import ReportFinding, RevisionState
@@ -48,6 +49,8 @@ __all__ = [
     "LetterStatus",
     "Merge",
     "Piece",
+    "Preview",
+    "PreviewRequest",
     "QueryRequest",
     "RankedPassage",
     "Rebuilt",
@@ -411,6 +414,13 @@ class Application(Browser, StandingQuestions, Protocol):
 
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         """Return the `count` documents most related to a live one. Raises NotFound."""
+        ...
+
+    async def preview(self, graph: str, request: PreviewRequest) -> Preview:
+        """Return the change that documents would cause, and its effect on questions. Writes nothing to the graph.
+
+        Raises NotFound, and Invalid for a graph that is too large to copy or a document that cannot be processed.
+        """
         ...
 
     async def query(self, graph: str, ask: QueryRequest) -> Answer:

@@ -52,6 +52,8 @@ from graphtide.services.inspection.entity_details import explain_entity, explain
 from graphtide.services.inspection.local_browser import LocalBrowser
 from graphtide.services.inspection.shared_reads import SharedReads
 from graphtide.services.inspection.usage import spending, usage
+from graphtide.services.preview.local import LocalPreview
+from graphtide.services.preview.types import Preview, PreviewRequest
 from graphtide.services.query.service import QueryService
 from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.services.standing.local import LocalStandingQuestions
@@ -87,6 +89,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         self._past = PastViews(runtime)
         self._questions = QueryService(runtime, self._limits.running_queries, self._past)
         self._feed = ChangeFeed(runtime)
+        self._previews = LocalPreview(runtime)
         self._digests: SharedReads[Digest] = SharedReads()
         self._statuses: SharedReads[DocumentStatus] = SharedReads()
         self._large_reads = Slots(LARGE_READS)
@@ -155,6 +158,9 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             raise Overloaded(
                 f"{pending} revisions of graph {graph!r} are waiting to be processed; publish more slowly", 5.0
             )
+
+    async def preview(self, graph: str, request: PreviewRequest) -> Preview:
+        return await self._previews.preview(await self._view(graph), request)
 
     # -- questions -----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from graphtide.services.health import Dependency
 from graphtide.services.standing.service import StandingService
 from graphtide.streams.changes.change_log import ChangeLog
 from graphtide.streams.errors import Broken, NotFound
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.model_ports import Embedder, Generator, Rater
@@ -45,6 +46,8 @@ class Runtime:
     """The threads of questions and look-ups, outside the event loop."""
     standing: StandingService | None = None
     """The standing questions of this process; None only where a test needs none."""
+    reading: tuple[ExtractionModels, ExtractionLimits] | None = None
+    """The models that previews extract documents with; None only where a test needs none."""
     dependencies: tuple[Dependency, ...] = ()
     """The dependencies that the health report includes."""
 

@@ -215,6 +215,7 @@ async def _runtime(
         accounts=accounts,
         pool=models.asking,
         standing=standing.service,
+        reading=(models.reading, models.caps),
     )
     return runtime, upkeep, notes, standing
 

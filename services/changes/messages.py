@@ -54,10 +54,18 @@ def feed_item(event: pb.ChangeEvent) -> FeedItem:
     if kind == "rows":
         part = event.rows
         return GraphRows(part.version, part.token, part.part, part.parts, json.loads(part.rows))
-    return _change(event.change)
+    return change_of(event.change)
 
 
-def _change(message: pb.Change) -> Change:
+def change_message(change: Change) -> pb.Change:
+    """Return the message of a change."""
+    body = fields_json(change)
+    body["rows"] = b"" if change.rows is None else dump(change.rows)
+    return message_of(pb.Change, body)
+
+
+def change_of(message: pb.Change) -> Change:
+    """Return the change of a message."""
     entities, relations = message.entities, message.relations
     return Change(
         message.version,

@@ -41,6 +41,8 @@ from graphtide.services.application import (
     LetterQuery,
     LetterStatus,
     Piece,
+    Preview,
+    PreviewRequest,
     Purged,
     QueryRequest,
     Rebuilt,
@@ -54,6 +56,7 @@ from graphtide.services.cluster.channel import SERVICE, query_channel
 from graphtide.services.cluster.remote_browser import RemoteBrowser
 from graphtide.services.cluster.remote_questions import RemoteStandingQuestions
 from graphtide.services.health import Dependency, with_dependencies
+from graphtide.services.preview.messages import preview_body, preview_of
 from graphtide.streams.changes.change_log import change_token
 from graphtide.streams.errors import Retryable
 from graphtide.streams.messages import DocumentMessage
@@ -114,6 +117,10 @@ class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         request = pb.RelatedRequest(graph=graph, id=doc_id, count=count)
         return value_of(RelatedDocuments, await call(self._stub.RelatedDocuments, request))
+
+    async def preview(self, graph: str, request: PreviewRequest) -> Preview:
+        asked = pb.PreviewRequest(graph=graph, body=preview_body(request))
+        return preview_of(await call(self._stub.Preview, asked))
 
     # -- questions -----------------------------------------------------------------------------------------------------
 

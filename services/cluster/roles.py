@@ -250,6 +250,7 @@ def _runtime(
             backing.questions, StoredRegistrar(backing.questions), EventSignal(), REVISIONS_LOOK_S
         ),
         models=models.names,
+        reading=(models.reading, models.caps),
         accounts=tools.accounts,
         pool=models.asking,
     )

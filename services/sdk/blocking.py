@@ -22,6 +22,7 @@ from graphtide.services.application import (
     EntityStatus,
     GraphStats,
     Piece,
+    Preview,
     Rebuilt,
     Receipt,
     RelatedDocuments,
@@ -89,6 +90,10 @@ class Graph:
                 yield piece
         finally:
             self._portal.call(_close, stream)
+
+    def preview(self, **options: Any) -> Preview:
+        """See `graphtide.Graph.preview`."""
+        return self._portal.call(partial(self._graph.preview, **options))
 
     def changes(self, **options: Any) -> Iterator[Change | GraphRows]:
         """See `graphtide.Graph.changes`."""

@@ -19,6 +19,7 @@ from graphtide.services.api.schema.errors import MalformedRequest, TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests import browsing as requests
 from graphtide.services.api.schema.requests.documents import document_of
+from graphtide.services.api.schema.requests.preview import read_preview
 from graphtide.services.application import (
     Answer,
     Application,
@@ -30,6 +31,7 @@ from graphtide.services.application import (
     Filters,
     GraphStats,
     Piece,
+    Preview,
     Rebuilt,
     Receipt,
     RelatedDocuments,
@@ -48,6 +50,7 @@ from graphtide.services.sdk.bulk import (
 )
 from graphtide.services.sdk.callables import Answering, Embedding, Extracting, own_models
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Graph, Progress
+from graphtide.services.sdk.previews import preview_request
 from graphtide.services.sdk.questions import query_request
 from graphtide.services.sdk.read_your_writes import ReadYourWrites
 from graphtide.services.sdk.standing import EmbeddedQuestions
@@ -225,6 +228,18 @@ class EmbeddedGraph:
         request = query_request(arguments, filters, as_of, timeout_s, self._limits)
         async for piece in self._application.stream(self._name, request):
             yield piece
+
+    async def preview(
+        self,
+        *,
+        publish: Sequence[Document] = (),
+        delete: Sequence[str] = (),
+        questions: Sequence[Mapping[str, Any]] = (),
+    ) -> Preview:
+        """See Graph.preview."""
+        raw = preview_request(publish, delete, questions)
+        asked = await asyncio.to_thread(read_preview, self._name, raw, self._limits)
+        return await self._application.preview(self._name, asked)
 
     async def changes(
         self,

@@ -20,6 +20,7 @@ from graphtide.services.application import (
     Filters,
     GraphStats,
     Piece,
+    Preview,
     Rebuilt,
     Receipt,
     RelatedDocuments,
@@ -199,6 +200,18 @@ class Graph(Protocol):
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """Answer in pieces: first an `Answer` with the context and no text, then `Piece`s, last the whole `Answer`."""
+        ...
+
+    async def preview(
+        self,
+        *,
+        publish: Sequence[Document] = (),
+        delete: Sequence[str] = (),
+        questions: Sequence[Mapping[str, Any]] = (),
+    ) -> Preview:
+        """Return the change that documents to publish or delete would cause, and the evidence of questions before and
+        after it: {"question", "mode"?, "top_k"?, "filters"?} each. Nothing is written. Raises Invalid, NotFound.
+        """
         ...
 
     def changes(

@@ -19,6 +19,7 @@ from graphtide.services.application import (
     EntityStatus,
     GraphStats,
     Piece,
+    Preview,
     Rebuilt,
     Receipt,
     RelatedDocuments,
@@ -83,6 +84,10 @@ class ReadYourWrites:
         """See Graph.ask_stream."""
         async for step in self._graph.ask_stream(question, after=merge_tokens(after, self._written), **options):
             yield step
+
+    async def preview(self, **options: Any) -> Preview:
+        """See Graph.preview."""
+        return await self._read(lambda: self._graph.preview(**options))
 
     async def changes(self, **options: Any) -> AsyncIterator[Change | GraphRows]:
         """See Graph.changes."""

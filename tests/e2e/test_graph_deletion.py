@@ -174,7 +174,7 @@ async def test_purge_leaves_no_byte_of_a_deleted_graph(tmp_path: Path) -> None:
 
 
 async def test_stream_of_a_standing_question_ends_when_its_graph_is_deleted(tmp_path: Path) -> None:
-    """The reader is told why; the new graph of that name has no questions, and no row of the old ones is left."""
+    """The last item gives the reason; the new graph of that name has no questions, and no old row is left."""
     async with opened(tmp_path) as application:
         rng = Random(9)
         await applied(application, [document("g", "a", rng)])

@@ -26,6 +26,8 @@ from graphtide.services.application import (
     LetterQuery,
     LetterStatus,
     Piece,
+    Preview,
+    PreviewRequest,
     Purged,
     QueryRequest,
     RankedPassage,
@@ -75,6 +77,11 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
         for document in documents:
             self._enter(document.graph, document.doc_id, document)
         return Receipt(self._token(documents[0].graph), len(documents))
+
+    async def preview(self, graph: str, request: PreviewRequest) -> Preview:
+        await self._pass()
+        version = self._version[self._known(graph)]
+        return Preview(version, Change(version + 1, "", ""), ())
 
     async def delete(self, graph: str, doc_id: str) -> Receipt:
         await self._pass()

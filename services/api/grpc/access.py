@@ -42,6 +42,7 @@ _ACTIONS = {
     "RelatedDocuments": Action.READ,
     "Query": Action.READ,
     "QueryStream": Action.READ,
+    "Preview": Action.READ,
     "PutQuestion": Action.WRITE,
     "GetQuestion": Action.READ,
     "DeleteQuestion": Action.WRITE,

@@ -7,6 +7,7 @@ The invariant: a failed call has changed nothing, except for whole earlier batch
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -25,11 +26,13 @@ from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests import browsing as requests
 from graphtide.services.api.schema.requests.corrections import correction_of
 from graphtide.services.api.schema.requests.documents import document_of
+from graphtide.services.api.schema.requests.preview import read_preview
 from graphtide.services.api.schema.requests.questions import question_of
 from graphtide.services.api.schema.shapes import answer_json, fields_json, reports_json
 from graphtide.services.application import Answer, Application, FeedItem, LetterQuery, Piece, QueryRequest
 from graphtide.services.changes.messages import change_event
 from graphtide.services.inspection.graph_pages import graphs_page
+from graphtide.services.preview.messages import preview_message
 
 TOKEN_MARGIN_S = 0.5
 """A wait for a token ends so long before the caller's deadline, so that the caller receives the state."""
@@ -83,6 +86,11 @@ class Servicer(QuestionCalls):
     async def Query(self, request: pb.QueryRequest, context: ServicerContext) -> pb.Answer:  # noqa: N802
         answer = await self._application.query(graph_name(request.graph), self._ask(request, context))
         return message_of(pb.Answer, answer_json(answer))
+
+    async def Preview(self, request: pb.PreviewRequest, context: ServicerContext) -> pb.PreviewReply:  # noqa: N802
+        graph = graph_name(request.graph)
+        asked = await asyncio.to_thread(read_preview, graph, request.body, self._limits)
+        return preview_message(await self._application.preview(graph, asked))
 
     async def QueryStream(  # noqa: N802
         self, request: pb.QueryRequest, context: ServicerContext

@@ -38,6 +38,7 @@ _BY_METHOD = {"GET": Action.READ, "PUT": Action.WRITE, "DELETE": Action.WRITE}
 _BY_ROUTE = {
     ("POST", "/v1/graphs/{graph}/documents"): Action.WRITE,
     ("POST", "/v1/graphs/{graph}/query"): Action.READ,
+    ("POST", "/v1/graphs/{graph}/preview"): Action.READ,
     ("POST", "/v1/chat/completions"): Action.READ,
     ("POST", "/v1/graphs/{graph}/dead-letters/{letter}/retry"): Action.WRITE,
 }

@@ -29,6 +29,7 @@ from graphtide.services.api.http.routes.documents import document_routes
 from graphtide.services.api.http.routes.graphs import graph_routes
 from graphtide.services.api.http.routes.operations import operation_routes
 from graphtide.services.api.http.routes.page import page_routes
+from graphtide.services.api.http.routes.previews import preview_routes
 from graphtide.services.api.http.routes.queries import query_routes
 from graphtide.services.api.http.routes.questions import question_routes
 from graphtide.services.api.mcp.http_endpoint import METHODS, PATH, McpEndpoint
@@ -78,6 +79,7 @@ def create_app(
     )
     app.include_router(document_routes(application, limits))
     app.include_router(query_routes(application, limits))
+    app.include_router(preview_routes(application, limits))
     app.include_router(question_routes(application, limits, streams, gate))
     app.include_router(graph_routes(application))
     app.include_router(browse_routes(application))

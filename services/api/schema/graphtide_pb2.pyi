@@ -1160,6 +1160,41 @@ class ChangeQuery(_message.Message):
     ends: bool
     def __init__(self, graph: _Optional[str] = ..., after: _Optional[str] = ..., entity: _Optional[str] = ..., type: _Optional[str] = ..., prefix: _Optional[str] = ..., rows: _Optional[bool] = ..., ends: _Optional[bool] = ...) -> None: ...
 
+class PreviewRequest(_message.Message):
+    __slots__ = ("graph", "body")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    body: bytes
+    def __init__(self, graph: _Optional[str] = ..., body: _Optional[bytes] = ...) -> None: ...
+
+class PreviewReply(_message.Message):
+    __slots__ = ("version", "change", "questions")
+    class Question(_message.Message):
+        __slots__ = ("question", "mode", "changed", "before", "after", "entered", "left")
+        QUESTION_FIELD_NUMBER: _ClassVar[int]
+        MODE_FIELD_NUMBER: _ClassVar[int]
+        CHANGED_FIELD_NUMBER: _ClassVar[int]
+        BEFORE_FIELD_NUMBER: _ClassVar[int]
+        AFTER_FIELD_NUMBER: _ClassVar[int]
+        ENTERED_FIELD_NUMBER: _ClassVar[int]
+        LEFT_FIELD_NUMBER: _ClassVar[int]
+        question: str
+        mode: str
+        changed: bool
+        before: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
+        after: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
+        entered: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
+        left: _containers.RepeatedCompositeFieldContainer[EvidenceItem]
+        def __init__(self, question: _Optional[str] = ..., mode: _Optional[str] = ..., changed: _Optional[bool] = ..., before: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., entered: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., left: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ...) -> None: ...
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    QUESTIONS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    change: Change
+    questions: _containers.RepeatedCompositeFieldContainer[PreviewReply.Question]
+    def __init__(self, version: _Optional[int] = ..., change: _Optional[_Union[Change, _Mapping]] = ..., questions: _Optional[_Iterable[_Union[PreviewReply.Question, _Mapping]]] = ...) -> None: ...
+
 class ChangeEvent(_message.Message):
     __slots__ = ("opened", "change", "rows", "progress")
     OPENED_FIELD_NUMBER: _ClassVar[int]

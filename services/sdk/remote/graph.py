@@ -22,6 +22,7 @@ from graphtide.services.application import (
     Filters,
     GraphStats,
     Piece,
+    Preview,
     Rebuilt,
     Receipt,
     RelatedDocuments,
@@ -30,7 +31,8 @@ from graphtide.services.application import (
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage, TokenState
 from graphtide.services.changes.types import Change, GraphRows
 from graphtide.services.sdk.bulk import numbered, report
-from graphtide.services.sdk.interface import BulkReceipt, Documents, Progress
+from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress
+from graphtide.services.sdk.previews import preview_request
 from graphtide.services.sdk.questions import question_json
 from graphtide.services.sdk.remote.bulk import BulkLoad, json_line
 from graphtide.services.sdk.remote.decoding import Result, decode, decode_answer
@@ -186,6 +188,17 @@ class RemoteGraph:
                 yield step.value
                 if step.is_last:
                     return
+
+    async def preview(
+        self,
+        *,
+        publish: Sequence[Document] = (),
+        delete: Sequence[str] = (),
+        questions: Sequence[Mapping[str, Any]] = (),
+    ) -> Preview:
+        """See Graph.preview."""
+        raw = preview_request(publish, delete, questions)
+        return decode(Preview, await self._transport.json(HttpCall("POST", f"{self._path}/preview", raw, JSON)))
 
     async def changes(
         self,

@@ -228,5 +228,5 @@ def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:
         "DiscardDeadLetter",
     ]
     tried = {write(filled(kind, count(1))).DESCRIPTOR.name for kind, (write, _) in ANSWERS.items()}
-    others = {"Receipt", "PublishSummary", "AnswerEvent", "ChangeEvent", "QuestionDeleted"}
+    others = {"Receipt", "PublishSummary", "AnswerEvent", "ChangeEvent", "PreviewReply", "QuestionDeleted"}
     assert {one.output_type.name for one in calls} == tried | others

@@ -19,11 +19,12 @@ from pydantic.json_schema import models_json_schema
 
 from graphtide.services.api.http.access import OPEN
 from graphtide.services.api.schema.requests.documents import BatchDocument, DocumentBody
+from graphtide.services.api.schema.requests.preview import PreviewBody
 from graphtide.services.api.schema.requests.questions import QueryBody
 from graphtide.services.api.schema.requests.standing import StandingQuestionBody
 
 JSON = "application/json"
-BODIES: tuple[type[BaseModel], ...] = (DocumentBody, BatchDocument, QueryBody, StandingQuestionBody)
+BODIES: tuple[type[BaseModel], ...] = (DocumentBody, BatchDocument, QueryBody, StandingQuestionBody, PreviewBody)
 CREDENTIALS = {
     "bearer": {
         "type": "http",

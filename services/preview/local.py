@@ -1,0 +1,115 @@
+"""Previews of an application on the stored graphs of this process or its cluster. Nothing is written.
+
+Models extract and embed the documents as for publishing, under the graph's budget, and their results are cached as
+always, so publishing the same document afterwards calls them no more. One preview is computed at a time: it holds a
+copy of its graph.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from graphtide.graph.records import DocumentChange, Extraction
+from graphtide.graph.retrieval.types import Question
+from graphtide.graph.view import LiveView
+from graphtide.services.changes.types import Change, ChangedDocument
+from graphtide.services.preview.computation import StoredGraph, compute, without
+from graphtide.services.preview.types import MAX_PASSAGES, Preview, PreviewRequest, QuestionPreview
+from graphtide.services.runtime import Runtime
+from graphtide.services.standing.types import QuestionDefinition
+from graphtide.streams.errors import Invalid, Overloaded, Rejected
+from graphtide.streams.extract.pipeline import extract
+from graphtide.streams.messages import DocumentMessage, decode_stored
+from graphtide.streams.ports import RevisionState
+from graphtide.streams.usage import BillingContext, paid_by
+
+READS = 5
+"""Attempts to read rows and documents at one version, while the graph changes."""
+
+
+class LocalPreview:
+    """The previews of a process."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._computing = asyncio.Lock()
+
+    async def preview(self, view: LiveView, request: PreviewRequest) -> Preview:
+        """See Application.preview."""
+        if len(view.chunks) > MAX_PASSAGES:
+            raise Invalid(
+                "graph", f"has {len(view.chunks):,} passages; a preview copies the graph, at most {MAX_PASSAGES:,}"
+            )
+        graph = view.graph
+        with paid_by(BillingContext(graph)):
+            new = {document.doc_id: await self._extracted(document) for document in request.publish}
+            questions = await self._embedded(request.questions)
+        async with self._computing:
+            stored, old = await self._stored(view, sorted({*new, *request.delete}))
+            missing = [doc_id for doc_id in request.delete if old.get(doc_id) is None]
+            if missing:
+                raise Invalid("delete", f"graph {graph!r} has no live document {missing[0][:80]!r}")
+            changes = [
+                DocumentChange(doc_id, old.get(doc_id), new.get(doc_id)) for doc_id in sorted({*new, *request.delete})
+            ]
+            summary, evidence = await self._runtime.pool.run(lambda: compute(stored, changes, questions), graph)
+        states = {
+            doc_id: RevisionState.DELETED if doc_id in request.delete else RevisionState.APPLIED
+            for doc_id in [change.doc_id for change in changes]
+        }
+        documents = tuple(ChangedDocument(doc_id, 0, state) for doc_id, state in states.items())
+        version = stored.rows.version
+        change = Change(
+            version + 1, "", "", documents, summary.entities, summary.relations, summary.merges, summary.splits
+        )
+        shown = (
+            QuestionPreview(
+                asked.question,
+                asked.mode,
+                [each.chunk_id for each in before] != [each.chunk_id for each in after],
+                before,
+                after,
+                without(after, before),
+                without(before, after),
+            )
+            for asked, (before, after) in zip(request.questions, evidence, strict=True)
+        )
+        return Preview(version, change, tuple(shown))
+
+    async def _extracted(self, document: DocumentMessage) -> Extraction:
+        reading = self._runtime.reading
+        if reading is None:
+            raise Overloaded("this process has no models to extract documents with")
+        try:
+            return await extract(document, 0, *reading)
+        except Rejected as error:
+            raise Invalid("publish", f"document {document.doc_id!r}: {error}") from error
+
+    async def _embedded(self, questions: Sequence[QuestionDefinition]) -> list[Question]:
+        if not questions:
+            return []
+        vectors = await self._runtime.embedder.embed([asked.question for asked in questions])
+        return [
+            Question(asked.question, vector, asked.top_k, asked.mode, asked.filters, exact=True)
+            for asked, vector in zip(questions, vectors, strict=True)
+        ]
+
+    async def _stored(self, view: LiveView, doc_ids: Sequence[str]) -> tuple[StoredGraph, dict[str, Extraction]]:
+        """Return the rows and the live extractions of these documents, at one version."""
+        store, graph = self._runtime.store, view.graph
+        for _ in range(READS):
+            version = (await store.graphs()).get(graph, 0)
+            standings = await store.standings(graph, doc_ids)
+            verdicts, rows = await store.verdicts(graph), await store.snapshot(graph)
+            if rows.version == version == (await store.graphs()).get(graph, 0):
+                break
+        else:
+            raise Overloaded(f"graph {graph!r} changes faster than a preview can read it; try again later", 2.0)
+        old: dict[str, Extraction] = {}
+        for doc_id, held in standings.items():
+            if held.extraction is not None:
+                extraction = await asyncio.to_thread(decode_stored, graph, doc_id, held.extraction)
+                if extraction is not None:
+                    old[doc_id] = extraction
+        return StoredGraph(rows, verdicts, view.functional_predicates), old
