@@ -77,6 +77,9 @@ page: env ## build the page for browsers: types from OpenAPI, checks, unit tests
 	@$(BIN)/python -m tests.support.page_interface services/page/openapi.json
 	@cd services/page && npm ci --prefer-offline --no-progress && npm run types && npm run check && npm test && npm run build
 
+page-pictures: env ## write the pictures of docs/page.md from a service with the sample, in Chromium
+	@$(BIN)/python -m tests.support.page_pictures
+
 pages: env ## run the sessions of the README, docs/tutorial.md and docs/mcp.md, and write their output and docs/edit.svg
 	@$(BIN)/python -m tests.support.write_pages
 
@@ -88,6 +91,9 @@ bench: env ## measure the service on real documents and write the README's table
 
 bench-notes: env ## answers over realistic notes with the default settings, before and after updates; writes the README's table
 	@$(BIN)/python -m tests.bench.notes
+
+bench-page: env ## weight of the page, time to interactive, frames per second at 5,000 nodes; writes docs/page.md
+	@$(BIN)/python -m tests.bench.page
 
 bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core

@@ -215,7 +215,7 @@ def test_node_is_expanded_by_click_and_by_keyboard(user: PageUser) -> None:
 
 
 def test_live_screen_follows_documents_as_they_arrive(user: PageUser, house: House) -> None:
-    """Counters change without a reload."""
+    """Counters change without a reload, and each commit is listed with what it changed."""
     page = user.page
     user.open(GRAPH, "live")
     documents = page.locator(".counters div", has_text="Documents").locator("dd")
@@ -223,6 +223,10 @@ def test_live_screen_follows_documents_as_they_arrive(user: PageUser, house: Hou
     before = int(documents.inner_text())
     house.publish(GRAPH, {"id": "live-1", "text": "Skua Hut has four beds."}, {"id": "live-2", "text": "It is warm."})
     expect(documents).to_have_text(str(before + 2))
+    change = page.locator(".feed > li", has=page.get_by_role("link", name="live-1", exact=True))
+    expect(change).to_have_count(1)
+    change.locator("summary").click()
+    expect(change.locator(".statements")).to_contain_text("Skua Hut has four beds")
 
 
 def test_standing_question_reports_the_change_with_its_cause(user: PageUser, house: House) -> None:

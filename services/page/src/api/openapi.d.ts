@@ -12,21 +12,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Document
+         * Return the state of a document's newest revision, the reason of a failure, and its content in the graph
          * @description Return the state of a document's newest revision, the reason of a failure, and its content in the graph.
          */
-        get: operations["get_document_v1_graphs__graph__documents__id__get"];
+        get: operations["get_document"];
         /**
-         * Publish Document
+         * Insert or replace a document
          * @description Insert or replace a document. The response means that the document survives a crash of the service.
          */
-        put: operations["publish_document_v1_graphs__graph__documents__id__put"];
+        put: operations["publish_document"];
         post?: never;
         /**
-         * Delete Document
+         * Delete a document, and everything that only it supports
          * @description Delete a document, and everything that only it supports.
          */
-        delete: operations["delete_document_v1_graphs__graph__documents__id__delete"];
+        delete: operations["delete_document"];
         options?: never;
         head?: never;
         patch?: never;
@@ -40,17 +40,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Documents
+         * List the documents of a graph by id
          * @description List the documents of a graph by id. Deleted ones are listed only with `state=deleted`.
          */
-        get: operations["list_documents_v1_graphs__graph__documents_get"];
+        get: operations["list_documents"];
         put?: never;
         /**
-         * Publish Documents
+         * Insert or replace many documents
          * @description Insert or replace many documents. The valid ones are accepted in one durable step; the response names the
          *     others.
          */
-        post: operations["publish_documents_v1_graphs__graph__documents_post"];
+        post: operations["publish_documents"];
         delete?: never;
         options?: never;
         head?: never;
@@ -65,12 +65,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Related Documents
+         * Return the related documents of a document: shared entities, and the similarity of their passages
          * @description Return the related documents of a document: shared entities, and the similarity of their passages.
          *
          *     To look up a document whose own id ends in /related, write that slash as %2F.
          */
-        get: operations["get_related_documents_v1_graphs__graph__documents__id__related_get"];
+        get: operations["get_related_documents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -89,11 +89,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Query
+         * Answer a question
          * @description Answer a question. With `Accept: text/event-stream` the answer comes as server-sent events:
          *     `context` (all but the text), `token` (pieces of the text), `answer` (the whole), or `error`.
          */
-        post: operations["query_v1_graphs__graph__query_post"];
+        post: operations["query_graph"];
         delete?: never;
         options?: never;
         head?: never;
@@ -108,21 +108,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Question
+         * Return a standing question: its evidence, its answer, its version, and when it last changed
          * @description Return a standing question: its evidence, its answer, its version, and when it last changed.
          */
-        get: operations["get_question_v1_graphs__graph__questions__id__get"];
+        get: operations["get_question"];
         /**
-         * Put Question
+         * Register a standing question, or replace it
          * @description Register a standing question, or replace it. It is evaluated at once, and at every later version.
          */
-        put: operations["put_question_v1_graphs__graph__questions__id__put"];
+        put: operations["put_question"];
         post?: never;
         /**
-         * Delete Question
+         * Delete a standing question with its events
          * @description Delete a standing question with its events. Its streams end.
          */
-        delete: operations["delete_question_v1_graphs__graph__questions__id__delete"];
+        delete: operations["delete_question"];
         options?: never;
         head?: never;
         patch?: never;
@@ -136,10 +136,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Questions
+         * List the standing questions of a graph by id, with their evidence
          * @description List the standing questions of a graph by id, with their evidence.
          */
-        get: operations["list_questions_v1_graphs__graph__questions_get"];
+        get: operations["list_questions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -156,12 +156,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Watch Question
+         * Stream the changes of a question's evidence, each exactly once and in order: server-sent events, or NDJSON by `Accept`
          * @description Stream the changes of a question's evidence, each exactly once and in order: server-sent events, or NDJSON
          *     by `Accept`. Resumes after `after` or Last-Event-ID, the `seq` or `token` of an event; without it, from the
          *     first retained event.
          */
-        get: operations["watch_question_v1_graphs__graph__questions__id__events_get"];
+        get: operations["watch_question"];
         put?: never;
         post?: never;
         delete?: never;
@@ -178,10 +178,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Stats
+         * Return the counts of live content, the graph's version, and its lag
          * @description Return the counts of live content, the graph's version, and its lag.
          */
-        get: operations["stats_v1_graphs__graph__stats_get"];
+        get: operations["get_stats"];
         put?: never;
         post?: never;
         delete?: never;
@@ -198,10 +198,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Entity
+         * Return an entity by its id in a subgraph: its labels, and the evidence of each merge
          * @description Return an entity by its id in a subgraph: its labels, and the evidence of each merge.
          */
-        get: operations["entity_v1_graphs__graph__entities__entity_id__get"];
+        get: operations["get_entity"];
         put?: never;
         post?: never;
         delete?: never;
@@ -218,10 +218,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Reports
+         * Return the reports of the graph's communities, the coarsest first
          * @description Return the reports of the graph's communities, the coarsest first. Each cites live chunks only.
          */
-        get: operations["reports_v1_graphs__graph__reports_get"];
+        get: operations["list_reports"];
         put?: never;
         post?: never;
         delete?: never;
@@ -238,13 +238,35 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Digest
+         * Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order
          * @description Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order.
          */
-        get: operations["digest_v1_graphs__graph__digest_get"];
+        get: operations["get_digest"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a graph with all its documents
+         * @description Delete a graph with all its documents. The name may be used again at once.
+         *
+         *     The deletion covers what was accepted before it. It continues after a crash; `deleted` says whether it is done.
+         */
+        delete: operations["delete_graph"];
         options?: never;
         head?: never;
         patch?: never;
@@ -260,10 +282,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Verify
+         * Compute all derived data again, and return the differences from the stored data
          * @description Compute all derived data again, and return the differences from the stored data.
          */
-        post: operations["verify_v1_graphs__graph__verify_post"];
+        post: operations["verify_graph"];
         delete?: never;
         options?: never;
         head?: never;
@@ -280,10 +302,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Purge
+         * Delete the remains of deleted documents from the files, in all graphs
          * @description Delete the remains of deleted documents from the files, in all graphs. Needs `admin` of every graph.
          */
-        post: operations["purge_v1_purge_post"];
+        post: operations["purge"];
         delete?: never;
         options?: never;
         head?: never;
@@ -300,10 +322,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Rebuild
+         * Rebuild the graph from the extractions of its live documents, and replace it by the result
          * @description Rebuild the graph from the extractions of its live documents, and replace it by the result.
          */
-        post: operations["rebuild_v1_graphs__graph__rebuild_post"];
+        post: operations["rebuild_graph"];
         delete?: never;
         options?: never;
         head?: never;
@@ -318,10 +340,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Graphs
+         * List the graphs that the caller may read, with their versions and numbers of live documents
          * @description List the graphs that the caller may read, with their versions and numbers of live documents.
          */
-        get: operations["list_graphs_v1_graphs_get"];
+        get: operations["list_graphs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -338,10 +360,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Entities
+         * List the entities of a graph
          * @description List the entities of a graph. The order is that of the first page, while the graph changes.
          */
-        get: operations["list_entities_v1_graphs__graph__entities_get"];
+        get: operations["list_entities"];
         put?: never;
         post?: never;
         delete?: never;
@@ -358,10 +380,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Neighbourhood
+         * Return the entities around one, the nearest and most strongly connected first, and the edges between them
          * @description Return the entities around one, the nearest and most strongly connected first, and the edges between them.
          */
-        get: operations["get_neighbourhood_v1_graphs__graph__entities__entity_id__neighbourhood_get"];
+        get: operations["get_neighbourhood"];
         put?: never;
         post?: never;
         delete?: never;
@@ -378,10 +400,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Communities
+         * List the communities of a level, 0 the finest, in the order of their numbers
          * @description List the communities of a level, 0 the finest, in the order of their numbers.
          */
-        get: operations["list_communities_v1_graphs__graph__communities_get"];
+        get: operations["list_communities"];
         put?: never;
         post?: never;
         delete?: never;
@@ -398,10 +420,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Community
+         * Return a community: its sub-communities, its entities, its report
          * @description Return a community: its sub-communities, its entities, its report.
          */
-        get: operations["get_community_v1_graphs__graph__communities__community__get"];
+        get: operations["get_community"];
         put?: never;
         post?: never;
         delete?: never;
@@ -418,10 +440,32 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Token
+         * Wait until the graph includes a token of publishing: one wait for a whole bulk load
          * @description Wait until the graph includes a token of publishing: one wait for a whole bulk load.
          */
-        get: operations["get_token_v1_graphs__graph__tokens__token__get"];
+        get: operations["get_token"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the commits of a graph, as Server-Sent Events, or as NDJSON with `Accept: application/x-ndjson`
+         * @description Follow the commits of a graph, as Server-Sent Events, or as NDJSON with `Accept: application/x-ndjson`.
+         *
+         *     A stream resumes after the token in `after`, or in the header `Last-Event-ID`; without one it begins now.
+         */
+        get: operations["follow_changes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -438,10 +482,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Letters
+         * List the unresolved dead letters, oldest first, without their originals
          * @description List the unresolved dead letters, oldest first, without their originals.
          */
-        get: operations["list_letters_v1_graphs__graph__dead_letters_get"];
+        get: operations["list_letters"];
         put?: never;
         post?: never;
         delete?: never;
@@ -458,17 +502,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show Letter
+         * Return a dead letter, with its original
          * @description Return a dead letter, with its original.
          */
-        get: operations["show_letter_v1_graphs__graph__dead_letters__letter__get"];
+        get: operations["show_letter"];
         put?: never;
         post?: never;
         /**
-         * Discard Letter
+         * Discard a dead letter: mark it resolved
          * @description Discard a dead letter: mark it resolved. It is no longer listed; the topic keeps the record.
          */
-        delete: operations["discard_letter_v1_graphs__graph__dead_letters__letter__delete"];
+        delete: operations["discard_letter"];
         options?: never;
         head?: never;
         patch?: never;
@@ -484,10 +528,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Retry Letter
+         * Publish the original again as a new revision, or, with a body, the corrected document instead
          * @description Publish the original again as a new revision, or, with a body, the corrected document instead.
          */
-        post: operations["retry_letter_v1_graphs__graph__dead_letters__letter__retry_post"];
+        post: operations["retry_letter"];
         delete?: never;
         options?: never;
         head?: never;
@@ -502,10 +546,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Healthz
+         * Report that the process is alive
          * @description Report that the process is alive. /readyz reports whether it can serve.
          */
-        get: operations["healthz_healthz_get"];
+        get: operations["get_liveness"];
         put?: never;
         post?: never;
         delete?: never;
@@ -522,11 +566,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Readyz
+         * Report whether every component is ready, and the state of each: with details for callers that may read /metrics
          * @description Report whether every component is ready, and the state of each: with details for callers that may read
          *     /metrics.
          */
-        get: operations["readyz_readyz_get"];
+        get: operations["get_readiness"];
         put?: never;
         post?: never;
         delete?: never;
@@ -543,10 +587,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Caller
+         * Return what the credential of the request grants: its name, actions, and graphs (names or patterns)
          * @description Return what the credential of the request grants: its name, actions, and graphs (names or patterns).
          */
-        get: operations["caller_v1_caller_get"];
+        get: operations["get_caller"];
         put?: never;
         post?: never;
         delete?: never;
@@ -563,10 +607,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Metrics
+         * Return the Prometheus metrics, in a thread: the sizes of an index wait while it changes
          * @description Return the Prometheus metrics, in a thread: the sizes of an index wait while it changes.
          */
-        get: operations["metrics_metrics_get"];
+        get: operations["get_metrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -775,6 +819,16 @@ export interface components {
              * @description importance, 0 to 10
              */
             rating: number;
+        };
+        /** DeletedGraphBody */
+        DeletedGraphBody: {
+            /** Graph */
+            graph: string;
+            /**
+             * Deleted
+             * @description whether the deletion is done; if not, it continues
+             */
+            deleted: boolean;
         };
         /** DigestBody */
         DigestBody: {
@@ -1862,7 +1916,7 @@ export interface components {
              * @default null
              * @example local
              */
-            mode: string | null;
+            mode: ("auto" | "bridge" | "da-rag" | "dynagrag" | "global" | "global-dynamic" | "local" | "nakg" | "passages" | "pipeline" | "vector") | null;
             /**
              * Top K
              * @default null
@@ -1918,7 +1972,7 @@ export interface components {
              * @default null
              * @example vector
              */
-            mode: string | null;
+            mode: ("auto" | "bridge" | "da-rag" | "dynagrag" | "global" | "global-dynamic" | "local" | "nakg" | "passages" | "pipeline" | "vector") | null;
             /**
              * Top K
              * @default null
@@ -1949,7 +2003,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    get_document_v1_graphs__graph__documents__id__get: {
+    get_document: {
         parameters: {
             query?: never;
             header?: never;
@@ -1969,6 +2023,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "graph": "notes",
+                     *       "doc_id": "curie.md",
+                     *       "state": "applied",
+                     *       "revision": 0,
+                     *       "reason": "",
+                     *       "token": "0:0",
+                     *       "live_revision": 0,
+                     *       "title": "Marie Curie",
+                     *       "source": "notes/curie.md",
+                     *       "occurred_at": "1898-07-18",
+                     *       "metadata": {
+                     *         "language": "en"
+                     *       },
+                     *       "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                     *       "facts": [
+                     *         {
+                     *           "subject": "Marie Curie",
+                     *           "predicate": "discovered",
+                     *           "object": "polonium",
+                     *           "description": "",
+                     *           "weight": 1,
+                     *           "evidence": "",
+                     *           "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *           "valid_from": "1898",
+                     *           "valid_to": "",
+                     *           "ended_by": "",
+                     *           "superseding_value": "",
+                     *           "instead": ""
+                     *         },
+                     *         {
+                     *           "subject": "Pierre Curie",
+                     *           "predicate": "worked with",
+                     *           "object": "Marie Curie",
+                     *           "description": "",
+                     *           "weight": 1,
+                     *           "evidence": "",
+                     *           "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *           "valid_from": "",
+                     *           "valid_to": "",
+                     *           "ended_by": "",
+                     *           "superseding_value": "",
+                     *           "instead": ""
+                     *         }
+                     *       ],
+                     *       "usage": {
+                     *         "llm_calls": 0,
+                     *         "prompt_tokens": 0,
+                     *         "completion_tokens": 0
+                     *       },
+                     *       "media_type": "text/plain"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DocumentStatusBody"];
                 };
             };
@@ -2037,7 +2145,7 @@ export interface operations {
             };
         };
     };
-    publish_document_v1_graphs__graph__documents__id__put: {
+    publish_document: {
         parameters: {
             query?: never;
             header?: never;
@@ -2051,6 +2159,45 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                 *       "title": "Marie Curie",
+                 *       "source": "notes/curie.md",
+                 *       "occurred_at": "1898-07-18",
+                 *       "metadata": {
+                 *         "language": "en"
+                 *       },
+                 *       "media_type": "text/plain",
+                 *       "entities": [
+                 *         {
+                 *           "name": "Marie Curie",
+                 *           "type": "person"
+                 *         },
+                 *         {
+                 *           "name": "Pierre Curie",
+                 *           "type": "person"
+                 *         },
+                 *         {
+                 *           "name": "polonium",
+                 *           "type": "element"
+                 *         }
+                 *       ],
+                 *       "facts": [
+                 *         {
+                 *           "subject": "Marie Curie",
+                 *           "predicate": "discovered",
+                 *           "object": "polonium",
+                 *           "valid_from": "1898"
+                 *         },
+                 *         {
+                 *           "subject": "Pierre Curie",
+                 *           "predicate": "worked with",
+                 *           "object": "Marie Curie"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["DocumentBody"];
             };
         };
@@ -2061,6 +2208,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "0:0"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenBody"];
                 };
             };
@@ -2147,7 +2299,7 @@ export interface operations {
             };
         };
     };
-    delete_document_v1_graphs__graph__documents__id__delete: {
+    delete_document: {
         parameters: {
             query?: never;
             header?: never;
@@ -2167,6 +2319,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "0:5"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenBody"];
                 };
             };
@@ -2235,7 +2392,7 @@ export interface operations {
             };
         };
     };
-    list_documents_v1_graphs__graph__documents_get: {
+    list_documents: {
         parameters: {
             query?: {
                 /** @description only ids that begin with it */
@@ -2264,6 +2421,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "documents": [
+                     *         {
+                     *           "id": "curie.md",
+                     *           "title": "Marie Curie",
+                     *           "source": "notes/curie.md",
+                     *           "state": "applied",
+                     *           "revision": 0,
+                     *           "occurred_at": "1898-07-18"
+                     *         },
+                     *         {
+                     *           "id": "radium.md",
+                     *           "title": "",
+                     *           "source": "",
+                     *           "state": "applied",
+                     *           "revision": 1,
+                     *           "occurred_at": ""
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["DocumentPageBody"];
                 };
             };
@@ -2341,7 +2520,7 @@ export interface operations {
             };
         };
     };
-    publish_documents_v1_graphs__graph__documents_post: {
+    publish_documents: {
         parameters: {
             query?: never;
             header?: never;
@@ -2353,6 +2532,22 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example [
+                 *       {
+                 *         "id": "radium.md",
+                 *         "media_type": "text/plain",
+                 *         "text": "Marie Curie discovered radium in 1898 in Paris.",
+                 *         "facts": [
+                 *           {
+                 *             "subject": "Marie Curie",
+                 *             "predicate": "discovered",
+                 *             "object": "radium"
+                 *           }
+                 *         ]
+                 *       }
+                 *     ]
+                 */
                 "application/json": components["schemas"]["BatchDocument"][];
                 /**
                  * @example {"id":"a","text":"One."}
@@ -2368,6 +2563,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "0:1",
+                     *       "accepted": 1,
+                     *       "rejected": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["BatchReceipt"];
                 };
             };
@@ -2454,7 +2656,7 @@ export interface operations {
             };
         };
     };
-    get_related_documents_v1_graphs__graph__documents__id__related_get: {
+    get_related_documents: {
         parameters: {
             query?: {
                 count?: number;
@@ -2476,6 +2678,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "doc_id": "curie.md",
+                     *       "version": 2,
+                     *       "documents": [
+                     *         {
+                     *           "doc_id": "radium.md",
+                     *           "title": "",
+                     *           "score": 1.0905731091496413,
+                     *           "weight": 0.499957,
+                     *           "shared": 0.5906161091496412,
+                     *           "entities": [
+                     *             "Marie Curie"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RelatedList"];
                 };
             };
@@ -2544,7 +2764,7 @@ export interface operations {
             };
         };
     };
-    query_v1_graphs__graph__query_post: {
+    query_graph: {
         parameters: {
             query?: never;
             header?: never;
@@ -2556,6 +2776,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "question": "What did Marie Curie discover?",
+                 *       "mode": "local",
+                 *       "top_k": 1
+                 *     }
+                 */
                 "application/json": components["schemas"]["QueryBody"];
             };
         };
@@ -2566,6 +2793,89 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": "Marie Curie discovered polonium in 1898. [1]",
+                     *       "citations": [
+                     *         {
+                     *           "doc_id": "curie.md",
+                     *           "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *           "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                     *           "title": "Marie Curie",
+                     *           "place": {},
+                     *           "number": 1,
+                     *           "quote": "Marie Curie discovered polonium in 1898.",
+                     *           "start": 0,
+                     *           "end": 40
+                     *         }
+                     *       ],
+                     *       "passages": [
+                     *         {
+                     *           "doc_id": "curie.md",
+                     *           "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *           "score": 1,
+                     *           "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                     *           "title": "Marie Curie",
+                     *           "place": {}
+                     *         }
+                     *       ],
+                     *       "subgraph": {
+                     *         "nodes": [
+                     *           {
+                     *             "id": "e-ab09836122a8cbf0",
+                     *             "name": "Marie Curie",
+                     *             "type": "person",
+                     *             "score": 0.30693229137688405
+                     *           },
+                     *           {
+                     *             "id": "e-fff05a134f9126a3",
+                     *             "name": "Pierre Curie",
+                     *             "type": "person",
+                     *             "score": 0.16982264235672903
+                     *           },
+                     *           {
+                     *             "id": "e-2f1da9b74851371d",
+                     *             "name": "polonium",
+                     *             "type": "element",
+                     *             "score": 0.12413010145153563
+                     *           }
+                     *         ],
+                     *         "edges": [
+                     *           {
+                     *             "id": "r-85f2cb8b15b6b46b",
+                     *             "source": "e-fff05a134f9126a3",
+                     *             "predicate": "worked with",
+                     *             "target": "e-ab09836122a8cbf0",
+                     *             "weight": 1,
+                     *             "valid_from": "",
+                     *             "valid_to": "",
+                     *             "ended_by": "",
+                     *             "superseding_value": "",
+                     *             "instead": ""
+                     *           },
+                     *           {
+                     *             "id": "r-f20415e2c48bc77f",
+                     *             "source": "e-ab09836122a8cbf0",
+                     *             "predicate": "discovered",
+                     *             "target": "e-2f1da9b74851371d",
+                     *             "weight": 1,
+                     *             "valid_from": "1898",
+                     *             "valid_to": "",
+                     *             "ended_by": "",
+                     *             "superseding_value": "",
+                     *             "instead": ""
+                     *           }
+                     *         ]
+                     *       },
+                     *       "version": 2,
+                     *       "mode": "local",
+                     *       "usage": {
+                     *         "llm_calls": 0,
+                     *         "prompt_tokens": 0,
+                     *         "completion_tokens": 0
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["AnswerBody"];
                     /**
                      * @example event: context
@@ -2681,7 +2991,7 @@ export interface operations {
             };
         };
     };
-    get_question_v1_graphs__graph__questions__id__get: {
+    get_question: {
         parameters: {
             query?: never;
             header?: never;
@@ -2701,6 +3011,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "curie",
+                     *       "question": "What did Marie Curie discover?",
+                     *       "mode": "local",
+                     *       "top_k": 1,
+                     *       "version": 3,
+                     *       "changed_version": 3,
+                     *       "changed_at": "2026-11-22T11:55:33.631Z",
+                     *       "seq": 0,
+                     *       "passages": [
+                     *         {
+                     *           "doc_id": "curie.md",
+                     *           "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *           "score": 1,
+                     *           "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                     *           "title": "Marie Curie"
+                     *         }
+                     *       ],
+                     *       "with_answer": false,
+                     *       "answer": "",
+                     *       "filters": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["StandingQuestionReply"];
                 };
             };
@@ -2769,7 +3103,7 @@ export interface operations {
             };
         };
     };
-    put_question_v1_graphs__graph__questions__id__put: {
+    put_question: {
         parameters: {
             query?: never;
             header?: never;
@@ -2783,6 +3117,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "question": "What did Marie Curie discover?",
+                 *       "top_k": 1
+                 *     }
+                 */
                 "application/json": components["schemas"]["StandingQuestionBody"];
             };
         };
@@ -2793,6 +3133,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "curie",
+                     *       "question": "What did Marie Curie discover?",
+                     *       "mode": "local",
+                     *       "top_k": 1,
+                     *       "version": 3,
+                     *       "changed_version": 3,
+                     *       "changed_at": "2026-11-22T11:55:33.631Z",
+                     *       "seq": 0,
+                     *       "passages": [
+                     *         {
+                     *           "doc_id": "curie.md",
+                     *           "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *           "score": 1,
+                     *           "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                     *           "title": "Marie Curie"
+                     *         }
+                     *       ],
+                     *       "with_answer": false,
+                     *       "answer": "",
+                     *       "filters": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["StandingQuestionReply"];
                 };
             };
@@ -2897,7 +3261,7 @@ export interface operations {
             };
         };
     };
-    delete_question_v1_graphs__graph__questions__id__delete: {
+    delete_question: {
         parameters: {
             query?: never;
             header?: never;
@@ -2983,7 +3347,7 @@ export interface operations {
             };
         };
     };
-    list_questions_v1_graphs__graph__questions_get: {
+    list_questions: {
         parameters: {
             query?: {
                 /** @description maximum number of questions */
@@ -3006,6 +3370,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "questions": [
+                     *         {
+                     *           "id": "curie",
+                     *           "question": "What did Marie Curie discover?",
+                     *           "mode": "local",
+                     *           "top_k": 1,
+                     *           "version": 3,
+                     *           "changed_version": 3,
+                     *           "changed_at": "2026-11-22T11:55:33.631Z",
+                     *           "seq": 0,
+                     *           "passages": [
+                     *             {
+                     *               "doc_id": "curie.md",
+                     *               "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *               "score": 1,
+                     *               "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                     *               "title": "Marie Curie"
+                     *             }
+                     *           ],
+                     *           "with_answer": false,
+                     *           "answer": "",
+                     *           "filters": {}
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["QuestionPageBody"];
                 };
             };
@@ -3065,7 +3457,7 @@ export interface operations {
             };
         };
     };
-    watch_question_v1_graphs__graph__questions__id__events_get: {
+    watch_question: {
         parameters: {
             query?: {
                 /** @description the `seq` or the `token` of the last event that the reader has */
@@ -3088,7 +3480,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
                     /**
                      * @example id: 1
                      *     event: change
@@ -3163,7 +3554,7 @@ export interface operations {
             };
         };
     };
-    stats_v1_graphs__graph__stats_get: {
+    get_stats: {
         parameters: {
             query?: never;
             header?: never;
@@ -3181,6 +3572,79 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "graph": "notes",
+                     *       "version": 2,
+                     *       "counts": {
+                     *         "documents": 2,
+                     *         "chunks": 2,
+                     *         "labels": 5,
+                     *         "entities": 4,
+                     *         "relations": 3,
+                     *         "edges": 3,
+                     *         "merged_labels": 1
+                     *       },
+                     *       "revisions": {
+                     *         "accepted": 0,
+                     *         "applied": 2,
+                     *         "superseded": 0,
+                     *         "deleted": 0,
+                     *         "failed": 0
+                     *       },
+                     *       "lag": 0,
+                     *       "freshness_s": 0,
+                     *       "event_to_queryable_ms": {
+                     *         "p50": 73.2,
+                     *         "p95": 73.2,
+                     *         "p99": 73.2
+                     *       },
+                     *       "kernels": {
+                     *         "communities": "compiled",
+                     *         "pagerank": "compiled",
+                     *         "trussness": "compiled"
+                     *       },
+                     *       "models": {
+                     *         "extraction": "offline-rules-2",
+                     *         "embedding": "offline-hashing-1-384",
+                     *         "answers": "offline-extractive-3",
+                     *         "reports": "offline/extractive-2",
+                     *         "rating": "by neighbourhood"
+                     *       },
+                     *       "indexes": {
+                     *         "chunks": {
+                     *           "kind": "exact",
+                     *           "live": 2,
+                     *           "tombstones": 0,
+                     *           "size_bytes": 24904,
+                     *           "rebuilds": 0
+                     *         },
+                     *         "entities": {
+                     *           "kind": "exact",
+                     *           "live": 4,
+                     *           "tombstones": 0,
+                     *           "size_bytes": 25104,
+                     *           "rebuilds": 0
+                     *         },
+                     *         "relations": {
+                     *           "kind": "exact",
+                     *           "live": 3,
+                     *           "tombstones": 0,
+                     *           "size_bytes": 25004,
+                     *           "rebuilds": 0
+                     *         }
+                     *       },
+                     *       "spending": {
+                     *         "today": {
+                     *           "day": "2026-11-22",
+                     *           "llm_tokens": 0,
+                     *           "calls": 0,
+                     *           "prompt_tokens": 0,
+                     *           "completion_tokens": 0
+                     *         }
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["StatsBody"];
                 };
             };
@@ -3240,7 +3704,7 @@ export interface operations {
             };
         };
     };
-    entity_v1_graphs__graph__entities__entity_id__get: {
+    get_entity: {
         parameters: {
             query?: never;
             header?: never;
@@ -3259,6 +3723,86 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "e-ab09836122a8cbf0",
+                     *       "name": "Marie Curie",
+                     *       "type": "person",
+                     *       "mentions": 2,
+                     *       "labels": [
+                     *         {
+                     *           "name": "marie curie",
+                     *           "type": "",
+                     *           "mentions": 1,
+                     *           "chunks": [
+                     *             "radium.md#d82113ce86373b5e"
+                     *           ]
+                     *         },
+                     *         {
+                     *           "name": "marie curie",
+                     *           "type": "person",
+                     *           "mentions": 1,
+                     *           "chunks": [
+                     *             "curie.md#cbb7878a32c400c7"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "merges": [
+                     *         {
+                     *           "a": "marie curie",
+                     *           "b": "marie curie",
+                     *           "rule": "spelling",
+                     *           "score": 1,
+                     *           "holds": true
+                     *         }
+                     *       ],
+                     *       "relations": [
+                     *         {
+                     *           "id": "r-13fc2adead4bc462",
+                     *           "source": "e-ab09836122a8cbf0",
+                     *           "predicate": "discovered",
+                     *           "target": "e-c11d91f110ff5d0d",
+                     *           "weight": 1,
+                     *           "valid_from": "",
+                     *           "valid_to": "",
+                     *           "ended_by": "",
+                     *           "superseding_value": "",
+                     *           "instead": ""
+                     *         },
+                     *         {
+                     *           "id": "r-85f2cb8b15b6b46b",
+                     *           "source": "e-fff05a134f9126a3",
+                     *           "predicate": "worked with",
+                     *           "target": "e-ab09836122a8cbf0",
+                     *           "weight": 1,
+                     *           "valid_from": "",
+                     *           "valid_to": "",
+                     *           "ended_by": "",
+                     *           "superseding_value": "",
+                     *           "instead": ""
+                     *         },
+                     *         {
+                     *           "id": "r-f20415e2c48bc77f",
+                     *           "source": "e-ab09836122a8cbf0",
+                     *           "predicate": "discovered",
+                     *           "target": "e-2f1da9b74851371d",
+                     *           "weight": 1,
+                     *           "valid_from": "1898",
+                     *           "valid_to": "",
+                     *           "ended_by": "",
+                     *           "superseding_value": "",
+                     *           "instead": ""
+                     *         }
+                     *       ],
+                     *       "communities": [
+                     *         11,
+                     *         10,
+                     *         4
+                     *       ],
+                     *       "version": 2,
+                     *       "description": ""
+                     *     }
+                     */
                     "application/json": components["schemas"]["EntityDetailsBody"];
                 };
             };
@@ -3318,7 +3862,7 @@ export interface operations {
             };
         };
     };
-    reports_v1_graphs__graph__reports_get: {
+    list_reports: {
         parameters: {
             query?: never;
             header?: never;
@@ -3336,6 +3880,53 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "reports": [
+                     *         {
+                     *           "community": 4,
+                     *           "level": 2,
+                     *           "title": "Marie Curie, Pierre Curie, polonium",
+                     *           "summary": "Marie Curie discovered polonium. Marie Curie discovered radium. Pierre Curie worked with Marie Curie.",
+                     *           "sources": [
+                     *             "curie.md#cbb7878a32c400c7",
+                     *             "radium.md#d82113ce86373b5e"
+                     *           ],
+                     *           "version": 2,
+                     *           "findings": [
+                     *             {
+                     *               "text": "Marie Curie discovered polonium.",
+                     *               "chunks": [
+                     *                 "curie.md#cbb7878a32c400c7"
+                     *               ],
+                     *               "relations": [
+                     *                 "r-f20415e2c48bc77f"
+                     *               ]
+                     *             },
+                     *             {
+                     *               "text": "Marie Curie discovered radium.",
+                     *               "chunks": [
+                     *                 "radium.md#d82113ce86373b5e"
+                     *               ],
+                     *               "relations": [
+                     *                 "r-13fc2adead4bc462"
+                     *               ]
+                     *             },
+                     *             {
+                     *               "text": "Pierre Curie worked with Marie Curie.",
+                     *               "chunks": [
+                     *                 "curie.md#cbb7878a32c400c7"
+                     *               ],
+                     *               "relations": [
+                     *                 "r-85f2cb8b15b6b46b"
+                     *               ]
+                     *             }
+                     *           ],
+                     *           "rating": 3
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ReportList"];
                 };
             };
@@ -3395,7 +3986,7 @@ export interface operations {
             };
         };
     };
-    digest_v1_graphs__graph__digest_get: {
+    get_digest: {
         parameters: {
             query?: never;
             header?: never;
@@ -3413,6 +4004,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "version": 2,
+                     *       "digest": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DigestBody"];
                 };
             };
@@ -3472,7 +4069,93 @@ export interface operations {
             };
         };
     };
-    verify_v1_graphs__graph__verify_post: {
+    delete_graph: {
+        parameters: {
+            query?: {
+                /** @description how long to wait until nothing of the graph is left, in seconds */
+                wait_s?: number;
+            };
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "graph": "notes",
+                     *       "deleted": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeletedGraphBody"];
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    verify_graph: {
         parameters: {
             query?: never;
             header?: never;
@@ -3490,6 +4173,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "graph": "notes",
+                     *       "version": 2,
+                     *       "digest": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
+                     *       "recounted": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
+                     *       "differences": [],
+                     *       "checked": {
+                     *         "documents": 2,
+                     *         "chunks": 2,
+                     *         "entities": 4,
+                     *         "relations": 3,
+                     *         "edges": 3
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["VerificationBody"];
                 };
             };
@@ -3549,7 +4248,7 @@ export interface operations {
             };
         };
     };
-    purge_v1_purge_post: {
+    purge: {
         parameters: {
             query?: never;
             header?: never;
@@ -3564,6 +4263,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "removed": {
+                     *         "log_records": 1,
+                     *         "dead_letters": 2,
+                     *         "verdicts": 0,
+                     *         "reports": 0,
+                     *         "memo_entries": 0,
+                     *         "indexes": 0
+                     *       },
+                     *       "size_before_bytes": 1202856,
+                     *       "size_after_bytes": 241664,
+                     *       "remaining": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["PurgedBody"];
                 };
             };
@@ -3605,7 +4319,7 @@ export interface operations {
             };
         };
     };
-    rebuild_v1_graphs__graph__rebuild_post: {
+    rebuild_graph: {
         parameters: {
             query?: never;
             header?: never;
@@ -3623,6 +4337,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "graph": "notes",
+                     *       "version": 3,
+                     *       "before": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
+                     *       "after": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
+                     *       "switched": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["RebuiltBody"];
                 };
             };
@@ -3682,7 +4405,7 @@ export interface operations {
             };
         };
     };
-    list_graphs_v1_graphs_get: {
+    list_graphs: {
         parameters: {
             query?: {
                 /** @description 1 to 1000 */
@@ -3702,6 +4425,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "graphs": [
+                     *         {
+                     *           "graph": "notes",
+                     *           "version": 2,
+                     *           "documents": 2
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["GraphPageBody"];
                 };
             };
@@ -3752,7 +4486,7 @@ export interface operations {
             };
         };
     };
-    list_entities_v1_graphs__graph__entities_get: {
+    list_entities: {
         parameters: {
             query?: {
                 /** @description only entities with it in their name or a label */
@@ -3781,6 +4515,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "entities": [
+                     *         {
+                     *           "id": "e-ab09836122a8cbf0",
+                     *           "name": "Marie Curie",
+                     *           "type": "person",
+                     *           "mentions": 2,
+                     *           "degree": 3,
+                     *           "community": 11
+                     *         },
+                     *         {
+                     *           "id": "e-2f1da9b74851371d",
+                     *           "name": "polonium",
+                     *           "type": "element",
+                     *           "mentions": 1,
+                     *           "degree": 1,
+                     *           "community": 13
+                     *         }
+                     *       ],
+                     *       "version": 2,
+                     *       "next": "WJDzI_-JWzIsLTEsIiIsImUtMmYxZGE5Yjc0ODUxMzcxZCJd"
+                     *     }
+                     */
                     "application/json": components["schemas"]["EntityPageBody"];
                 };
             };
@@ -3858,7 +4616,7 @@ export interface operations {
             };
         };
     };
-    get_neighbourhood_v1_graphs__graph__entities__entity_id__neighbourhood_get: {
+    get_neighbourhood: {
         parameters: {
             query?: {
                 /** @description 1 to 3 */
@@ -3882,6 +4640,80 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "center": "e-ab09836122a8cbf0",
+                     *       "nodes": [
+                     *         {
+                     *           "id": "e-ab09836122a8cbf0",
+                     *           "name": "Marie Curie",
+                     *           "type": "person",
+                     *           "mentions": 2,
+                     *           "degree": 3,
+                     *           "community": 11,
+                     *           "hop": 0
+                     *         },
+                     *         {
+                     *           "id": "e-2f1da9b74851371d",
+                     *           "name": "polonium",
+                     *           "type": "element",
+                     *           "mentions": 1,
+                     *           "degree": 1,
+                     *           "community": 13,
+                     *           "hop": 1
+                     *         },
+                     *         {
+                     *           "id": "e-c11d91f110ff5d0d",
+                     *           "name": "radium",
+                     *           "type": "",
+                     *           "mentions": 1,
+                     *           "degree": 1,
+                     *           "community": 18,
+                     *           "hop": 1
+                     *         }
+                     *       ],
+                     *       "edges": [
+                     *         {
+                     *           "source": "e-ab09836122a8cbf0",
+                     *           "target": "e-fff05a134f9126a3",
+                     *           "source_name": "Marie Curie",
+                     *           "target_name": "Pierre Curie",
+                     *           "weight": 1,
+                     *           "trussness": 2,
+                     *           "community": 4,
+                     *           "predicates": [
+                     *             "worked with"
+                     *           ]
+                     *         },
+                     *         {
+                     *           "source": "e-ab09836122a8cbf0",
+                     *           "target": "e-c11d91f110ff5d0d",
+                     *           "source_name": "Marie Curie",
+                     *           "target_name": "radium",
+                     *           "weight": 1,
+                     *           "trussness": 2,
+                     *           "community": 4,
+                     *           "predicates": [
+                     *             "discovered"
+                     *           ]
+                     *         },
+                     *         {
+                     *           "source": "e-2f1da9b74851371d",
+                     *           "target": "e-ab09836122a8cbf0",
+                     *           "source_name": "polonium",
+                     *           "target_name": "Marie Curie",
+                     *           "weight": 1,
+                     *           "trussness": 2,
+                     *           "community": 4,
+                     *           "predicates": [
+                     *             "discovered"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "truncated": false,
+                     *       "version": 2
+                     *     }
+                     */
                     "application/json": components["schemas"]["NeighbourhoodBody"];
                 };
             };
@@ -3959,7 +4791,7 @@ export interface operations {
             };
         };
     };
-    list_communities_v1_graphs__graph__communities_get: {
+    list_communities: {
         parameters: {
             query?: {
                 /** @description 0 to 99 */
@@ -3984,6 +4816,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "communities": [
+                     *         {
+                     *           "community": 6,
+                     *           "level": 0,
+                     *           "parent": 5,
+                     *           "size": 1,
+                     *           "title": "",
+                     *           "rating": 0
+                     *         },
+                     *         {
+                     *           "community": 11,
+                     *           "level": 0,
+                     *           "parent": 10,
+                     *           "size": 1,
+                     *           "title": "",
+                     *           "rating": 0
+                     *         },
+                     *         {
+                     *           "community": 13,
+                     *           "level": 0,
+                     *           "parent": 12,
+                     *           "size": 1,
+                     *           "title": "",
+                     *           "rating": 0
+                     *         }
+                     *       ],
+                     *       "version": 2
+                     *     }
+                     */
                     "application/json": components["schemas"]["CommunityPageBody"];
                 };
             };
@@ -4061,7 +4924,7 @@ export interface operations {
             };
         };
     };
-    get_community_v1_graphs__graph__communities__community__get: {
+    get_community: {
         parameters: {
             query?: never;
             header?: never;
@@ -4080,6 +4943,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "community": 6,
+                     *       "level": 0,
+                     *       "parent": 5,
+                     *       "size": 1,
+                     *       "children": [],
+                     *       "members": [
+                     *         {
+                     *           "id": "e-fff05a134f9126a3",
+                     *           "name": "Pierre Curie",
+                     *           "type": "person",
+                     *           "mentions": 1
+                     *         }
+                     *       ],
+                     *       "report": null,
+                     *       "version": 2
+                     *     }
+                     */
                     "application/json": components["schemas"]["CommunityDetailsBody"];
                 };
             };
@@ -4157,7 +5039,7 @@ export interface operations {
             };
         };
     };
-    get_token_v1_graphs__graph__tokens__token__get: {
+    get_token: {
         parameters: {
             query?: {
                 /** @description how long to wait for the token, in seconds */
@@ -4179,6 +5061,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "reached": true,
+                     *       "version": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenStateBody"];
                 };
             };
@@ -4256,7 +5144,121 @@ export interface operations {
             };
         };
     };
-    list_letters_v1_graphs__graph__dead_letters_get: {
+    follow_changes: {
+        parameters: {
+            query?: {
+                /** @description the token of a change, or of publishing: begin after it */
+                after?: string;
+                /** @description only changes of this entity, by its id or name */
+                entity?: string;
+                /** @description only changes of entities of this type */
+                type?: string;
+                /** @description only changes by documents whose id begins with it */
+                prefix?: string;
+                /** @description `false`: end at the present version */
+                follow?: "true" | "false";
+                /** @description `rows`: with all changed rows; without `after` all rows of the graph come first */
+                detail?: "rows";
+            };
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the changes, without end */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id: v17
+                     *     event: change
+                     *     data: {"version": 17, "token": "v17", "documents": …}
+                     */
+                    "text/event-stream": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the listing is too old to continue; begin again without a cursor */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the answer was not ready before the deadline */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_letters: {
         parameters: {
             query?: {
                 /** @description the `next` of the previous page */
@@ -4286,6 +5288,43 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "letters": [
+                     *         {
+                     *           "id": "0-0",
+                     *           "graph": "notes",
+                     *           "doc_id": "bad0.md",
+                     *           "revision": 2,
+                     *           "stage": "extract",
+                     *           "reason": "the record is not JSON: Expecting value: line 1 column 1 (char 0)",
+                     *           "attempts": 1,
+                     *           "buried_at": "2026-11-22T11:55:33.651+00:00",
+                     *           "resolution": "",
+                     *           "size_bytes": 7,
+                     *           "text": "",
+                     *           "original": "",
+                     *           "settled": ""
+                     *         },
+                     *         {
+                     *           "id": "0-1",
+                     *           "graph": "notes",
+                     *           "doc_id": "bad1.md",
+                     *           "revision": 3,
+                     *           "stage": "extract",
+                     *           "reason": "the record is not JSON: Expecting value: line 1 column 1 (char 0)",
+                     *           "attempts": 1,
+                     *           "buried_at": "2026-11-22T11:55:33.652+00:00",
+                     *           "resolution": "",
+                     *           "size_bytes": 7,
+                     *           "text": "",
+                     *           "original": "",
+                     *           "settled": ""
+                     *         }
+                     *       ],
+                     *       "next": ""
+                     *     }
+                     */
                     "application/json": components["schemas"]["LetterListBody"];
                 };
             };
@@ -4354,7 +5393,7 @@ export interface operations {
             };
         };
     };
-    show_letter_v1_graphs__graph__dead_letters__letter__get: {
+    show_letter: {
         parameters: {
             query?: never;
             header?: never;
@@ -4374,6 +5413,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0-0",
+                     *       "graph": "notes",
+                     *       "doc_id": "bad0.md",
+                     *       "revision": 2,
+                     *       "stage": "extract",
+                     *       "reason": "the record is not JSON: Expecting value: line 1 column 1 (char 0)",
+                     *       "attempts": 1,
+                     *       "buried_at": "2026-11-22T11:55:33.651+00:00",
+                     *       "resolution": "",
+                     *       "size_bytes": 7,
+                     *       "text": "no JSON",
+                     *       "original": "bm8gSlNPTg==",
+                     *       "settled": ""
+                     *     }
+                     */
                     "application/json": components["schemas"]["LetterBody"];
                 };
             };
@@ -4442,7 +5498,7 @@ export interface operations {
             };
         };
     };
-    discard_letter_v1_graphs__graph__dead_letters__letter__delete: {
+    discard_letter: {
         parameters: {
             query?: never;
             header?: never;
@@ -4462,6 +5518,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0-0",
+                     *       "graph": "notes",
+                     *       "doc_id": "bad0.md",
+                     *       "revision": 2,
+                     *       "stage": "extract",
+                     *       "reason": "the record is not JSON: Expecting value: line 1 column 1 (char 0)",
+                     *       "attempts": 1,
+                     *       "buried_at": "2026-11-22T11:55:33.651+00:00",
+                     *       "resolution": "dropped",
+                     *       "size_bytes": 7,
+                     *       "text": "no JSON",
+                     *       "original": "bm8gSlNPTg==",
+                     *       "settled": "dropped"
+                     *     }
+                     */
                     "application/json": components["schemas"]["LetterBody"];
                 };
             };
@@ -4530,7 +5603,7 @@ export interface operations {
             };
         };
     };
-    retry_letter_v1_graphs__graph__dead_letters__letter__retry_post: {
+    retry_letter: {
         parameters: {
             query?: never;
             header?: never;
@@ -4544,6 +5617,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "text": "The corrected text."
+                 *     }
+                 */
                 "application/json": components["schemas"]["DocumentBody"];
             };
         };
@@ -4554,6 +5632,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "0:4"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenBody"];
                 };
             };
@@ -4649,7 +5732,7 @@ export interface operations {
             };
         };
     };
-    healthz_healthz_get: {
+    get_liveness: {
         parameters: {
             query?: never;
             header?: never;
@@ -4664,12 +5747,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "alive"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Alive"];
                 };
             };
         };
     };
-    readyz_readyz_get: {
+    get_readiness: {
         parameters: {
             query?: never;
             header?: never;
@@ -4684,6 +5772,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ready": true,
+                     *       "components": {
+                     *         "extract": "running",
+                     *         "consolidate": "running",
+                     *         "summarize": "running",
+                     *         "index-snapshots": "running",
+                     *         "lag": "running",
+                     *         "communities-check": "running",
+                     *         "standing-questions": "running",
+                     *         "standing-answers": "running",
+                     *         "storage": "well",
+                     *         "disk": "well"
+                     *       },
+                     *       "parts": {
+                     *         "extract": "running",
+                     *         "consolidate": "running",
+                     *         "summarize": "running",
+                     *         "index-snapshots": "running",
+                     *         "lag": "running",
+                     *         "communities-check": "running",
+                     *         "standing-questions": "running",
+                     *         "standing-answers": "running",
+                     *         "storage": "well",
+                     *         "disk": "well"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["HealthBody"];
                 };
             };
@@ -4698,7 +5815,7 @@ export interface operations {
             };
         };
     };
-    caller_v1_caller_get: {
+    get_caller: {
         parameters: {
             query?: never;
             header?: never;
@@ -4713,6 +5830,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "",
+                     *       "actions": [
+                     *         "admin",
+                     *         "metrics",
+                     *         "read"
+                     *       ],
+                     *       "graphs": [
+                     *         "*"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CallerBody"];
                 };
             };
@@ -4745,7 +5875,7 @@ export interface operations {
             };
         };
     };
-    metrics_metrics_get: {
+    get_metrics: {
         parameters: {
             query?: never;
             header?: never;
@@ -4760,7 +5890,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
                     "text/plain": string;
                 };
             };

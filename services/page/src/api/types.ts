@@ -68,15 +68,35 @@ export interface StandingEvent {
 export interface Change {
   readonly token: string;
   readonly version: number;
-  readonly documents?: readonly { id: string; revision: number; state: string }[];
-  readonly entities?: Difference;
-  readonly relations?: Difference;
-  readonly merges?: readonly unknown[];
+  readonly committed_at?: string;
+  readonly documents?: readonly { readonly id: string; readonly revision: number; readonly state: string }[];
+  readonly entities?: Difference<ChangedEntity>;
+  readonly relations?: Difference<ChangedRelation>;
+  readonly merges?: readonly Merged[];
   readonly splits?: readonly unknown[];
+  readonly rebuilt?: boolean;
 }
 
-export interface Difference {
-  readonly added?: readonly unknown[];
-  readonly changed?: readonly unknown[];
-  readonly removed?: readonly unknown[];
+export interface Difference<T> {
+  readonly added?: readonly T[];
+  readonly changed?: readonly T[];
+  readonly removed?: readonly T[];
+}
+
+export interface ChangedEntity {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface ChangedRelation {
+  readonly id: string;
+  readonly predicate: string;
+  readonly subject_name: string;
+  readonly object_name: string;
+}
+
+export interface Merged {
+  readonly into: string;
+  readonly name: string;
+  readonly evidence?: readonly { readonly a: string; readonly b: string; readonly rule: string; readonly score: number }[];
 }

@@ -10,7 +10,15 @@ export interface View {
   leastTrussness: number;
 }
 
+/** Edges are hidden during motion where the graphics of the machine draw fewer frames than this. */
+const SLOW_FRAME_MS = 45;
+const MEASURED_FRAMES = 6;
+const MANY_EDGES = 2000;
+const PAUSE_MS = 1000;
+
 export class Renderer {
+  private drawnAt = 0;
+  private slowFrames = 0;
   private readonly sigma: Sigma<NodeAttributes, EdgeAttributes>;
   private readonly dark = matchMedia("(prefers-color-scheme: dark)");
   private theme: Theme = themeNow();
@@ -39,6 +47,7 @@ export class Renderer {
       defaultDrawNodeHover: (context, data, settings) => this.drawHover(context, data, settings.labelSize),
     });
     this.sigma.on("clickNode", ({ node }) => onNode(node));
+    this.sigma.on("afterRender", () => this.adapt());
     this.sigma.on("enterNode", () => container.classList.add("over-node"));
     this.sigma.on("leaveNode", () => container.classList.remove("over-node"));
     this.dark.addEventListener("change", this.changeTheme);
@@ -78,6 +87,18 @@ export class Renderer {
     else await camera.animate(state, { duration: 250 });
     this.sigma.refresh({ schedule: true });
     await nextFrames();
+  }
+
+  /** Count slow frames in a row; a pause between two drawings is none. */
+  private adapt(): void {
+    const gap = performance.now() - this.drawnAt;
+    this.drawnAt += gap;
+    if (gap > PAUSE_MS || this.graph.size < MANY_EDGES) return;
+    this.slowFrames = gap > SLOW_FRAME_MS ? this.slowFrames + 1 : 0;
+    if (this.slowFrames === MEASURED_FRAMES) {
+      this.sigma.setSetting("hideEdgesOnMove", true);
+      this.sigma.setSetting("hideLabelsOnMove", true);
+    }
   }
 
   private readonly changeTheme = (): void => {

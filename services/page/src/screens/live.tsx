@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { ErrorNotice, Busy, Empty, Tag, Title, noteNavigation } from "../parts/basics";
 import type { Change, Difference, Stats } from "../api/types";
 import { formatRoute } from "../router";
-import { count, plural, seconds } from "../text";
+import { count, decimal, plural, seconds } from "../text";
 import { changes, stats, statsError, useWatch } from "../watch";
 import { StandingQuestions } from "./standing";
 
@@ -112,13 +112,60 @@ function ChangeRow({ graph, change }: { graph: string; change: Change }) {
         ))}
         {documents.length > 8 ? <span class="place">and {documents.length - 8} more</span> : null}
       </span>
-      <span class="place">{summaryOf(change)}</span>
+      {summaryOf(change) ? (
+        <details class="change">
+          <summary class="place">{summaryOf(change)}</summary>
+          <ChangeDetails graph={graph} change={change} />
+        </details>
+      ) : null}
     </li>
   );
 }
 
+const SHOWN_DETAILS = 30;
+
+function ChangeDetails({ graph, change }: { graph: string; change: Change }) {
+  const entities = [...signed("+", change.entities?.added), ...signed("−", change.entities?.removed)];
+  const relations = [...signed("+", change.relations?.added), ...signed("−", change.relations?.removed)];
+  return (
+    <>
+      <p class="chips">
+        {entities.slice(0, SHOWN_DETAILS).map(([sign, entity]) =>
+          sign === "+" ? (
+            <a key={entity.id} class="chip" href={formatRoute(graph, "entities", entity.id)} onClick={noteNavigation}>
+              + {entity.name}
+            </a>
+          ) : (
+            <span key={entity.id} class="chip deleted">
+              − {entity.name}
+            </span>
+          ),
+        )}
+      </p>
+      <ul class="statements">
+        {relations.slice(0, SHOWN_DETAILS).map(([sign, relation]) => (
+          <li key={sign + relation.id}>
+            {sign} {relation.subject_name} <em>{relation.predicate}</em> {relation.object_name}
+          </li>
+        ))}
+        {(change.merges ?? []).slice(0, SHOWN_DETAILS).map((merge) => (
+          <li key={merge.into}>
+            merged into {merge.name}:{" "}
+            {(merge.evidence ?? []).map((each) => `${each.a} = ${each.b} (${each.rule}, ${decimal(each.score)})`).join("; ")}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function signed<T>(sign: "+" | "−", items: readonly T[] | undefined): ["+" | "−", T][] {
+  return (items ?? []).map((item) => [sign, item]);
+}
+
 export function summaryOf(change: Change): string {
   const parts = [
+    change.rebuilt ? "rebuilt" : "",
     ...differenceText(change.entities, "entity", "entities"),
     ...differenceText(change.relations, "relation", "relations"),
     change.merges?.length ? plural(change.merges.length, "merge") : "",
@@ -127,7 +174,7 @@ export function summaryOf(change: Change): string {
   return parts.filter(Boolean).join(", ");
 }
 
-function differenceText(difference: Difference | undefined, noun: string, many: string): string[] {
+function differenceText(difference: Difference<unknown> | undefined, noun: string, many: string): string[] {
   const text = (sign: string, items: readonly unknown[] | undefined) => (items?.length ? `${sign}${plural(items.length, noun, many)}` : "");
   return [text("+", difference?.added), text("−", difference?.removed), text("~", difference?.changed)];
 }
