@@ -31,7 +31,8 @@ export function App() {
   }, [graph]);
   const first = graphs.value?.[0]?.graph;
   useEffect(() => {
-    if (!graph && first) replaceRoute(formatRoute(first, route.value.screen));
+    const { graph: chosen, screen, id, query } = route.value; // the user may have followed a link since the rendering
+    if (!chosen && first) replaceRoute(formatRoute(first, screen, id, query));
   }, [graph, first]);
   if (signInReason.value !== null) return <SignIn />;
   return (

@@ -43,6 +43,12 @@ export function replaceRoute(to: string): void {
   route.value = parseRoute(to);
 }
 
+/** Write the filters of a list into the address, unless the user has left the list meanwhile. */
+export function replaceQuery(graph: string, screen: Screen, query: Readonly<Record<string, string>>): void {
+  const now = route.value;
+  if (now.graph === graph && now.screen === screen && !now.id) replaceRoute(formatRoute(graph, screen, "", query));
+}
+
 function splitOnce(text: string, separator: string): string[] {
   const at = text.indexOf(separator);
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];

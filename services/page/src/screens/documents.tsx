@@ -7,7 +7,7 @@ import { useSettled } from "../load";
 import { usePages } from "../pages";
 import { Busy, Button, Empty, ErrorNotice, Field, Select, State, Title, noteNavigation } from "../parts/basics";
 import { PublishFiles } from "../parts/publish";
-import { formatRoute, replaceRoute, route } from "../router";
+import { formatRoute, replaceQuery, route } from "../router";
 import { dateTime } from "../text";
 import { published } from "../upload/publish";
 
@@ -24,7 +24,7 @@ export function DocumentsScreen({ graph }: { graph: string }) {
   const { query } = route.value;
   const [filters, setFilters] = useState({ prefix: query["prefix"] ?? "", state: query["state"] ?? "", source: query["source"] ?? "" });
   const settled = useSettled(filters);
-  useEffect(() => replaceRoute(formatRoute(graph, "documents", "", settled)), [graph, settled]);
+  useEffect(() => replaceQuery(graph, "documents", settled), [graph, settled]);
   const key = JSON.stringify([graph, settled, published.value]);
   const pages = usePages<ListedDocument>(key, async (cursor, abort) => {
     const page = await getJson<DocumentPage>(address(["v1", "graphs", graph, "documents"], { ...settled, limit: 100, cursor }), abort);

@@ -6,7 +6,7 @@ import type { EntityPage, ListedEntity } from "../api/types";
 import { useSettled } from "../load";
 import { usePages } from "../pages";
 import { Busy, Button, Empty, ErrorNotice, Field, Select, Title, noteNavigation } from "../parts/basics";
-import { formatRoute, replaceRoute, route } from "../router";
+import { formatRoute, replaceQuery, route } from "../router";
 import { count } from "../text";
 
 const ORDERS: readonly (readonly [string, string])[] = [
@@ -19,7 +19,7 @@ export function EntitiesScreen({ graph }: { graph: string }) {
   const { query } = route.value;
   const [filters, setFilters] = useState({ q: query["q"] ?? "", type: query["type"] ?? "", sort: query["sort"] ?? "mentions" });
   const settled = useSettled(filters);
-  useEffect(() => replaceRoute(formatRoute(graph, "entities", "", settled)), [graph, settled]);
+  useEffect(() => replaceQuery(graph, "entities", settled), [graph, settled]);
   const pages = usePages<ListedEntity>(JSON.stringify([graph, settled]), async (cursor, abort) => {
     const page = await getJson<EntityPage>(address(["v1", "graphs", graph, "entities"], { ...settled, limit: 100, cursor }), abort);
     return { items: page.entities, next: page.next ?? "" };

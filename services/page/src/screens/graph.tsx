@@ -50,10 +50,11 @@ export function GraphScreen({ graph }: { graph: string }) {
   const expand = async (id: string, extent: { hops: number; limit: number } = EXPANSION) => {
     setBusy(true);
     setError(null);
+    const asked = route.value;
     try {
       const path = address(["v1", "graphs", graph, "entities", id, "neighbourhood"], extent);
       const added = merge(shown.graph, await getJson<Neighbourhood>(path));
-      select(id);
+      select(id, asked);
       if (added) layout.current?.start();
       announce(`${shown.graph.getNodeAttribute(id, "label")}: ${plural(added, "new neighbour")}. ${plural(shown.graph.order, "entity", "entities")} on display.`);
     } catch (failure) {
@@ -63,9 +64,9 @@ export function GraphScreen({ graph }: { graph: string }) {
       painted.current();
     }
   };
-  const select = (id: string) => {
+  const select = (id: string, asked = route.value) => {
     shown.view.selected = id;
-    if (route.value.screen === "graph") replaceRoute(formatRoute(graph, "graph", id));
+    if (route.value.screen === "graph" && route.value === asked) replaceRoute(formatRoute(graph, "graph", id));
     painted.current();
   };
   const clicked = (id: string) => {
