@@ -97,7 +97,8 @@ async def test_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) ->
         connection.executescript(
             "ALTER TABLE reports DROP COLUMN findings; ALTER TABLE reports DROP COLUMN rating;"
             "ALTER TABLE chunks DROP COLUMN title; ALTER TABLE chunks DROP COLUMN description;"
-            "ALTER TABLE chunks DROP COLUMN place; DROP TABLE deletions;"
+            "ALTER TABLE chunks DROP COLUMN place;"
+            "DROP TRIGGER revision_moves; DROP TABLE deletions;"
             "INSERT INTO graphs (graph, name, version) VALUES (1, 'g', 1);"
             "INSERT INTO chunks VALUES (4294967303, 'd#0', 'd', 0, 1, 'Text.', x'003c');"
             "INSERT INTO reports VALUES (1, 7, 0, 'f', 3, 'Title', 'Summary', '[]');"
