@@ -58,7 +58,7 @@ async def test_every_route_says_that_the_process_starts_and_when_to_come_back(fa
     tried = 0
     for path, methods in described.items():
         for method in methods:
-            if not path.startswith("/v1/"):
+            if not path.startswith("/v1/") or path == "/v1/caller":  # what a caller may do needs no application
                 continue
             url = path.replace("{graph}", "g").replace("{id}", "a").replace("{entity}", "e").replace("{letter}", "0-1")
             said: object = {"text": "Ada met Bob."} if method == "put" else ASKED if path.endswith("query") else None
