@@ -649,7 +649,7 @@ LIST_QUESTIONS = (
 GRAPHS_WITH_QUESTIONS = "MATCH (q:Question) RETURN DISTINCT q.graph AS graph ORDER BY graph"
 PUT_QUESTION = (
     "MERGE (q:Question {key: $key}) SET q.graph = $graph, q.id = $id, q.definition = $definition, q.version = 0,"
-    " q.evidence = '[]', q.answer = '', q.answer_seq = 0, q.seq = coalesce(q.seq, 0),"
+    " q.evidence = $evidence, q.answer = '', q.answer_seq = 0, q.seq = coalesce(q.seq, 0),"
     " q.changed_ms = coalesce(q.changed_ms, 0) RETURN" + _QUESTION
 )
 DELETE_QUESTION = "OPTIONAL MATCH (q:Question {key: $key}) DETACH DELETE q RETURN count(q) AS deleted"

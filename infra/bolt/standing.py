@@ -27,6 +27,7 @@ from graphtide.streams.standing.store import EVENTS_KEPT
 
 COUNTERS = "questions" + SCOPE_MARK
 """Beginning of the names of the counters of registrations, one for each graph."""
+NO_EVIDENCE = from_json(encode_evidence(()))
 
 
 class BoltQuestionStore:
@@ -42,7 +43,7 @@ class BoltQuestionStore:
             held = await _locked(tx, [key(graph, definition.id)])
             if held and held[0].definition == definition:
                 return held[0]
-            values = {"key": key(graph, definition.id), "graph": graph, "id": definition.id}
+            values = {"key": key(graph, definition.id), "graph": graph, "id": definition.id, "evidence": NO_EVIDENCE}
             [row] = await tx.run(cypher.PUT_QUESTION, **values, definition=definition.encode())
             await tx.run(cypher.END_ANSWERS, prefix=key(graph, definition.id, ""))
             await tx.run(cypher.COUNT_QUESTIONS, name=COUNTERS + graph)
