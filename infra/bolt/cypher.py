@@ -646,7 +646,7 @@ LIST_QUESTIONS = (
     + _QUESTION
     + " ORDER BY q.key LIMIT $limit"
 )
-GRAPHS_WITH_QUESTIONS = "MATCH (q:Question) RETURN DISTINCT q.graph AS graph ORDER BY graph"
+GRAPHS_WITH_QUESTIONS = "MATCH (q:Question) WHERE q.graph > '' RETURN DISTINCT q.graph AS graph ORDER BY graph"
 PUT_QUESTION = (
     "MERGE (q:Question {key: $key}) SET q.graph = $graph, q.id = $id, q.definition = $definition, q.version = 0,"
     " q.evidence = $evidence, q.answer = '', q.answer_seq = 0, q.seq = coalesce(q.seq, 0),"
@@ -732,6 +732,7 @@ INDEXED = (
     ("OpenCall", "account"),
     ("Spending", "account"),
     ("Spending", "graph"),
+    ("Question", "graph"),
     ("QuestionEvent", "answer_due"),
     ("QuestionEvent", "unsent"),
 )
