@@ -14,8 +14,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.support.chromium import chromium
+from tests.support.chromium import chromium, chromium_path
 from tests.support.guarded import KeyFile
+from tests.support.maven import Unavailable
 from tests.support.node import package_file
 from tests.support.page_client import PageUser, page_user
 from tests.support.ports import free_port
@@ -78,6 +79,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    try:
+        chromium_path()
+    except Unavailable as missing:
+        pytest.skip(str(missing))
     with chromium() as browser:
         yield browser
 
