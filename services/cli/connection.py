@@ -41,6 +41,9 @@ def add_connection_options(app: typer.Typer) -> None:
     for command in app.registered_commands:
         if command.callback is not None and "url" in inspect.signature(command.callback).parameters:
             command.callback = _connected(command.callback)
+    group = app.registered_callback
+    if group is not None and group.callback is not None and "url" in inspect.signature(group.callback).parameters:
+        group.callback = _connected(group.callback)
 
 
 def _connected(callback: Callable[..., Any]) -> Callable[..., Any]:

@@ -208,7 +208,7 @@ async def test_topics_are_made_once_and_adjusted(kafka: KafkaServer, address: Ka
         assert {name: state.settings[name] for name in topic.settings} == topic.settings
     await kafka_topics.apply(address, partitions=4)
     fewer = await kafka_topics.apply(address, partitions=2)
-    assert [one.partitions for one in fewer if one.by_hand] == [4, 4, 4]
+    assert [one.partitions for one in fewer if one.by_hand] == [4] * sum(topic.partitions != 1 for topic in TOPICS)
 
 
 async def test_topics_keep_what_somebody_else_has_set(kafka: KafkaServer, address: KafkaAddress) -> None:

@@ -35,7 +35,7 @@ CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from graphtide.infra.settings import Settings
-from graphtide.services import reembedding
+from graphtide.services.administration import reembedding
 folder, place, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 seen = {}
 def at(name):

@@ -50,7 +50,7 @@ def unreadable(seen: Seen) -> str | None:
 
 
 def load(url: str, number: int) -> None:
-    """Send some documents, an edit, a deletion, questions in two modes and an invalid one, to three graphs."""
+    """Send some documents, an edit, a deletion, questions in two modes, an invalid one and a standing one, to three graphs."""
     with httpx.Client(base_url=url, timeout=60) as client:
         token = ""
         for place in range(6):
@@ -61,6 +61,7 @@ def load(url: str, number: int) -> None:
         client.put("/v1/graphs/poor/documents/a", json={"text": f"Rosa Delgado {number} sails the ship Meridian."})
         for mode in ("local", "vector", "no-such-mode"):
             client.post("/v1/graphs/g/query", json={"question": "Who met Babbage?", "mode": mode, "after": token})
+        client.put("/v1/graphs/g/questions/q", json={"question": "Who met Babbage?", "mode": "vector"})
         client.delete("/v1/graphs/g/documents/d5")
 
 

@@ -99,6 +99,8 @@ def run() -> None:
     """Run the command line. A `CommandError` becomes one sentence on standard error, and its exit code."""
     add_connection_options(app)
     add_connection_options(letter_commands.app)
+    add_connection_options(graph_commands.app)
+    add_connection_options(question_commands.app)
     try:
         app(prog_name="graphtide")
     except CommandError as error:

@@ -100,6 +100,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/graphs/{graph}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Return the change that publishing or deleting documents would cause, and the evidence of questions before and after it
+         * @description Return the change that publishing or deleting documents would cause, and the evidence of questions before
+         *     and after it. Nothing is written.
+         */
+        post: operations["preview_change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/graphs/{graph}/questions/{id}": {
         parameters: {
             query?: never;
@@ -713,6 +734,67 @@ export interface components {
              */
             graphs: string[];
         };
+        /** ChangedDocumentBody */
+        ChangedDocumentBody: {
+            /** Id */
+            id: string;
+            /**
+             * Revision
+             * @description 0: it is assigned when the document is published
+             */
+            revision: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "applied" | "deleted";
+        };
+        /** ChangedEntityBody */
+        ChangedEntityBody: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+            /** Mentions */
+            mentions: number;
+        };
+        /** ChangedItems[ChangedEntityBody] */
+        ChangedItems_ChangedEntityBody_: {
+            /** Added */
+            added: components["schemas"]["ChangedEntityBody"][];
+            /** Changed */
+            changed: components["schemas"]["ChangedEntityBody"][];
+            /** Removed */
+            removed: components["schemas"]["ChangedEntityBody"][];
+        };
+        /** ChangedItems[ChangedRelationBody] */
+        ChangedItems_ChangedRelationBody_: {
+            /** Added */
+            added: components["schemas"]["ChangedRelationBody"][];
+            /** Changed */
+            changed: components["schemas"]["ChangedRelationBody"][];
+            /** Removed */
+            removed: components["schemas"]["ChangedRelationBody"][];
+        };
+        /** ChangedRelationBody */
+        ChangedRelationBody: {
+            /** Id */
+            id: string;
+            /** Subject */
+            subject: string;
+            /** Predicate */
+            predicate: string;
+            /** Object */
+            object: string;
+            /** Subject Name */
+            subject_name: string;
+            /** Object Name */
+            object_name: string;
+            /** Count */
+            count: number;
+        };
         /** CitationBody */
         CitationBody: {
             /** Doc Id */
@@ -934,6 +1016,16 @@ export interface components {
              * @default
              */
             instead: string;
+            /**
+             * Source Name
+             * @description the name of the entity `source`
+             */
+            source_name: string;
+            /**
+             * Target Name
+             * @description the name of the entity `target`
+             */
+            target_name: string;
         };
         /** EntityDetailsBody */
         EntityDetailsBody: {
@@ -967,6 +1059,17 @@ export interface components {
             /** Version */
             version: number;
         };
+        /** EntityMergeBody */
+        EntityMergeBody: {
+            /** Into */
+            into: string;
+            /** Name */
+            name: string;
+            /** Sources */
+            sources: string[];
+            /** Evidence */
+            evidence: components["schemas"]["LinkBody"][];
+        };
         /** EntityPageBody */
         EntityPageBody: {
             /** Entities */
@@ -978,6 +1081,17 @@ export interface components {
              * @description the `cursor` of the next page, absent on the last
              */
             next?: string | null;
+        };
+        /** EntitySplitBody */
+        EntitySplitBody: {
+            /** Source */
+            source: string;
+            /** Name */
+            name: string;
+            /** Into */
+            into: string[];
+            /** Evidence */
+            evidence: components["schemas"]["LinkBody"][];
         };
         /** ErrorBody */
         ErrorBody: {
@@ -1142,6 +1256,17 @@ export interface components {
              * @description the `after` of the next page, empty on the last
              */
             next: string;
+        };
+        /** LinkBody */
+        LinkBody: {
+            /** A */
+            a: string;
+            /** B */
+            b: string;
+            /** Rule */
+            rule: string;
+            /** Score */
+            score: number;
         };
         /** ListedDocumentBody */
         ListedDocumentBody: {
@@ -1351,6 +1476,38 @@ export interface components {
              */
             lead_in: string;
         };
+        /** PreviewReply */
+        PreviewReply: {
+            /**
+             * Version
+             * @description the version that the preview starts from
+             */
+            version: number;
+            change: components["schemas"]["PreviewedChangeBody"];
+            /** Questions */
+            questions: components["schemas"]["QuestionPreviewBody"][];
+        };
+        /** PreviewedChangeBody */
+        PreviewedChangeBody: {
+            /** Version */
+            version: number;
+            /** Token */
+            token: string;
+            /** Committed At */
+            committed_at: string;
+            /** Documents */
+            documents: components["schemas"]["ChangedDocumentBody"][];
+            entities: components["schemas"]["ChangedItems_ChangedEntityBody_"];
+            relations: components["schemas"]["ChangedItems_ChangedRelationBody_"];
+            /** Merges */
+            merges: components["schemas"]["EntityMergeBody"][];
+            /** Splits */
+            splits: components["schemas"]["EntitySplitBody"][];
+            /** Rebuilt */
+            rebuilt: boolean;
+            /** Rows */
+            rows: null;
+        };
         /** PurgedBody */
         PurgedBody: {
             /**
@@ -1382,6 +1539,26 @@ export interface components {
              * @description the `cursor` of the next page, absent on the last
              */
             next?: string | null;
+        };
+        /** QuestionPreviewBody */
+        QuestionPreviewBody: {
+            /** Question */
+            question: string;
+            /** Mode */
+            mode: string;
+            /**
+             * Changed
+             * @description whether the ordered list of passages is another one
+             */
+            changed: boolean;
+            /** Before */
+            before: components["schemas"]["EvidenceItemBody"][];
+            /** After */
+            after: components["schemas"]["EvidenceItemBody"][];
+            /** Entered */
+            entered: components["schemas"]["EvidenceItemBody"][];
+            /** Left */
+            left: components["schemas"]["EvidenceItemBody"][];
         };
         /** RebuiltBody */
         RebuiltBody: {
@@ -1902,6 +2079,56 @@ export interface components {
             as_of: string | null;
         };
         /**
+         * PreviewBody
+         * @description Documents to publish and ids of documents to delete, and questions. Each document occurs once.
+         */
+        PreviewBody: {
+            /**
+             * Publish
+             * @default null
+             */
+            publish: components["schemas"]["BatchDocument"][] | null;
+            /**
+             * Delete
+             * @default null
+             * @example [
+             *       "curie"
+             *     ]
+             */
+            delete: string[] | null;
+            /**
+             * Questions
+             * @default null
+             */
+            questions: components["schemas"]["PreviewQuestion"][] | null;
+        };
+        /**
+         * PreviewQuestion
+         * @description A question whose exact evidence is compared.
+         */
+        PreviewQuestion: {
+            /**
+             * Question
+             * @example What did Marie Curie discover?
+             */
+            question: string;
+            /**
+             * Mode
+             * @description vector, local, passages or bridge
+             * @default null
+             * @example vector
+             */
+            mode: ("auto" | "bridge" | "da-rag" | "dynagrag" | "global" | "global-dynamic" | "local" | "nakg" | "passages" | "pipeline" | "vector") | null;
+            /**
+             * Top K
+             * @default null
+             * @example 5
+             */
+            top_k: number | null;
+            /** @default null */
+            filters: components["schemas"]["FiltersBody"] | null;
+        };
+        /**
          * QueryBody
          * @description A question to a graph.
          */
@@ -1955,6 +2182,12 @@ export interface components {
              * @default null
              */
             exact: boolean | null;
+            /**
+             * At
+             * @description an earlier version: its number, the token of a change, or a token of publishing
+             * @default null
+             */
+            at: string | null;
         };
         /**
          * StandingQuestionBody
@@ -2473,7 +2706,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the listing is too old to continue; begin again without a cursor */
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -2851,6 +3084,8 @@ export interface operations {
                      *             "valid_to": "",
                      *             "ended_by": "",
                      *             "superseding_value": "",
+                     *             "source_name": "Pierre Curie",
+                     *             "target_name": "Marie Curie",
                      *             "instead": ""
                      *           },
                      *           {
@@ -2863,6 +3098,8 @@ export interface operations {
                      *             "valid_to": "",
                      *             "ended_by": "",
                      *             "superseding_value": "",
+                     *             "source_name": "Marie Curie",
+                     *             "target_name": "polonium",
                      *             "instead": ""
                      *           }
                      *         ]
@@ -2888,6 +3125,286 @@ export interface operations {
                      *     data: …
                      */
                     "text/event-stream": string;
+                };
+            };
+            /** @description the body or the path is malformed */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body did not arrive in time */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the body is larger than the service accepts */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the Content-Type or Content-Encoding is not supported */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the answer was not ready before the deadline */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    preview_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "publish": [
+                 *         {
+                 *           "id": "curie.md",
+                 *           "text": "Marie Curie discovered radium.",
+                 *           "facts": [
+                 *             {
+                 *               "subject": "Marie Curie",
+                 *               "predicate": "discovered",
+                 *               "object": "radium"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "delete": [
+                 *         "radium.md"
+                 *       ],
+                 *       "questions": [
+                 *         {
+                 *           "question": "What did Marie Curie discover?",
+                 *           "mode": "vector",
+                 *           "top_k": 1
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["PreviewBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": 2,
+                     *       "change": {
+                     *         "version": 3,
+                     *         "token": "",
+                     *         "committed_at": "",
+                     *         "documents": [
+                     *           {
+                     *             "id": "curie.md",
+                     *             "revision": 0,
+                     *             "state": "applied"
+                     *           },
+                     *           {
+                     *             "id": "radium.md",
+                     *             "revision": 0,
+                     *             "state": "deleted"
+                     *           }
+                     *         ],
+                     *         "entities": {
+                     *           "added": [],
+                     *           "changed": [
+                     *             {
+                     *               "id": "e-ab09836122a8cbf0",
+                     *               "name": "Marie Curie",
+                     *               "type": "",
+                     *               "mentions": 1
+                     *             }
+                     *           ],
+                     *           "removed": [
+                     *             {
+                     *               "id": "e-2f1da9b74851371d",
+                     *               "name": "polonium",
+                     *               "type": "element",
+                     *               "mentions": 1
+                     *             },
+                     *             {
+                     *               "id": "e-fff05a134f9126a3",
+                     *               "name": "Pierre Curie",
+                     *               "type": "person",
+                     *               "mentions": 1
+                     *             }
+                     *           ]
+                     *         },
+                     *         "relations": {
+                     *           "added": [],
+                     *           "changed": [],
+                     *           "removed": [
+                     *             {
+                     *               "id": "r-85f2cb8b15b6b46b",
+                     *               "subject": "e-fff05a134f9126a3",
+                     *               "predicate": "worked with",
+                     *               "object": "e-ab09836122a8cbf0",
+                     *               "subject_name": "Pierre Curie",
+                     *               "object_name": "Marie Curie",
+                     *               "count": 1
+                     *             },
+                     *             {
+                     *               "id": "r-f20415e2c48bc77f",
+                     *               "subject": "e-ab09836122a8cbf0",
+                     *               "predicate": "discovered",
+                     *               "object": "e-2f1da9b74851371d",
+                     *               "subject_name": "Marie Curie",
+                     *               "object_name": "polonium",
+                     *               "count": 1
+                     *             }
+                     *           ]
+                     *         },
+                     *         "merges": [],
+                     *         "splits": [],
+                     *         "rebuilt": false,
+                     *         "rows": null
+                     *       },
+                     *       "questions": [
+                     *         {
+                     *           "question": "What did Marie Curie discover?",
+                     *           "mode": "vector",
+                     *           "changed": true,
+                     *           "before": [
+                     *             {
+                     *               "doc_id": "curie.md",
+                     *               "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *               "score": 0.714150607585907,
+                     *               "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                     *               "title": "Marie Curie"
+                     *             }
+                     *           ],
+                     *           "after": [
+                     *             {
+                     *               "doc_id": "curie.md",
+                     *               "chunk_id": "curie.md#bce2f6e13953a536",
+                     *               "score": 0.6804773211479187,
+                     *               "text": "Marie Curie discovered radium.",
+                     *               "title": ""
+                     *             }
+                     *           ],
+                     *           "entered": [
+                     *             {
+                     *               "doc_id": "curie.md",
+                     *               "chunk_id": "curie.md#bce2f6e13953a536",
+                     *               "score": 0.6804773211479187,
+                     *               "text": "Marie Curie discovered radium.",
+                     *               "title": ""
+                     *             }
+                     *           ],
+                     *           "left": [
+                     *             {
+                     *               "doc_id": "curie.md",
+                     *               "chunk_id": "curie.md#cbb7878a32c400c7",
+                     *               "score": 0.714150607585907,
+                     *               "text": "Marie Curie discovered polonium in 1898. Pierre Curie worked with Marie Curie in Paris.",
+                     *               "title": "Marie Curie"
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PreviewReply"];
                 };
             };
             /** @description the body or the path is malformed */
@@ -3019,7 +3536,7 @@ export interface operations {
                      *       "top_k": 1,
                      *       "version": 3,
                      *       "changed_version": 3,
-                     *       "changed_at": "2026-11-22T11:55:33.631Z",
+                     *       "changed_at": "2026-11-22T12:17:04.529Z",
                      *       "seq": 0,
                      *       "passages": [
                      *         {
@@ -3141,7 +3658,7 @@ export interface operations {
                      *       "top_k": 1,
                      *       "version": 3,
                      *       "changed_version": 3,
-                     *       "changed_at": "2026-11-22T11:55:33.631Z",
+                     *       "changed_at": "2026-11-22T12:17:04.529Z",
                      *       "seq": 0,
                      *       "passages": [
                      *         {
@@ -3380,7 +3897,7 @@ export interface operations {
                      *           "top_k": 1,
                      *           "version": 3,
                      *           "changed_version": 3,
-                     *           "changed_at": "2026-11-22T11:55:33.631Z",
+                     *           "changed_at": "2026-11-22T12:17:04.529Z",
                      *           "seq": 0,
                      *           "passages": [
                      *             {
@@ -3516,7 +4033,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the listing is too old to continue; begin again without a cursor */
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -3595,9 +4112,9 @@ export interface operations {
                      *       "lag": 0,
                      *       "freshness_s": 0,
                      *       "event_to_queryable_ms": {
-                     *         "p50": 73.2,
-                     *         "p95": 73.2,
-                     *         "p99": 73.2
+                     *         "p50": 139.6,
+                     *         "p95": 139.6,
+                     *         "p99": 139.6
                      *       },
                      *       "kernels": {
                      *         "communities": "compiled",
@@ -3706,7 +4223,10 @@ export interface operations {
     };
     get_entity: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description an earlier version: its number, the token of a change, or a token of publishing */
+                at?: string;
+            };
             header?: never;
             path: {
                 /** @description a graph's name */
@@ -3767,6 +4287,8 @@ export interface operations {
                      *           "valid_to": "",
                      *           "ended_by": "",
                      *           "superseding_value": "",
+                     *           "source_name": "Marie Curie",
+                     *           "target_name": "radium",
                      *           "instead": ""
                      *         },
                      *         {
@@ -3779,6 +4301,8 @@ export interface operations {
                      *           "valid_to": "",
                      *           "ended_by": "",
                      *           "superseding_value": "",
+                     *           "source_name": "Pierre Curie",
+                     *           "target_name": "Marie Curie",
                      *           "instead": ""
                      *         },
                      *         {
@@ -3791,6 +4315,8 @@ export interface operations {
                      *           "valid_to": "",
                      *           "ended_by": "",
                      *           "superseding_value": "",
+                     *           "source_name": "Marie Curie",
+                     *           "target_name": "polonium",
                      *           "instead": ""
                      *         }
                      *       ],
@@ -3833,6 +4359,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description a field is invalid; `field` names it */
             422: {
                 headers: {
@@ -3853,6 +4388,15 @@ export interface operations {
             };
             /** @description a model endpoint or another component is unavailable; the message names it */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the answer was not ready before the deadline */
+            504: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3988,7 +4532,10 @@ export interface operations {
     };
     get_digest: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description an earlier version: its number, the token of a change, or a token of publishing */
+                at?: string;
+            };
             header?: never;
             path: {
                 /** @description a graph's name */
@@ -4040,6 +4587,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description a field is invalid; `field` names it */
             422: {
                 headers: {
@@ -4060,6 +4616,15 @@ export interface operations {
             };
             /** @description a model endpoint or another component is unavailable; the message names it */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the answer was not ready before the deadline */
+            504: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4268,13 +4833,14 @@ export interface operations {
                      *       "removed": {
                      *         "log_records": 1,
                      *         "dead_letters": 2,
+                     *         "changes": 0,
                      *         "verdicts": 0,
                      *         "reports": 0,
                      *         "memo_entries": 0,
                      *         "indexes": 0
                      *       },
-                     *       "size_before_bytes": 1202856,
-                     *       "size_after_bytes": 241664,
+                     *       "size_before_bytes": 1223456,
+                     *       "size_after_bytes": 245760,
                      *       "remaining": []
                      *     }
                      */
@@ -4495,6 +5061,8 @@ export interface operations {
                 type?: string;
                 /** @description order of the list */
                 sort?: "mentions" | "degree" | "name";
+                /** @description an earlier version: its number, the token of a change, or a token of publishing */
+                at?: string;
                 /** @description 1 to 1000 */
                 limit?: number;
                 /** @description the `next` of the page before */
@@ -4569,7 +5137,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the listing is too old to continue; begin again without a cursor */
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -4744,7 +5312,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the listing is too old to continue; begin again without a cursor */
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -4877,7 +5445,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the listing is too old to continue; begin again without a cursor */
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -4992,7 +5560,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the listing is too old to continue; begin again without a cursor */
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5097,7 +5665,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the listing is too old to continue; begin again without a cursor */
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5211,7 +5779,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description the listing is too old to continue; begin again without a cursor */
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5299,7 +5867,7 @@ export interface operations {
                      *           "stage": "extract",
                      *           "reason": "the record is not JSON: Expecting value: line 1 column 1 (char 0)",
                      *           "attempts": 1,
-                     *           "buried_at": "2026-11-22T11:55:33.651+00:00",
+                     *           "buried_at": "2026-11-22T12:17:04.557+00:00",
                      *           "resolution": "",
                      *           "size_bytes": 7,
                      *           "text": "",
@@ -5314,7 +5882,7 @@ export interface operations {
                      *           "stage": "extract",
                      *           "reason": "the record is not JSON: Expecting value: line 1 column 1 (char 0)",
                      *           "attempts": 1,
-                     *           "buried_at": "2026-11-22T11:55:33.652+00:00",
+                     *           "buried_at": "2026-11-22T12:17:04.566+00:00",
                      *           "resolution": "",
                      *           "size_bytes": 7,
                      *           "text": "",
@@ -5422,7 +5990,7 @@ export interface operations {
                      *       "stage": "extract",
                      *       "reason": "the record is not JSON: Expecting value: line 1 column 1 (char 0)",
                      *       "attempts": 1,
-                     *       "buried_at": "2026-11-22T11:55:33.651+00:00",
+                     *       "buried_at": "2026-11-22T12:17:04.557+00:00",
                      *       "resolution": "",
                      *       "size_bytes": 7,
                      *       "text": "no JSON",
@@ -5527,7 +6095,7 @@ export interface operations {
                      *       "stage": "extract",
                      *       "reason": "the record is not JSON: Expecting value: line 1 column 1 (char 0)",
                      *       "attempts": 1,
-                     *       "buried_at": "2026-11-22T11:55:33.651+00:00",
+                     *       "buried_at": "2026-11-22T12:17:04.557+00:00",
                      *       "resolution": "dropped",
                      *       "size_bytes": 7,
                      *       "text": "no JSON",

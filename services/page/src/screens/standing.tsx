@@ -27,7 +27,7 @@ export function StandingQuestions({ graph }: { graph: string }) {
   const path = address(["v1", "graphs", graph, "questions"]);
   const list = useLoad(path, (abort) => readQuestions(graph, path, abort));
   useEffect(() => {
-    if (list.isLoading || list.data === null) return;
+    if (list.isLoading) return; // after a failure, too: the graph may be new, or the service busy for a moment
     const timer = setTimeout(list.reload, POLL_MS);
     return () => clearTimeout(timer);
   }, [list.isLoading, list.data]);
