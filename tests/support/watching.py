@@ -50,19 +50,25 @@ def unreadable(seen: Seen) -> str | None:
 
 
 def load(url: str, number: int) -> None:
-    """Send some documents, an edit, a deletion, questions in two modes, an invalid one and a standing one, to three graphs."""
+    """Send documents, an edit, a deletion, questions in two modes, an invalid and a standing one, to three graphs.
+
+    Read one change of the feed.
+    """
     with httpx.Client(base_url=url, timeout=60) as client:
-        token = ""
+        token, first = "", ""
         for place in range(6):
             text = f"Ada Lovelace {number} met Charles Babbage {place} in London. Babbage {place} designed an engine."
             put = client.put(f"/v1/graphs/g/documents/d{place}", json={"text": text})
             token = put.raise_for_status().json()["token"]
+            first = first or token
         client.put(f"/v1/graphs/g/documents/poison{number}", json={"text": POISON})
         client.put("/v1/graphs/poor/documents/a", json={"text": f"Rosa Delgado {number} sails the ship Meridian."})
         for mode in ("local", "vector", "no-such-mode"):
             client.post("/v1/graphs/g/query", json={"question": "Who met Babbage?", "mode": mode, "after": token})
         client.put("/v1/graphs/g/questions/q", json={"question": "Who met Babbage?", "mode": "vector"})
         client.delete("/v1/graphs/g/documents/d5")
+        with client.stream("GET", "/v1/graphs/g/changes", params={"after": first}) as changes:
+            assert next(line for line in changes.iter_lines() if line.startswith("data:"))
 
 
 @pytest.fixture
