@@ -50,7 +50,7 @@ def unreadable(seen: Seen) -> str | None:
 
 
 def load(url: str, number: int) -> None:
-    """Send documents, an edit, a deletion, questions in two modes, an invalid and a standing one, to three graphs.
+    """Send documents, an edit, a deletion, questions in two modes, an invalid and a standing question, to three graphs.
 
     Read one change of the feed.
     """
