@@ -646,6 +646,7 @@ LIST_QUESTIONS = (
     + _QUESTION
     + " ORDER BY q.key LIMIT $limit"
 )
+COUNT_OF_QUESTIONS = "MATCH (q:Question) WHERE q.key STARTS WITH $prefix AND q.key > $prefix RETURN count(q) AS total"
 GRAPHS_WITH_QUESTIONS = "MATCH (q:Question) WHERE q.graph > '' RETURN DISTINCT q.graph AS graph ORDER BY graph"
 PUT_QUESTION = (
     "MERGE (q:Question {key: $key}) SET q.graph = $graph, q.id = $id, q.definition = $definition, q.version = 0,"

@@ -72,6 +72,11 @@ class BoltQuestionStore:
         bounds = {"prefix": key(graph, ""), "after": key(graph, after), "limit": limit}
         return [_question(row) for row in await self._database.ask(cypher.LIST_QUESTIONS, **bounds)]
 
+    async def count(self, graph: str) -> int:
+        """See QuestionStore.count."""
+        [row] = await self._database.ask(cypher.COUNT_OF_QUESTIONS, prefix=key(graph, ""))
+        return int(row["total"])
+
     async def graphs(self) -> Sequence[str]:
         """See QuestionStore.graphs."""
         return [row["graph"] for row in await self._database.ask(cypher.GRAPHS_WITH_QUESTIONS)]

@@ -31,6 +31,7 @@ class LocalStandingQuestions:
         """See StandingQuestions.put_question."""
         check_mode(definition.mode)
         view = await self._view(graph)
+        await self._standing.admit(graph, definition.id)
         return self._standing.shown(graph, await self._standing.registrar.put(graph, definition), view)
 
     async def question(self, graph: str, question_id: str) -> StandingQuestion:

@@ -17,6 +17,7 @@ from graphtide.graph.standing.types import EVALUATED_MODES, Evidence
 from graphtide.graph.view import LiveView
 from graphtide.services.inspection.cursors import decode_cursor, encode_cursor
 from graphtide.services.standing.types import (
+    MAX_QUESTIONS,
     EvidenceItem,
     QuestionPage,
     StandingEvent,
@@ -76,6 +77,16 @@ class StandingService:
         if held is None:
             raise NotFound(f"graph {graph!r} has no question {question_id!r}")
         return held
+
+    async def admit(self, graph: str, question_id: str) -> None:
+        """Raise Invalid for one more question than a graph may have; a registered one may be replaced.
+
+        Requests in parallel may exceed the limit by their number.
+        """
+        if await self.store.count(graph) >= MAX_QUESTIONS and await self.store.get(graph, question_id) is None:
+            raise Invalid(
+                "id", f"graph {graph!r} has {MAX_QUESTIONS:,} standing questions, the limit; delete one first"
+            )
 
     async def page(self, graph: str, limit: int, cursor: str, view: LiveView | None) -> QuestionPage:
         """Return a page of questions. Raises Invalid."""

@@ -24,6 +24,8 @@ __all__ = [
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
+MAX_QUESTIONS = 20_000
+"""Maximum number of standing questions of one graph."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from graphtide.streams.standing.records import (
     StoredQuestion,
 )
 from graphtide.streams.standing.store import QuestionStore
+from graphtide.streams.usage import BillingContext, paid_by
 
 log = logging.getLogger("graphtide.streams")
 
@@ -45,6 +46,7 @@ PAGE = 500
 RETRY_S = 1.0
 CATCH_UP_S = 10.0
 
+Asked = tuple[StoredQuestion, Question]
 Causes = Callable[[str, int, GraphDelta | None], Awaitable[tuple[Cause, ...]]]
 """Returns the revisions that the commit to a version of a graph applied; the delta is None after a restart."""
 
@@ -139,14 +141,27 @@ class StandingStage:
         held.evaluator, held.definitions, after = GraphEvaluator(), {}, ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
-            vectors = await self._embedder.embed([each.definition.question for each in page])
-            asked = [(each, _question(each.definition, vector)) for each, vector in zip(page, vectors, strict=True)]
+            asked = await self._asked_until_embedded(graph, page)
             version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
             held.definitions |= {each.definition.id: each.definition for each in page}
             rows = [_recovered(each, evidence) for each, evidence in found if _is_news(each, evidence)]
             await self._settle(graph, version, rows, delta)
         held.loaded = True
         held.reach(view.version)
+
+    async def _asked_until_embedded(self, graph: str, page: Sequence[StoredQuestion]) -> list[Asked]:
+        """Return the questions with their vectors. A failure of the embedder delays the next version of the view."""
+        while isinstance(asked := await outcome_of(self._asked(page)), Retryable):
+            log.error("graph %s: standing questions could not be embedded; trying again", graph, exc_info=asked)
+            await asyncio.sleep(RETRY_S)
+        if isinstance(asked, Exception):
+            raise asked
+        return asked
+
+    async def _asked(self, stored: Sequence[StoredQuestion]) -> list[Asked]:
+        """Return the questions with their vectors, which come from the cache unless they are new to this process."""
+        vectors = await self._embedder.embed([each.definition.question for each in stored])
+        return [(each, _question(each.definition, vector)) for each, vector in zip(stored, vectors, strict=True)]
 
     async def committed(self, delta: GraphDelta) -> None:
         """Evaluate the version that the view of the graph has just reached. Costs nothing without questions.
@@ -215,7 +230,8 @@ class StandingStage:
         view = self._views.get(graph)
         if view is None:
             raise NotFound(f"graph {graph!r} has no document applied yet; publish one, then register the question")
-        [vector] = await self._embedder.embed([definition.question])
+        with paid_by(BillingContext(graph, question=True)):
+            [vector] = await self._embedder.embed([definition.question])
         held = self._graphs.setdefault(graph, _Graph(loaded=True))
         await self.load(graph)
         async with held.lock:
@@ -251,8 +267,7 @@ class StandingStage:
             fresh = [e for e in page if not e.version or held.definitions.get(e.definition.id) != e.definition]
             if not fresh:
                 continue
-            vectors = await self._embedder.embed([each.definition.question for each in fresh])
-            asked = [(each, _question(each.definition, vector)) for each, vector in zip(fresh, vectors, strict=True)]
+            asked = await self._asked(fresh)
             version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
             held.definitions |= {each.definition.id: each.definition for each in fresh}
             held.reach(version)
@@ -271,9 +286,6 @@ class StandingStage:
             held.evaluator.drop(question_id)
             held.definitions.pop(question_id, None)
             return await self._store.delete(graph, question_id)
-
-
-Asked = tuple[StoredQuestion, Question]
 
 
 def _question(definition: QuestionDefinition, vector: object) -> Question:

@@ -41,6 +41,10 @@ class QuestionStore(Protocol):
         """Return the first `limit` questions whose id is above `after`, by id."""
         ...
 
+    async def count(self, graph: str) -> int:
+        """Return the number of questions of a graph."""
+        ...
+
     async def graphs(self) -> Sequence[str]:
         """Return the graphs that have questions."""
         ...

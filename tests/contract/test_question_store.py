@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ async def evaluated(
 ) -> Sequence[QuestionEvent]:
     """Record the evidence of question q of graph g at a version, and return the events."""
     return await store.record("g", version, 1000 + version, [EvaluatedQuestion("q", evidence, causes, answer)])
+
+
+async def test_questions_are_counted_by_graph(store: QuestionStore) -> None:
+    """A replaced question counts once, a deleted one not at all; the name of another graph may begin alike."""
+    for graph, name in (("g", "a"), ("g", "b"), ("g", "b"), ("g2", "a")):
+        await store.put(graph, replace(DEFINITION, id=name))
+    assert [await store.count(graph) for graph in ("g", "g2", "none")] == [2, 1, 0]
+    await store.delete("g", "a")
+    assert await store.count("g") == 1
 
 
 async def test_question_is_stored_unchanged_and_its_first_evaluation_is_no_event(store: QuestionStore) -> None:

@@ -212,7 +212,7 @@ Failing = Callable[[Graph], Any]
 WRONG: list[tuple[Failing, type[Exception], str]] = [
     (lambda graph: graph.document("unknown"), graphtide.NotFound, ""),
     (lambda graph: graph.delete("unknown"), graphtide.NotFound, ""),
-    (lambda graph: graph.entity("nobody"), graphtide.NotFound, ""),
+    (lambda graph: graph.entity("unknown"), graphtide.NotFound, ""),
     (lambda graph: graph.community(999_999), graphtide.NotFound, ""),
     (lambda graph: graph.related("unknown"), graphtide.NotFound, ""),
     (lambda graph: graph.related("known", 0), graphtide.Invalid, "count"),
@@ -238,7 +238,7 @@ WRONG: list[tuple[Failing, type[Exception], str]] = [
     (lambda graph: graph.documents(limit=0), graphtide.Invalid, "limit"),
     (lambda graph: graph.documents(state="lost"), graphtide.Invalid, "state"),
     (lambda graph: graph.entities(cursor="nonsense"), graphtide.Invalid, "cursor"),
-    (lambda graph: graph.neighbourhood("nobody", hops=9), graphtide.Invalid, "hops"),
+    (lambda graph: graph.neighbourhood("unknown", hops=9), graphtide.Invalid, "hops"),
 ]
 
 

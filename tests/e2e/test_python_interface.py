@@ -78,7 +78,7 @@ async def test_bulk_load_accepts_the_right_documents_and_lists_the_others(kind: 
         (lambda graph: graph.ask(""), graphtide.Invalid),
         (lambda graph: graph.ask("\ud800"), graphtide.Invalid),
         (lambda graph: graph.ask("Who?", top_k=0), graphtide.Invalid),
-        (lambda graph: graph.entity("nobody"), graphtide.NotFound),
+        (lambda graph: graph.entity("unknown"), graphtide.NotFound),
     ],
 )
 async def test_wrong_calls_raise_an_error_of_the_tree(call: Any, error: type[Exception], tmp_path: Path) -> None:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc.aio
 import httpx
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import graphtide
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
 from graphtide.services.api.http.app import create_app
 from graphtide.services.application import Application, QueryRequest
 from graphtide.services.cluster.remote_application import RemoteApplication
+from graphtide.services.standing import service
 from graphtide.services.standing.types import QuestionDefinition, StandingEvent
-from graphtide.streams.errors import Expired, Invalid, NotFound
+from graphtide.streams.errors import Expired, Invalid, NotFound, Retryable
 from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.standing import stage
 from tests.e2e.test_cli import graphtide as command
 from tests.support.serving import grpc_address, http_service, opened
 
@@ -158,6 +163,43 @@ async def test_reader_that_is_too_far_behind_is_told_so(tmp_path: Path, monkeypa
         assert await anext(events) is None
         first = await anext(events)
         assert first is not None and first.seq == 3
+
+
+async def test_graph_has_a_bounded_number_of_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registered question can be replaced at the limit; one more is refused until one is deleted."""
+    monkeypatch.setattr(service, "MAX_QUESTIONS", 1)
+    async with opened("embedded", tmp_path) as application:
+        await publish(application, "a", FIRST)
+        await application.put_question("g", QuestionDefinition("q", ASKED, "vector"))
+        await application.put_question("g", QuestionDefinition("q", ASKED, "local"))
+        with pytest.raises(Invalid, match="delete one first"):
+            await application.put_question("g", QuestionDefinition("r", ASKED, "vector"))
+        await application.delete_question("g", "q")
+        await application.put_question("g", QuestionDefinition("r", ASKED, "vector"))
+
+
+async def test_embedder_that_fails_after_a_restart_delays_the_evaluation_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The consumers neither end nor load snapshots again and again, and the event of the next commit is reported."""
+    async with opened("embedded", tmp_path) as application:
+        await publish(application, "a", FIRST)
+        await application.put_question("g", QuestionDefinition("q", ASKED, "vector"))
+    embed, failures = MemoisedEmbedder.embed, [3]
+
+    async def failing(given: MemoisedEmbedder, texts: Sequence[str]) -> NDArray[np.float32]:
+        if list(texts) == [ASKED] and failures[0]:
+            failures[0] -= 1
+            raise Retryable("the endpoint is unreachable")
+        return await embed(given, texts)
+
+    monkeypatch.setattr(MemoisedEmbedder, "embed", failing)
+    monkeypatch.setattr(stage, "RETRY_S", 0.01)
+    async with opened("embedded", tmp_path) as application:
+        await publish(application, "b", SECOND)
+        question = await application.question("g", "q")
+    assert (question.seq, failures) == (1, [0])
+    assert not [each for each in caplog.records if "loading a snapshot" in each.message or "restart" in each.message]
 
 
 async def test_questions_are_deleted_with_their_graph(tmp_path: Path) -> None:

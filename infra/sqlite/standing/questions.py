@@ -117,6 +117,11 @@ class SqliteQuestionStore:
             ]
         )
 
+    async def count(self, graph: str) -> int:
+        """See QuestionStore.count."""
+        query = "SELECT count(*) FROM questions JOIN graphs USING (graph) WHERE name = ?"
+        return await self._database.read(lambda connection: int(connection.execute(query, (graph,)).fetchone()[0]))
+
     async def graphs(self) -> Sequence[str]:
         """See QuestionStore.graphs."""
         query = "SELECT DISTINCT name FROM questions JOIN graphs USING (graph) ORDER BY name"

@@ -49,6 +49,9 @@ class MemoryQuestionStore:
         names = sorted(name for of, name in self._questions if of == graph and name > after)
         return [self._questions[graph, name] for name in names[:limit]]
 
+    async def count(self, graph: str) -> int:
+        return sum(of == graph for of, _ in self._questions)
+
     async def graphs(self) -> Sequence[str]:
         return sorted({graph for graph, _ in self._questions})
 
