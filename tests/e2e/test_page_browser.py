@@ -119,6 +119,27 @@ def test_wrong_key_is_refused_with_the_reason_and_the_right_one_lasts_for_the_ta
         assert page.evaluate("sessionStorage.length + localStorage.length + document.cookie.length") == 0
 
 
+def test_link_that_is_followed_while_the_page_opens_its_first_graph_is_kept(browser: Browser, house: House) -> None:
+    """Without a graph in its address the page opens the first one, unless the user has chosen meanwhile.
+
+    The browser reports a new address in an event of its own, which may come late: here it never comes.
+    """
+    with page_user(browser, house.url) as user:
+        user.page.add_init_script("addEventListener('hashchange', (event) => event.stopImmediatePropagation())")
+        user.page.goto(user.url)
+        user.page.evaluate(
+            """(address) => new MutationObserver((_, observer) => {
+              if (!document.querySelector(".graph-choice")) return;
+              observer.disconnect();
+              location.hash = address;
+            }).observe(document.body, { childList: true, subtree: true })""",
+            f"#/{GRAPH}/documents",
+        )
+        user.page.get_by_label("API key or token").fill(house.key)
+        user.page.get_by_role("button", name="Sign in").click()
+        expect(user.page.get_by_role("heading", name="Documents", level=1)).to_be_visible()
+
+
 def test_published_file_is_asked_and_its_citation_opens_the_marked_sentence(user: PageUser, tmp_path: Path) -> None:
     """From a file to an answer: publish, ask, open the citation, open the document."""
     page = user.page

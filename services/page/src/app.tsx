@@ -7,7 +7,7 @@ import { signInReason } from "./api/session";
 import { graphs, graphsError, loadGraphs } from "./graphs";
 import { Busy, ErrorNotice } from "./parts/basics";
 import { Shell } from "./parts/shell";
-import { formatRoute, replaceRoute, route } from "./router";
+import { currentRoute, formatRoute, replaceRoute, route } from "./router";
 import { AskScreen } from "./screens/ask";
 import { CommunitiesScreen, CommunityScreen } from "./screens/communities";
 import { DocumentScreen } from "./screens/document";
@@ -31,7 +31,7 @@ export function App() {
   }, [graph]);
   const first = graphs.value?.[0]?.graph;
   useEffect(() => {
-    const { graph: chosen, screen, id, query } = route.value; // the user may have followed a link since the rendering
+    const { graph: chosen, screen, id, query } = currentRoute(); // the user may have followed a link since the rendering
     if (!chosen && first) replaceRoute(formatRoute(first, screen, id, query));
   }, [graph, first]);
   if (signInReason.value !== null) return <SignIn />;

@@ -25,12 +25,22 @@ export function formatRoute(graph: string, screen: Screen, id = "", query: Reado
   return `#/${path}${search ? `?${search}` : ""}`;
 }
 
-export const route = signal(parseRoute(location.hash));
+let shown = location.hash;
+export const route = signal(parseRoute(shown));
 
 export function startRouter(): void {
-  addEventListener("hashchange", () => {
-    route.value = parseRoute(location.hash);
-  });
+  addEventListener("hashchange", currentRoute);
+}
+
+/** Return the route of the address as it is now: the browser reports a link that was followed only later. */
+export function currentRoute(): Route {
+  if (location.hash !== shown) show(location.hash);
+  return route.peek();
+}
+
+function show(hash: string): void {
+  shown = hash;
+  route.value = parseRoute(hash);
 }
 
 export function navigate(to: string): void {
@@ -40,12 +50,12 @@ export function navigate(to: string): void {
 /** Change the address without a new entry in the history, as when a filter changes. */
 export function replaceRoute(to: string): void {
   history.replaceState(null, "", to);
-  route.value = parseRoute(to);
+  show(location.hash);
 }
 
 /** Write the filters of a list into the address, unless the user has left the list meanwhile. */
 export function replaceQuery(graph: string, screen: Screen, query: Readonly<Record<string, string>>): void {
-  const now = route.value;
+  const now = currentRoute();
   if (now.graph === graph && now.screen === screen && !now.id) replaceRoute(formatRoute(graph, screen, "", query));
 }
 

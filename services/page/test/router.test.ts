@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { formatRoute, parseRoute, replaceQuery, replaceRoute, route } from "../src/router";
+import { currentRoute, formatRoute, parseRoute, replaceQuery, replaceRoute, route } from "../src/router";
 
 it("every id survives an address", () => {
   for (const id of ["a/b.md", "../x", "50 % #1?", "日本語 🚀", 'x"><script>', "a%2Fb", "e-1"]) {
@@ -27,4 +27,14 @@ it("filters do not bring a user back who has left the list", () => {
     replaceQuery("notes", "documents", { prefix: "b" });
     expect(formatRoute(route.value.graph, route.value.screen, route.value.id)).toBe(elsewhere);
   }
+});
+
+it("a link that was followed a moment ago is not overwritten", () => {
+  replaceRoute("#/notes/documents");
+  location.hash = "#/notes/entities/ida";
+  expect(route.value.screen).toBe("documents"); // the browser has not reported the change yet
+  replaceQuery("notes", "documents", { prefix: "a" });
+  expect(location.hash).toBe("#/notes/entities/ida");
+  expect(currentRoute()).toMatchObject({ graph: "notes", screen: "entities", id: "ida" });
+  expect(currentRoute()).toBe(route.value);
 });

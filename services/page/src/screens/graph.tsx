@@ -12,7 +12,7 @@ import { NodeList, SelectedNode } from "../graph/panels";
 import { ancestors, readLevels, usefulLevel } from "../hierarchy";
 import { useLoad, useSettled } from "../load";
 import { Busy, Button, Empty, ErrorNotice, Field, Notice, Select, Title } from "../parts/basics";
-import { formatRoute, replaceRoute, route } from "../router";
+import { currentRoute, formatRoute, replaceRoute, route } from "../router";
 import { plural } from "../text";
 
 const FIRST = { hops: 2, limit: 120 };
@@ -66,7 +66,8 @@ export function GraphScreen({ graph }: { graph: string }) {
   };
   const select = (id: string, asked = route.value) => {
     shown.view.selected = id;
-    if (route.value.screen === "graph" && route.value === asked) replaceRoute(formatRoute(graph, "graph", id));
+    const now = currentRoute();
+    if (now.screen === "graph" && now === asked) replaceRoute(formatRoute(graph, "graph", id));
     painted.current();
   };
   const clicked = (id: string) => {
