@@ -87,7 +87,7 @@ class ChangeFeed:
         version = await resolve(self._runtime, graph, token, "after")
         first = await self._log.first(graph)
         if version < first:
-            raise _expired(version, first)
+            raise await self._refusal(graph, version, first)
         return version
 
     async def _page(self, graph: str, after: int) -> Sequence[ChangeRecord]:
@@ -99,11 +99,16 @@ class ChangeFeed:
             if found and found[0].version == after + 1:
                 return found
             first, last = await self._log.first(graph), await self._log.last(graph)
-            if after < first or found:
-                raise _expired(after, first)
-            if last < after:
-                raise Expired(f"graph {graph!r} no longer has version {after}: it was deleted; begin again")
+            if after < first or found or last < after:
+                raise await self._refusal(graph, after, first)
             await self._log.wait(graph, after)
+
+    async def _refusal(self, graph: str, after: int, first: int) -> Expired:
+        """Return the error of a reader whose commits are not retained: they are too old, or the graph was deleted."""
+        known = (await self._runtime.store.deletions([graph])).get(graph)
+        if known is not None and after < known.version:
+            return Expired(f"graph {graph!r} was deleted after version {after}: begin without `after`")
+        return _expired(after, first)
 
     async def _change(self, record: ChangeRecord, *, rows: bool) -> Change | None:
         """Return the change of a record, None for one that changes nothing that readers see."""

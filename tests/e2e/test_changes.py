@@ -186,6 +186,29 @@ async def test_reader_that_is_too_far_behind_is_told(tmp_path: Path) -> None:
             await anext(items)
 
 
+async def test_readers_are_told_that_the_graph_was_deleted(tmp_path: Path) -> None:
+    """A waiting reader, one that reads only after the name was used again, and a token of the deleted graph."""
+    async with service(tmp_path) as (client, application):
+        await client.put("a", FACTS[0])
+        late = application.changes("g", ChangeQuery("v1"))
+        await anext(late)
+        async with client.changes(after="v1") as feed:
+            deleted = await client.http.delete("/v1/graphs/g", params={"wait_s": 60})
+            assert deleted.raise_for_status().json()["deleted"]
+            assert "graph 'g' was deleted" in str(await anext(feed))
+        token = await client.put("b", FACTS[1])
+        with pytest.raises(graphtide.Expired, match="was deleted"):
+            await anext(late)
+        response = await client.http.get("/v1/graphs/g/changes", params={"after": "v1"})
+        assert response.status_code == 410 and "was deleted" in response.text
+        async with client.changes(follow="false", detail="rows") as feed:
+            copy = graphtide.GraphReplica()
+            async for event in feed:
+                copy.apply(event)
+        assert copy.digest() == await client.digest()
+        assert token
+
+
 async def test_feed_survives_a_restart_and_an_unread_connection(tmp_path: Path) -> None:
     """A reader resumes with its token after a restart; an unread connection delays neither writes nor other readers."""
     async with service(tmp_path) as (client, _):

@@ -14,6 +14,8 @@ from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.faust.consumer import FaustConsumer
 from graphtide.infra.kafka.consumer import KafkaConsumer
 from graphtide.infra.kafka.log import KafkaLog
+from graphtide.streams.consolidate import graph_deletion
+from graphtide.streams.consolidate.graph_deletion import GraphEraser
 from graphtide.streams.messages import DEAD_LETTERS, DELTAS, EXTRACTIONS
 from tests.support import failpoints
 from tests.support.failpoints import Point
@@ -32,6 +34,8 @@ POINTS = {
     "committed-not-relayed": Point(BoltStore, "commit"),
     "relayed-not-marked": Point(KafkaLog, "append", topic=DELTAS),
     "before-position": Point(KafkaConsumer, "commit", before=True),
+    "letters-marked": Point(GraphEraser, "leave_marks"),
+    "portion-erased": Point(BoltStore, "erase"),
     "before-burial": Point(KafkaLog, "append", before=True, topic=DEAD_LETTERS),
     "buried": Point(KafkaLog, "append", topic=DEAD_LETTERS),
 }
@@ -39,6 +43,7 @@ POINTS = {
 if __name__ == "__main__":
     from graphtide.services.cli import main
 
+    graph_deletion.ERASED_AT_ONCE = 4  # the deletion of a small graph takes several portions
     failpoints.POINTS.clear()
     failpoints.POINTS.update(POINTS)
     failpoints.arm_to_kill(os.environ.pop(failpoints.VARIABLE))

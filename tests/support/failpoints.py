@@ -16,11 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import graphtide.infra.sqlite.ledger
+import graphtide.services.local_application
 import graphtide.streams.extract.stage
 from graphtide.infra.hnsw.snapshot import Snapshot
 from graphtide.infra.sqlite.graph_store.store import SqliteGraphStore
 from graphtide.infra.sqlite.log import SqliteConsumer, SqliteLog
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
+from graphtide.streams.consolidate import graph_deletion
+from graphtide.streams.consolidate.graph_deletion import GraphEraser
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS
 
@@ -54,6 +57,11 @@ POINTS = {
     "before-index-manifest": Point(Snapshot, "_write_manifest", before=True),
     "before-events": Point(SqliteQuestionStore, "record", before=True),
     "events-stored": Point(SqliteQuestionStore, "record"),
+    "deletion-requested": Point(graphtide.services.local_application, "request_deletion"),
+    "graph-ended": Point(ViewRegistry, "drop", before=True),
+    "letters-marked": Point(GraphEraser, "leave_marks"),
+    "portion-erased": Point(SqliteGraphStore, "erase"),
+    "erased": Point(GraphEraser, "erase"),
     "buried": Point(SqliteLog, "append", topic=DEAD_LETTERS),
     "before-burial": Point(SqliteLog, "append", before=True, topic=DEAD_LETTERS),
 }
@@ -114,5 +122,6 @@ if __name__ == "__main__":
     from graphtide.services.cli import main
 
     arm_to_kill(os.environ.pop(VARIABLE))
+    graph_deletion.ERASED_AT_ONCE = 4  # the deletion of a small graph takes several portions
     sys.argv[0] = "graphtide"
     main()

@@ -1,0 +1,85 @@
+"""Deletion of a graph on a real broker and graph database, with kill -9 of its writer and documents in flight."""
+
+from __future__ import annotations
+
+import json
+import queue
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import httpx
+import pytest
+
+from tests.recovery.walk import random_body
+from tests.support import failpoints
+from tests.support.cluster import Cluster, Ended
+from tests.support.disturbing import ROLES, arm, disturbed, start
+from tests.support.invariants import FRONT, Course
+from tests.support.kafka_server import KafkaServer
+from tests.support.neo4j_server import GraphServer
+
+WAIT_S = 120
+LATE = "late"
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
+    with disturbed(kafka, graph_server) as one:
+        yield one
+
+
+def follow(url: str, opened: queue.Queue[str]) -> None:
+    """Read a feed to its end: the first item is its first line, the last item its last one."""
+    headers = {"accept": "application/x-ndjson"}
+    last = ""
+    with httpx.stream("GET", f"{url}/changes?after=v0", headers=headers, timeout=WAIT_S) as feed:
+        for line in filter(None, feed.iter_lines()):
+            if not last:
+                opened.put(line)
+            last = line
+    opened.put(last)
+
+
+def put_all(course: Course, rng: random.Random, names: str) -> None:
+    for name in names:
+        course.put(name, random_body(rng))
+
+
+def test_graph_is_deleted_while_its_writer_dies_twice_and_documents_come(cluster: Cluster) -> None:
+    """Documents accepted before the request are deleted, those after it are the next graph, on every replica.
+
+    A replica that was down the whole time shows the next graph, and a reader of the feed is told of the deletion.
+    """
+    rng, course = random.Random(7), Course(cluster, "gone")
+    put_all(course, rng, "abcdef")
+    cluster.start(LATE, *ROLES[FRONT])
+    course.check()
+    assert cluster.stop(LATE) == 0
+    url = f"{cluster.processes[FRONT].said['http']}/v1/graphs/{course.graph}"
+    lines: queue.Queue[str] = queue.Queue()
+    reader = threading.Thread(target=follow, args=(url, lines))
+    reader.start()
+    assert json.loads(lines.get(timeout=WAIT_S))["version"] == 1
+    died = arm(cluster, "consolidate", "letters-marked")
+    put_all(course, rng, "agh")
+    httpx.delete(f"{url}?wait_s=0", timeout=WAIT_S).raise_for_status()
+    course.live.clear()
+    course.accepted = 0
+    put_all(course, rng, "ax")
+    died()
+    with suppress(Ended):
+        start(cluster, "consolidate", {failpoints.VARIABLE: "portion-erased:2"})
+    assert cluster.processes["consolidate"].process.wait(timeout=WAIT_S) == -signal.SIGKILL
+    cluster.kill("consolidate")
+    start(cluster, "consolidate")
+    course.check()
+    assert f"graph '{course.graph}' was deleted" in lines.get(timeout=WAIT_S)
+    reader.join()
+    late = cluster.start(LATE, *ROLES[FRONT]).said["http"]
+    wanted = course.request("GET", "/digest").json()
+    assert httpx.get(f"{late}/v1/graphs/{course.graph}/digest", timeout=WAIT_S).json() == wanted
+    assert httpx.post(f"{late}/v1/graphs/{course.graph}/verify", timeout=WAIT_S).json()["differences"] == []
+    assert cluster.stop(LATE) == 0
