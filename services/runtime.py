@@ -51,11 +51,18 @@ class Runtime:
     dependencies: tuple[Dependency, ...] = ()
     """The dependencies that the health report includes."""
 
-    async def known(self, graph: str) -> None:
-        """Raise NotFound for a graph that nothing was ever published to, Broken for one that cannot be shown."""
-        if self.views.get(graph) is None and graph in self.views.damaged:
+    async def known(self, graph: str, after: str = "", timeout_s: float = 0.0) -> None:
+        """Raise NotFound for a graph that nothing was ever published to, Broken for one that cannot be shown.
+
+        The first record of a graph may be one that another program wrote: the token `after` is waited for, if given.
+        """
+        if self.views.get(graph) is not None:
+            return
+        if graph in self.views.damaged:
             raise Broken(self.views.damaged[graph])
-        if self.views.get(graph) is None and not any((await self.ledger.counts(graph)).values()):
+        if any((await self.ledger.counts(graph)).values()):
+            return
+        if not after or not await self.progress.read(graph, after, timeout_s):
             raise NotFound(f"there is no graph {graph!r}; publish a document to create it")
 
 

@@ -77,10 +77,12 @@ class LocalBrowser:
 
     async def token_state(self, graph: str, token: str, wait_s: float) -> TokenState:
         """See Browser.token_state."""
-        await self._runtime.known(graph)
+        progress = self._runtime.progress
         try:
-            if not await self._runtime.progress.includes(graph, token):
-                await self._runtime.progress.reach(graph, token, wait_s, self._runtime.upkeep.refusal)
+            await self._runtime.known(graph, token, wait_s)
+            await progress.read(graph, token, wait_s)
+            if not await progress.includes(graph, token):
+                await progress.reach(graph, token, wait_s, self._runtime.upkeep.refusal)
         except DeadlineExceeded:
             return TokenState(False, self._runtime.views.version(graph))
         except Invalid as error:

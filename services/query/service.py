@@ -113,7 +113,7 @@ class QueryService:
                 f"{ask.mode!r} reads reports, which describe the present version only; with `at` use one of "
                 + ", ".join(sorted(MODES.keys() - READS_REPORTS)),
             )
-        await self._runtime.known(graph)
+        await self._runtime.known(graph, ask.after, ask.timeout_s)
         if ask.after:
             with span("wait"):
                 await self._runtime.progress.reach(graph, ask.after, ask.timeout_s, self._runtime.upkeep.refusal)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from graphtide import sync
-    from graphtide.graph.changes.replica import GraphReplica
+    from graphtide.graph.changes.replica import GraphReplica, ReplicaEdge, ReplicaEntity
     from graphtide.graph.text.place import PassageKind, Place
     from graphtide.services.api.schema.errors import Forbidden, TooLarge, Unauthenticated
     from graphtide.services.application import (
@@ -145,7 +145,7 @@ _HOMES = {
         name: f"graphtide.services.standing.types:{name}"
         for name in ("Cause", "EvidenceItem", "QuestionPage", "StandingEvent", "StandingQuestion")
     },
-    "GraphReplica": "graphtide.graph.changes.replica:GraphReplica",
+    **{name: f"graphtide.graph.changes.replica:{name}" for name in ("GraphReplica", "ReplicaEdge", "ReplicaEntity")},
     **{
         name: f"graphtide.services.changes.types:{name}"
         for name in (
@@ -265,6 +265,8 @@ __all__ = [
     "RejectedDocument",
     "RelatedDocument",
     "RelatedDocuments",
+    "ReplicaEdge",
+    "ReplicaEntity",
     "ReportFinding",
     "Retryable",
     "StandingEvent",

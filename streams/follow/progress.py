@@ -39,6 +39,10 @@ Refusal = Callable[[str, Sequence[Position]], BudgetExceeded | None]
 """Returns the budget's refusal for which a revision of the graph up to the positions waits, None without one."""
 
 
+RECORD_READ_S = 5.0
+"""The longest wait for an extractor to read the record of an unknown token."""
+
+
 def no_refusal(graph: str, until: Sequence[Position]) -> None:
     """Report no refusal, for a process that does not extract the documents."""
 
@@ -67,12 +71,13 @@ class TokenWaiter:
         A final state and the version that includes it are one commit, so the stored version at the time when no
         revision is pending is enough.
 
-        Raises Invalid for a token that was never issued for this graph, DeadlineExceeded after `timeout_s`, and
-        BudgetExceeded at once when a revision up to the token waits for a budget that is not renewed before that.
+        Raises Invalid for a token that was never issued for this graph (see `read`), DeadlineExceeded after
+        `timeout_s`, and BudgetExceeded at once when a revision up to the token waits for a budget that is not renewed
+        before that.
         """
         until = asyncio.get_running_loop().time() + timeout_s
         version = token_version(after)
-        wanted = await self._issued(graph, after) if version is None else ()
+        wanted = await self._issued(graph, after, timeout_s) if version is None else ()
         try:
             async with asyncio.timeout(timeout_s):
                 if version is not None:
@@ -110,7 +115,7 @@ class TokenWaiter:
         version = token_version(token)
         if version is not None:
             return self._views.version(graph) >= version
-        wanted = await self._issued(graph, token)
+        wanted = await self._issued(graph, token, 0.0)
         for position in wanted:
             if await self._ledger.pending(graph, position):
                 return False
@@ -132,11 +137,27 @@ class TokenWaiter:
             return False
         return not 0 < self._views.version(wanted.graph) <= known.version
 
-    async def _issued(self, graph: str, after: str) -> tuple[Position, ...]:
-        # The ledger alone is asked, never the log's end: an error must not depend on what other graphs accepted.
-        # It has every position of a token before the publisher gets the token (see Ledger.accept).
+    async def read(self, graph: str, after: str, timeout_s: float) -> bool:
+        """Return whether the ledger knows the token. Raises Invalid for a malformed one.
+
+        The ledger knows a token before its publisher does (`Ledger.accept`), so there is nothing to wait for, except in
+        a cluster, where other programs write to Kafka: such a record is waited for until an extractor has read it, at
+        most `RECORD_READ_S`. The log's end is not asked: an answer must not depend on what other graphs accepted.
+        """
+        if token_version(after) is not None:
+            return True
         wanted = positions(after)
-        if not await self._ledger.has_revisions(graph, wanted):
+        loop = asyncio.get_running_loop()
+        until = loop.time() + min(timeout_s, RECORD_READ_S)
+        while not await self._ledger.has_revisions(graph, wanted):
+            if self._look_every_s is None or loop.time() >= until:
+                return False
+            await asyncio.sleep(self._look_every_s)
+        return True
+
+    async def _issued(self, graph: str, after: str, timeout_s: float) -> tuple[Position, ...]:
+        wanted = positions(after)
+        if not await self.read(graph, after, timeout_s):
             known = f"{after[:80]!r} is not a token of graph {graph!r}"
             raise Invalid("after", f"{known}; pass the token that publishing to this graph returned")
         return wanted

@@ -38,6 +38,12 @@ def test_image_is_of_the_version_the_project_has() -> None:
     assert f'appVersion: "{version}"\n' in chart
 
 
+def test_image_serves_its_ports_outside_of_the_container() -> None:
+    """`docker run -p` forwards to the container's own address; metrics stay inside unless their host is set."""
+    environment = " ".join(re.findall(r"^ENV ((?:.*\\\n)*.*)$", TEXT, re.MULTILINE))
+    assert "GRAPHTIDE_HOST=0.0.0.0" in environment and "METRICS_HOST" not in environment
+
+
 def test_image_compiles_with_the_python_that_it_runs() -> None:
     """Both stages start from one image: the virtual environment of the first works in the second."""
     first, second = re.findall(r"^FROM (\S+)", TEXT, re.MULTILINE)

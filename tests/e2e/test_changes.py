@@ -267,7 +267,17 @@ def test_changes_in_a_program(tmp_path: Path) -> None:
         replica = graphtide.GraphReplica()
         for item in notes.changes(rows=True, follow=False):
             replica.apply(plain(item))
+            replica.apply(item)
         assert replica.digest() == notes.digest().digest
+        listed = {(each.id, each.name, each.type, each.mentions) for each in notes.entities().entities}
+        assert {(each.id, each.name, each.type, each.mentions) for each in replica.entities()} == listed
+        [ana] = (each.id for each in replica.entities() if each.name == "Ana Ruiz")
+        around = {(edge.u, edge.v, edge.weight) for edge in replica.edges() if ana in (edge.u, edge.v)}
+        assert {frozenset(edge[:2]) for edge in around} == {
+            frozenset((edge.source, edge.target)) for edge in notes.neighbourhood(ana).edges
+        }
+        with pytest.raises(TypeError, match="event of the change feed"):
+            replica.apply("v1")
         [change] = notes.changes(after=token, follow=False)
         assert isinstance(change, graphtide.Change)
         assert (change.version, [document.id for document in change.documents]) == (version + 1, ["b"])

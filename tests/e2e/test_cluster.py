@@ -23,6 +23,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from graphtide.infra.bolt import cypher
 from tests.support.cluster import Cluster, until
+from tests.support.examples import printed, promised
 from tests.support.kafka_server import KafkaServer, fresh
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.ports import free_port
@@ -130,6 +131,16 @@ def test_reader_sees_its_own_writes_on_each_replica(live: Live, client: httpx.Cl
     token = publish(client, f"{live[0]}/own", "d1", None)
     for face in range(2):
         assert "d1" not in {passage["doc_id"] for passage in ask(client, f"{live[face]}/own", token)["passages"]}
+
+
+def test_example_writes_documents_to_kafka_itself(live: Live, tmp_path: Path) -> None:
+    """A program without Graphtide's client writes to the topic; the gateway's answers include its records."""
+    settings = {
+        "GRAPHTIDE_KAFKA": live.cluster.kafka.bootstrap,
+        "GRAPHTIDE_KAFKA_PREFIX": live.cluster.kafka.prefix,
+        "GRAPHTIDE_URL": live.urls[1],
+    }
+    assert printed("kafka_documents.py", tmp_path, settings) == promised("kafka_documents.py") != ""
 
 
 def test_each_process_that_answers_says_how_long_documents_took(live: Live, client: httpx.Client) -> None:

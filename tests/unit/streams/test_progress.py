@@ -111,6 +111,21 @@ async def test_reach_refuses_a_token_of_a_revision_that_was_never_accepted(pipel
             await pipeline.progress.reach("g", far, 5.0)
 
 
+async def test_reach_waits_in_a_cluster_for_a_record_that_another_program_wrote() -> None:
+    """The token is unknown until an extractor has read the record; one that none reads is Invalid."""
+    backend, views = MemoryBackend(), ViewRegistry(ExactKeeper())
+    waiter = TokenWaiter(backend.ledger, backend.store, views, look_every_s=0.001)
+    message = DocumentMessage("g", "a", "Ada wrote.")
+    with pytest.raises(Invalid):
+        await waiter.reach("g", "0:0", 0.01)
+    reading = asyncio.create_task(waiter.read("g", "0:0", 60.0))
+    await asyncio.sleep(0)
+    assert not reading.done()
+    await backend.ledger.accept([Record(message.key, message.encode())])
+    assert await reading
+    assert not await waiter.read("g", "0:1", 0.01)
+
+
 async def test_reach_refuses_a_token_of_another_graph_as_one_that_nobody_got(pipeline: Pipeline) -> None:
     """A probe sees the same words and class before and after the end of `documents`, pending revisions or not."""
     pipeline.gate.clear()
