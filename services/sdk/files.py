@@ -3,43 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphtide.infra.files.reader import read_path
+from graphtide.infra.files.reader import read_bytes, read_path
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 from graphtide.streams.errors import Invalid
+
+if TYPE_CHECKING:
+    from graphtide.services.cli.sync.tree import FileTree, FoundFile
 
 Skipped = Callable[[str, str], object]
 
 
 def documents_in(path: str | Path, *, on_skipped: Skipped | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the documents of a file, or of all files in a folder, as mappings for `Graph.add_many`.
+    """Yield the documents of a file, or of all files in a folder or at a URL, as mappings for `Graph.add_many`.
 
-    The ids are those of `graphtide sync`: the path relative to the folder, and for a record of JSON lines # and its id.
-    A file that cannot be read is passed to `on_skipped` with its name and the reason; without that, Invalid is raised.
+    A URL, such as s3://bucket/notes, needs graphtide[remote]. The ids are those of `graphtide sync`: the path relative
+    to the folder, and for a record of JSON lines # and its id. A file that cannot be read is passed to `on_skipped`
+    with its name and the reason; without that, Invalid is raised.
     """
-    from graphtide.services.cli.sync.scan import scan_folder
+    from graphtide.services.cli.exit_codes import CommandError
+    from graphtide.services.cli.sync.scan import scan_tree
+    from graphtide.services.cli.sync.tree import open_tree
 
     def skip(name: str, reason: str) -> None:
         if on_skipped is None:
             raise Invalid("path", f"{name}: {reason}")
         on_skipped(name, reason)
 
-    root = Path(path)
-    if not root.is_dir():
-        yield from _read(root, root.name, skip)
+    if "://" not in str(path) and not Path(path).is_dir():
+        yield from _read(lambda: read_path(Path(path)), Path(path).name, skip)
         return
-    found = scan_folder(root)
+    try:
+        tree = open_tree(str(path))
+        found = scan_tree(tree)
+    except CommandError as error:
+        raise Invalid("path", str(error)) from error
     for skipped in found.skipped:
         skip(skipped.name, skipped.reason)
     for file in found.files.values():
-        yield from _read(file.path, file.name, skip)
+        yield from _read(partial(_documents, tree, file), file.name, skip)
 
 
-def _read(path: Path, name: str, skip: Skipped) -> Iterator[dict[str, Any]]:
+def _documents(tree: FileTree, file: FoundFile) -> Iterator[FileDocument | RecordProblem]:
+    return read_bytes(tree.read(file.name, file.size), file.name)
+
+
+def _read(
+    documents: Callable[[], Iterator[FileDocument | RecordProblem]], name: str, skip: Skipped
+) -> Iterator[dict[str, Any]]:
     try:
-        for one in read_path(path):
+        for one in documents():
             if isinstance(one, RecordProblem):
                 skip(f"{name}:{one.line}", one.reason)
             else:
@@ -47,7 +63,7 @@ def _read(path: Path, name: str, skip: Skipped) -> Iterator[dict[str, Any]]:
     except UnreadableFileError as error:
         skip(name, str(error))
     except OSError as error:
-        skip(name, f"cannot be read: {error.strerror}")
+        skip(name, f"cannot be read: {error.strerror or error}")
 
 
 def _mapping(document: FileDocument, doc_id: str, source: str) -> dict[str, Any]:

@@ -172,9 +172,15 @@ def publish(
 
 @app.command("sync")
 def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
-    folder: Annotated[Path, typer.Argument(help="The folder.", exists=True, file_okay=False)],
+    folder: Annotated[str, typer.Argument(help="The folder, or a URL such as s3://bucket/notes.")],
     graph: Graph = GRAPH,
     watch: Annotated[bool, typer.Option("--watch", help="Continue, and follow every change until Ctrl-C.")] = False,
+    interval: Annotated[
+        float,
+        typer.Option(
+            min=0, help="With --watch: list every so many seconds.  [default: 60 for a URL; a folder reports changes]"
+        ),
+    ] = 0,
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete also documents of this folder that only the graph knows.")
     ] = False,
@@ -183,17 +189,21 @@ def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its p
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
-    """Make a graph follow a folder: publish new and changed files, delete those that are gone.
+    """Make a graph follow a folder or an object store: publish new and changed files, delete those that are gone.
+
+    URLs of s3://, gs://, github:// and other protocols of fsspec need graphtide[remote]. Their credentials come from
+    the environment.
 
     A document's id is the path of its file relative to the folder; a record of JSON lines adds # and its id. Hidden and
     git-ignored files are left out. With --watch and --json every pass is one line.
     """
     from graphtide.services.cli.commands.sync import run_sync
     from graphtide.services.cli.sync.run import SyncOptions
+    from graphtide.services.cli.sync.tree import open_tree
 
-    options = SyncOptions(folder, graph, prune, dry_run, wait)
+    options = SyncOptions(open_tree(folder), graph, prune, dry_run, wait)
     with _client(url) as client:
-        run_sync(client, options, watch, as_json)
+        run_sync(client, options, watch, interval, as_json)
 
 
 @app.command()

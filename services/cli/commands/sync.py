@@ -1,4 +1,4 @@
-"""The command `sync`: passes over a folder, their results, and the end by Ctrl-C."""
+"""The command `sync`: passes over a folder or an object store, their results, and the end by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,21 +14,35 @@ if TYPE_CHECKING:
     from graphtide.services.cli.client import Client, Json
 
 INTERRUPTED = 130
+POLL_INTERVAL_S = 60.0
+"""The interval of a watched URL: a store sends no events, and each listing costs a request per 1,000 files."""
 MAX_SHOWN = 20
 
 
-def run_sync(client: Client, options: SyncOptions, watch: bool, as_json: bool) -> None:
-    """Run one pass, or with `watch` one after every change. Raises CommandError when documents failed."""
+def run_sync(client: Client, options: SyncOptions, watch: bool, interval_s: float, as_json: bool) -> None:
+    """Run one pass, or with `watch` one after every change, or every `interval_s` seconds if that is not 0.
+
+    Raises CommandError when documents failed.
+    """
     done = _pass(client, options, as_json, quiet=False)
     if not watch:
         if done.failed:
             raise CommandError(f"{len(done.failed)} documents failed; each is named above with its reason", FAILED)
         return
-    from graphtide.services.cli.sync.watch import watch_folder
+    from graphtide.services.cli.sync.tree import LocalTree
+    from graphtide.services.cli.sync.watch import watch_by_polling, watch_folder
 
-    tell(f"graphtide: watching {options.folder}; Ctrl-C stops")
+    def follow() -> None:
+        _follow(client, options, as_json)
+
     try:
-        watch_folder(options.folder, lambda: _follow(client, options, as_json), tell)
+        if isinstance(options.tree, LocalTree) and not interval_s:
+            tell(f"graphtide: watching {options.tree.shown}; Ctrl-C stops")
+            watch_folder(options.tree.folder, follow, tell)
+        else:
+            interval_s = interval_s or POLL_INTERVAL_S
+            tell(f"graphtide: listing {options.tree.shown} every {interval_s:g} s; Ctrl-C stops")
+            watch_by_polling(interval_s, follow, tell)
     except KeyboardInterrupt:
         tell("graphtide: stopped watching; the graph is as the last summary says")
 

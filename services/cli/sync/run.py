@@ -1,8 +1,9 @@
 """One pass of `sync`: reads what changed, publishes it, deletes what is gone, and waits for the graph.
 
-1. Scan the folder; a file of known size and time is not read, one of known content is not converted.
+1. List the folder; a file of known size and time, or etag, is not read, one of known content is not converted.
 2. Publish new and changed documents in batches; after each, record what the service accepted.
-3. Delete the documents whose file is gone, after what replaces them was published.
+3. Delete the documents whose file is gone, after what replaces them was published. A file is gone if its folder was
+   listed completely without it, and a look-up of the file itself confirms that.
 4. Wait until the service has processed all of them; one that fails is forgotten, so that the next pass repeats it.
 
 The invariant: an interruption at any step leaves documents that are either as before or as in the folder, and the next
@@ -13,10 +14,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 from graphtide.infra.files.reader import read_bytes
@@ -25,8 +25,9 @@ from graphtide.services.cli.client import Client, Json, document_path, graph_pat
 from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
 from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS
 from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
-from graphtide.services.cli.sync.scan import FoundFile, scan_folder
+from graphtide.services.cli.sync.scan import FolderScan, scan_tree
 from graphtide.services.cli.sync.state import KnownFile, SyncState, load_state
+from graphtide.services.cli.sync.tree import FileTree, FoundFile
 from graphtide.services.cli.terminal import Advance
 
 Bar = Callable[[str, int], Advance]
@@ -40,7 +41,7 @@ SAVE_EVERY_S = 5.0
 class SyncOptions:
     """The options of a pass."""
 
-    folder: Path
+    tree: FileTree
     graph: str
     prune: bool = False
     dry_run: bool = False
@@ -96,9 +97,12 @@ class _Pass:
 
     def __init__(self, client: Client, options: SyncOptions, bar: Bar, result: SyncResult) -> None:
         self._client, self._options, self._bar, self._result = client, options, bar, result
-        self._state: SyncState = load_state(options.folder, client.url, options.graph)
+        self._state: SyncState = load_state(options.tree, client.url, options.graph)
         self._adopting = False
+        self._scan = FolderScan()
         self._present: set[str] = set()
+        self._unreadable: set[str] = set()
+        self._gone: dict[str, bool] = {}
         self._renames: dict[str, str] = {}
         self._batch: list[tuple[DocumentSource, str]] = []
         self._batch_bytes = 0
@@ -113,7 +117,7 @@ class _Pass:
             self._save()
 
     def _run(self) -> None:
-        scan = scan_folder(self._options.folder)
+        scan = self._scan = scan_tree(self._options.tree)
         self._result.skipped.extend(scan.skipped)
         self._compare_with_service()
         self._refuse_empty_folder(bool(scan.files))
@@ -123,7 +127,7 @@ class _Pass:
             self._take(file, gone)
             advance(1)
         self._flush()
-        self._delete([name for name in self._state.files if name not in scan.files])
+        self._delete()
         if self._options.wait and not self._options.dry_run:
             self._save()
             self._wait()
@@ -154,8 +158,8 @@ class _Pass:
     def _refuse_empty_folder(self, has_files: bool) -> None:
         if not has_files and self._state.documents and not self._options.prune:
             raise CommandError(
-                f"{self._options.folder} contains no file, but {len(self._state.documents)} documents of it are in the"
-                " graph; check that the folder is mounted, or name --prune to delete them"
+                f"{self._options.tree.shown} contains no file, but {len(self._state.documents)} documents of it are in"
+                " the graph; check that the folder is mounted, or name --prune to delete them"
             )
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -164,16 +168,16 @@ class _Pass:
         known = self._state.unchanged(file)
         if known is None:
             try:
-                raw = file.path.read_bytes()
+                raw = self._options.tree.read(file.name, file.size)
             except OSError as error:
-                self._keep_unreadable(file, f"cannot be read: {error.strerror}")
+                self._keep_unreadable(file, f"cannot be read: {error.strerror or error}")
                 return
             digest = blake2b(raw, digest_size=16).hexdigest()
             before = self._state.files.get(file.name)
             if before is None or before.digest != digest:
                 self._read(file, raw, digest, gone)
                 return
-            known = KnownFile(file.size, file.mtime_ns, digest, before.doc_ids, before.problems)
+            known = KnownFile(file.size, file.mtime_ns, digest, before.doc_ids, before.problems, file.etag)
             self._state.files[file.name] = known
         self._result.unchanged += sum(1 for doc_id in known.doc_ids if doc_id in self._state.documents)
         self._present.update(known.doc_ids)
@@ -182,6 +186,7 @@ class _Pass:
     def _keep_unreadable(self, file: FoundFile, reason: str) -> None:
         """Report a file that cannot be read now, and keep its documents: it still exists."""
         self._result.skipped.append(Unreadable(file.name, reason))
+        self._unreadable.add(file.name)
         known = self._state.files.get(file.name)
         self._present.update(known.doc_ids if known else ())
 
@@ -194,7 +199,7 @@ class _Pass:
             doc_ids.append(source.doc_id)
         if digest in gone and len(sources) == 1:
             self._renames[sources[0].doc_id] = gone[digest]
-        known = KnownFile(file.size, file.mtime_ns, digest, tuple(doc_ids), tuple(problems))
+        known = KnownFile(file.size, file.mtime_ns, digest, tuple(doc_ids), tuple(problems), file.etag)
         self._result.skipped.extend(Unreadable(name, reason) for name, reason in problems)
         self._present.update(doc_ids)
         self._reading.append((file.name, known, set(doc_ids)))
@@ -203,7 +208,7 @@ class _Pass:
         self._finish_files()
 
     def _documents(self, file: FoundFile, raw: bytes, problems: list[tuple[str, str]]) -> Iterator[DocumentSource]:
-        origin = f"{self._options.folder.resolve().name}/{file.name}"
+        origin = f"{self._options.tree.origin}/{file.name}"
         try:
             for one in read_bytes(raw, file.name):
                 if isinstance(one, RecordProblem):
@@ -281,12 +286,9 @@ class _Pass:
                 self._state.files[name] = known
         self._reading = [each for each in self._reading if each[2]]
 
-    def _delete(self, gone: list[str]) -> None:
+    def _delete(self) -> None:
         """Delete the documents of files that are gone, and of records that are no longer in their file."""
-        surplus = [doc_id for doc_id in self._state.documents if doc_id not in self._present]
-        if self._options.prune:
-            known = {*surplus, *self._present}
-            surplus += [doc_id for doc_id in self._published_here() if doc_id not in known]
+        surplus = self._surplus()
         self._result.renamed = [(old, new) for new, old in self._renames.items() if old in surplus]
         self._result.deleted = surplus
         if self._options.dry_run:
@@ -301,12 +303,47 @@ class _Pass:
                     raise
             self._state.documents.pop(doc_id, None)
             advance(1)
-        for name in gone:
+        for name in [name for name in self._state.files if name not in self._scan.files and self._is_gone(name)]:
             del self._state.files[name]
+
+    def _surplus(self) -> list[str]:
+        """Return the documents whose file is gone, or no longer contains them."""
+        owners = {doc_id: name for name, known in self._state.files.items() for doc_id in known.doc_ids}
+        known = [doc_id for doc_id in self._state.documents if doc_id not in self._present]
+        if self._options.prune:
+            seen = {*known, *self._present}
+            known += [doc_id for doc_id in self._published_here() if doc_id not in seen]
+        return [doc_id for doc_id in known if all(map(self._is_gone, _file_names(doc_id, owners)))]
+
+    def _is_gone(self, name: str) -> bool:
+        """Return True if no file has that name, or the file was read: then it lacks what is asked for."""
+        if name not in self._gone:
+            self._gone[name] = self._look_for(name)
+        return self._gone[name]
+
+    def _look_for(self, name: str) -> bool:
+        if name in self._unreadable or self._scan.is_unread(name):
+            return False
+        if (
+            name in self._scan.files
+            or name in {each.name for each in self._scan.skipped}
+            or self._scan.leaves_out(name)
+        ):
+            return True
+        try:
+            if not self._options.tree.has(name):
+                return True
+            reason = "is missing in the listing and exists; its documents are kept"
+        except OSError as error:
+            reason = (
+                f"is missing in the listing and cannot be looked up ({error.strerror or error}); its documents are kept"
+            )
+        self._result.skipped.append(Unreadable(name, reason))
+        return False
 
     def _published_here(self) -> Iterator[str]:
         """Yield the ids of the documents in the graph that came from this folder, by their source."""
-        prefix = f"{self._options.folder.resolve().name}/"
+        prefix = f"{self._options.tree.origin}/"
         for each in self._in_graph():
             name = each["id"].partition("#")[0] if each["source"] != prefix + each["id"] else each["id"]
             if each["source"] == prefix + name:
@@ -356,6 +393,11 @@ class _Pass:
             self._state.save()
         except OSError as error:
             self._client.tell(f"{self._state.path} cannot be written ({error.strerror}): the next run compares again")
+
+
+def _file_names(doc_id: str, owners: Mapping[str, str]) -> set[str]:
+    """Return the possible names of a document's file: the recorded one, else those that its id can mean."""
+    return {owners[doc_id]} if doc_id in owners else {doc_id, doc_id.partition("#")[0]}
 
 
 def _doc_id(name: str, document: FileDocument) -> str:

@@ -1,39 +1,24 @@
-"""The files of a folder that `sync` publishes, without hidden ones and those that .gitignore excludes.
+"""The files of a tree that `sync` publishes, without hidden ones and those that .gitignore excludes.
 
-The invariant: every file that is neither hidden nor ignored is either found, or skipped by name with a reason.
+The invariant: every file that is neither hidden nor ignored is either found, or skipped by name with a reason; a part
+of the tree that could not be listed is named in `unread`, and no document of it is deleted.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
 from graphtide.infra.files.reader import ALL_SUFFIXES, MAX_FILE_BYTES
+from graphtide.infra.files.types import UnreadableFileError
 from graphtide.services.cli.sources import Unreadable
+from graphtide.services.cli.sync.tree import FileTree, FoundFile, LocalTree, SourceUnavailableError, TreeEntry
 
 IGNORE_FILE = ".gitignore"
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file by its path relative to the folder, with what shows a change without reading it."""
-
-    name: str
-    path: Path
-    size: int
-    mtime_ns: int
-
-
-@dataclass(slots=True)
-class FolderScan:
-    """The files of a folder in order of their names, and those that are skipped."""
-
-    files: dict[str, FoundFile] = field(default_factory=dict)
-    skipped: list[Unreadable] = field(default_factory=list)
+_MAX_RULES_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +27,99 @@ class _Rules:
     spec: GitIgnoreSpec
 
 
+@dataclass(slots=True)
+class FolderScan:
+    """The files of a tree in order of their names, those that are skipped, and what could not be looked at."""
+
+    files: dict[str, FoundFile] = field(default_factory=dict)
+    skipped: list[Unreadable] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set)
+    _rules: dict[str, tuple[_Rules, ...]] = field(default_factory=dict)
+
+    def is_unread(self, name: str) -> bool:
+        """Return True for a file that could not be looked at, or lies in a folder that could not be listed."""
+        return bool(self.unread) and any(each in self.unread for each in (name, *_folders(name)))
+
+    def leaves_out(self, name: str) -> bool:
+        """Return True for a name that the rules of this scan exclude, whether or not it exists."""
+        parents = list(_folders(name))
+        for inside, path in zip([*parents[1:], ""], [name, *(f"{each}/" for each in parents)], strict=False):
+            if not _is_open(path, PurePosixPath(path).name, self.rules_of(inside)):
+                return True
+        return False
+
+    def rules_of(self, folder: str) -> tuple[_Rules, ...]:
+        """Return the rules of a folder, or of the nearest one above it that was scanned."""
+        return next((self._rules[each] for each in (folder, *_folders(folder), "") if each in self._rules), ())
+
+
 def scan_folder(folder: Path) -> FolderScan:
-    """Return the files of the folder. Links to files within it are followed, links to folders are not."""
+    """Return the files of a folder of this machine. Raises SourceUnavailableError."""
+    return scan_tree(LocalTree(folder))
+
+
+def scan_tree(tree: FileTree) -> FolderScan:
+    """Return the files of the tree. Holds one folder's listing at a time. Raises SourceUnavailableError."""
     found = FolderScan()
-    rules: dict[str, tuple[_Rules, ...]] = {}
-    root = folder.resolve()
-    for parent, folders, names in os.walk(folder, onerror=lambda error: _take_error(found, folder, error)):
-        inside = _relative(folder, Path(parent))
-        held = (*rules.get(_parent(inside), ()), *_own_rules(Path(parent), inside))
-        rules[inside] = held
-        folders[:] = sorted(each for each in folders if _is_open(f"{_prefix(inside)}{each}/", each, held))
-        for each in sorted(names):
-            name = f"{_prefix(inside)}{each}"
-            if _is_open(name, each, held):
-                _take(found, Path(parent, each), name, root)
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        try:
+            entries = sorted(tree.entries(folder), key=lambda each: each.name)
+            held = (*found.rules_of(folder), *_own_rules(tree, folder, entries))
+        except OSError as error:
+            if not folder:
+                raise SourceUnavailableError(
+                    f"{tree.shown} cannot be listed: {_reason(error)}; nothing was deleted"
+                ) from error
+            found.unread.add(folder)
+            found.skipped.append(Unreadable(folder, f"cannot be listed: {_reason(error)}; its documents are kept"))
+            continue
+        found._rules[folder] = held
+        inner = [name for name, each in _open_entries(entries, folder, held) if _sort(found, each, name)]
+        folders.extend(reversed(inner))
     return found
 
 
-def _take(found: FolderScan, path: Path, name: str, root: Path) -> None:
-    if path.suffix.lower() not in ALL_SUFFIXES:
-        reason = f"no reader for {path.suffix.lower()}" if path.suffix else "no reader for a name without a suffix"
+def _open_entries(
+    entries: Sequence[TreeEntry], folder: str, rules: Sequence[_Rules]
+) -> Iterator[tuple[str, TreeEntry]]:
+    for each in entries:
+        name = f"{_prefix(folder)}{each.name}"
+        if _is_open(f"{name}/" if each.is_folder else name, each.name, rules):
+            yield name, each
+
+
+def _sort(found: FolderScan, entry: TreeEntry, name: str) -> bool:
+    """Take a file, or return True for a folder to scan."""
+    if not entry.name.isprintable():
+        found.skipped.append(Unreadable(name.encode("unicode_escape").decode(), "has a control character; rename it"))
+        return False
+    if not entry.is_folder:
+        _take(found, entry, name)
+    return entry.is_folder
+
+
+def _take(found: FolderScan, entry: TreeEntry, name: str) -> None:
+    suffix = PurePosixPath(entry.name).suffix.lower()
+    if suffix not in ALL_SUFFIXES:
+        reason = f"no reader for {suffix}" if suffix else "no reader for a name without a suffix"
         found.skipped.append(Unreadable(name, f"{reason}; convert it to text, Markdown, HTML, PDF or DOCX"))
         return
     try:
-        status = path.stat()
-        if path.is_symlink() and not path.resolve().is_relative_to(root):
-            found.skipped.append(Unreadable(name, "is a link to a file outside of the folder; copy the file"))
-        elif not path.is_file():
-            found.skipped.append(Unreadable(name, "is not a regular file"))
-        elif status.st_size > MAX_FILE_BYTES:
+        file = entry.file()
+    except UnreadableFileError as error:
+        found.skipped.append(Unreadable(name, str(error)))
+    except FileNotFoundError as error:
+        found.skipped.append(Unreadable(name, f"cannot be read: {_reason(error)}"))
+    except OSError as error:
+        found.unread.add(name)
+        found.skipped.append(Unreadable(name, f"cannot be read: {_reason(error)}"))
+    else:
+        if file.size > MAX_FILE_BYTES:
             found.skipped.append(Unreadable(name, f"is larger than {MAX_FILE_BYTES >> 20} MiB; split it"))
         else:
-            found.files[name] = FoundFile(name, path, status.st_size, status.st_mtime_ns)
-    except OSError as error:
-        found.skipped.append(Unreadable(name, f"cannot be read: {error.strerror}"))
+            found.files[name] = file
 
 
 def _is_open(name: str, last: str, rules: Sequence[_Rules]) -> bool:
@@ -89,28 +133,31 @@ def _is_open(name: str, last: str, rules: Sequence[_Rules]) -> bool:
     return True
 
 
-def _own_rules(parent: Path, inside: str) -> tuple[_Rules, ...]:
-    try:
-        lines = (parent / IGNORE_FILE).read_text(errors="replace").splitlines()
-    except OSError:
+def _own_rules(tree: FileTree, folder: str, entries: Sequence[TreeEntry]) -> tuple[_Rules, ...]:
+    """Return the rules of the folder's own .gitignore. Raises OSError: without its rules nothing of it is taken."""
+    own = next((each for each in entries if each.name == IGNORE_FILE and not each.is_folder), None)
+    if own is None:
         return ()
-    return (_Rules(_prefix(inside), GitIgnoreSpec.from_lines(lines)),)
+    try:
+        size = own.file().size
+    except UnreadableFileError:
+        return ()
+    if size > _MAX_RULES_BYTES:
+        raise OSError(f"{IGNORE_FILE} is larger than {_MAX_RULES_BYTES >> 20} MiB")
+    lines = tree.read(f"{_prefix(folder)}{IGNORE_FILE}", size).decode(errors="replace").splitlines()
+    return (_Rules(_prefix(folder), GitIgnoreSpec.from_lines(lines)),)
 
 
-def _relative(folder: Path, parent: Path) -> str:
-    inside = parent.relative_to(folder).as_posix()
-    return "" if inside == "." else inside
+def _prefix(folder: str) -> str:
+    return f"{folder}/" if folder else ""
 
 
-def _prefix(inside: str) -> str:
-    return f"{inside}/" if inside else ""
+def _folders(name: str) -> Iterator[str]:
+    """Yield the folders that contain a name, the innermost first, without the root."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
-def _parent(inside: str) -> str:
-    parent = str(PurePosixPath(inside).parent)
-    return "" if parent == "." else parent
-
-
-def _take_error(found: FolderScan, folder: Path, error: OSError) -> None:
-    name = os.path.relpath(str(error.filename), folder)
-    found.skipped.append(Unreadable(name, f"cannot be read: {error.strerror}"))
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__

@@ -1,7 +1,8 @@
-"""`sync --watch`: a pass after every change of the folder, until the user stops it."""
+"""`sync --watch`: a pass after every change of a folder, or at intervals, until the user stops it."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from watchfiles import Change, watch
 
 from graphtide.services.cli.exit_codes import UNREACHABLE, CommandError
 from graphtide.services.cli.sync.scan import IGNORE_FILE
+from graphtide.services.cli.sync.tree import SourceUnavailableError
 
 RETRY_MS = 5_000
 
@@ -18,21 +20,46 @@ def watch_folder(folder: Path, pass_once: Callable[[], None], tell: Callable[[st
 
     The first pass comes at most five seconds after the watch began: it sees what changed before that.
     """
-    failed, began = False, False
+    passes = _Passes(pass_once, tell, f"every {RETRY_MS // 1000} s")
+    began = False
     changes = watch(folder, watch_filter=_is_visible(folder), rust_timeout=RETRY_MS, yield_on_timeout=True)
     for changed in changes:
-        if began and not changed and not failed:
+        if began and not changed and not passes.failed:
             continue
         began = True
+        passes.run()
+
+
+def watch_by_polling(
+    interval_s: float,
+    pass_once: Callable[[], None],
+    tell: Callable[[str], None],
+    wait: Callable[[float], None] = time.sleep,
+) -> None:
+    """Call `pass_once` at intervals, measured from the end of one pass to the begin of the next one."""
+    passes = _Passes(pass_once, tell, f"in {interval_s:g} s")
+    while True:
+        wait(interval_s)
+        passes.run()
+
+
+class _Passes:
+    """Repeated passes. While the service or the source is unreachable, each repetition is tried again."""
+
+    def __init__(self, pass_once: Callable[[], None], tell: Callable[[str], None], when: str) -> None:
+        self._pass_once, self._tell, self._when = pass_once, tell, when
+        self.failed = False
+
+    def run(self) -> None:
         try:
-            pass_once()
-            failed = False
+            self._pass_once()
+            self.failed = False
         except CommandError as error:
-            if error.code != UNREACHABLE:
+            if error.code != UNREACHABLE and not isinstance(error, SourceUnavailableError):
                 raise
-            if not failed:
-                tell(f"graphtide: {error}; trying again every {RETRY_MS // 1000} s")
-            failed = True
+            if not self.failed:
+                self._tell(f"graphtide: {error}; trying again {self._when}")
+            self.failed = True
 
 
 def _is_visible(folder: Path) -> Callable[[Change, str], bool]:
