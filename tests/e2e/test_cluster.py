@@ -20,6 +20,8 @@ import grpc
 import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from mcp import Client
+from mcp_types import CallToolResult
 
 from graphtide.infra.bolt import cypher
 from tests.support.cluster import Cluster, until
@@ -141,6 +143,27 @@ def test_example_writes_documents_to_kafka_itself(live: Live, tmp_path: Path) ->
         "GRAPHTIDE_URL": live.urls[1],
     }
     assert printed("kafka_documents.py", tmp_path, settings) == promised("kafka_documents.py") != ""
+
+
+async def test_agents_and_chat_front_ends_use_the_gateway(live: Live) -> None:
+    """The Model Context Protocol, chat completions and the page work through the gateway as through a replica."""
+    gateway = live.urls[1]
+    async with Client(f"{gateway}/mcp") as agent, httpx.AsyncClient(base_url=gateway, timeout=120) as http:
+
+        async def called(tool: str, **arguments: object) -> Body:
+            result = await agent.call_tool(tool, {"graph": "agents", **arguments})
+            assert isinstance(result, CallToolResult) and not result.is_error, result
+            body: Body = result.structured_content
+            return body
+
+        added = await called("add_document", doc_id="a", text="Kenji Mori repaired pump 3.")
+        given = await called("ask", question="Who repaired pump 3?", after=added["token"])
+        assert "Kenji Mori" in given["answer"]
+        message = {"role": "user", "content": "Who repaired pump 3?"}
+        chat = await http.post("/v1/chat/completions", json={"model": "agents/auto", "messages": [message]})
+        assert "Kenji Mori" in chat.json()["choices"][0]["message"]["content"], chat.text
+        page = await http.get("/", headers={"accept": "text/html"})
+        assert (page.status_code, page.headers["content-type"][:9]) == (200, "text/html")
 
 
 def test_each_process_that_answers_says_how_long_documents_took(live: Live, client: httpx.Client) -> None:
