@@ -3,6 +3,7 @@
 Three collections of notes (`notes/` of the bench data) are published by `graphtide sync`, each into its own graph of
 one service without any endpoint. Ninety questions are asked over HTTP with the question alone; then the updates are
 applied one by one, each followed by its questions. `score.py` of the bench data judges the answers. It asserts nothing.
+`--notes tests/data/notes` asks the project's own three collections, which a test bounds.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 import httpx
 
 from tests.support.bench_data import ROOT, bench_data
+from tests.support.note_collections import completed
 from tests.support.processes import service
 
 Json = dict[str, Any]
@@ -102,11 +104,12 @@ def main() -> None:
     parser.add_argument("collections", nargs="*", help="names of collections; default: all")
     parser.add_argument("--wrong", action="store_true", help="list the wrong answers")
     parser.add_argument("--answers", type=Path, help="folder for the answers as score.py reads them")
+    parser.add_argument("--notes", type=Path, help="folder of collections; default: notes/ of the bench data")
     parser.add_argument("--no-readme", action="store_true", help="print the table, leave the README alone")
     chosen = parser.parse_args()
     if not (bench_data() / "notes").exists():
         sys.exit(f"No notes in {bench_data()}: set GRAPHTIDE_BENCH_DATA to the folder that holds notes/.")
-    before, after = measure(chosen.collections)
+    before, after = measure(chosen.collections, chosen.notes or bench_data() / "notes")
     for name, judged in (("answers", before), ("updates", after)):
         if chosen.answers:
             lines = (json.dumps(submission(one)) + "\n" for one in judged)
@@ -115,14 +118,14 @@ def main() -> None:
             list_wrong(judged)
     table = markdown(before, after)
     print(table)
-    if not chosen.no_readme and not chosen.collections:
+    if not (chosen.no_readme or chosen.collections or chosen.notes):
         write_table(ROOT / "README.md", table)
 
 
-def measure(names: Sequence[str]) -> tuple[list[Judged], list[Judged]]:
+def measure(names: Sequence[str], notes: Path) -> tuple[list[Judged], list[Judged]]:
     """Return the judged answers before the updates, and those of the follow-up questions."""
     score = scorer()
-    folders = sorted(path.parent for path in (bench_data() / "notes").glob("*/questions.jsonl"))
+    folders = sorted(path.parent for path in notes.glob("*/questions.jsonl"))
     folders = [one for one in folders if not names or one.name in names]
     before: list[Judged] = []
     after: list[Judged] = []
@@ -134,18 +137,19 @@ def measure(names: Sequence[str]) -> tuple[list[Judged], list[Judged]]:
         ):
             for folder in folders:
                 shutil.copytree(folder / "docs", kept / folder.name)
-                notes = NotesFolder(client, folder.name, kept / folder.name)
-                notes.publish()
-                before += asked(notes, score, folder, score.read(folder / "questions.jsonl"))
+                copied = NotesFolder(client, folder.name, kept / folder.name)
+                copied.publish()
+                before += asked(copied, score, folder, score.read(folder / "questions.jsonl"))
                 for update in score.read(folder / "updates.jsonl"):
-                    notes.apply(update)
-                    after += asked(notes, score, folder, update["questions"])
+                    copied.apply(update)
+                    after += asked(copied, score, folder, update["questions"])
     return before, after
 
 
 def asked(notes: NotesFolder, score: ModuleType, folder: Path, questions: Sequence[Json]) -> list[Judged]:
     named = score.file_names(folder)
-    return [judge(score, named, question, notes.ask(question["question"])) for question in questions]
+    whole = [completed(question) for question in questions]
+    return [judge(score, named, question, notes.ask(question["question"])) for question in whole]
 
 
 def judge(score: ModuleType, named: dict[str, str], question: Json, answer: Json) -> Judged:

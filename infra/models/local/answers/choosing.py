@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphtide.infra.models.local.answers.matching import TYPED, AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.question import Kind, TermKind
+from graphtide.infra.models.local.answers.narrowing import narrowed
+from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.succession import corrects, latest
 from graphtide.infra.models.local.answers.support import connected, coverage, has_names, supported, union
 from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind
-from graphtide.infra.models.local.answers.values import has_number
+from graphtide.infra.models.local.answers.values import has_full_name, has_number, is_calendar
 from graphtide.infra.models.local.answers.words import keys_of, words_of
 
 MAX_WORDS = 76
@@ -25,6 +26,7 @@ _OWN_SHARE = 0.18
 _FIRST_HOPS = 25
 _RARITY_SHARE = 0.08
 _STATED, _DISTANT = 0.7, 0.4
+_SAME_NAME, _TWO_HOP_TERMS = 0.6, 3
 _WORD = re.compile(r"[^\s,;|]+")
 
 
@@ -61,10 +63,10 @@ def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     best = latest(evidence, ranked[0], ranked)
     section = section_items(evidence, best)
     if section:
-        return section
+        return narrowed(evidence.plan, section)
     items = list_items(evidence, ranked, best)
     if items:
-        return items
+        return narrowed(evidence.plan, items)
     pair = two_hops(evidence, ranked, best)
     if pair:
         return pair
@@ -121,8 +123,9 @@ def list_items(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> 
     if unit.kind is UnitKind.ROW and own:
         alike = [
             one for one in evidence.scored
-            if one.unit.kind is UnitKind.ROW and one.unit.doc_id == unit.doc_id and one.unit.headings == unit.headings
+            if one.unit.kind is UnitKind.ROW and _file(one.unit) == _file(unit) and one.unit.headings == unit.headings
             and all(one.covers[i] >= 0.95 for i in own) and one.on_day
+            and _has_values(plan, one.unit, in_text)
         ]  # fmt: skip
         if 1 < len(alike) <= 12:
             return alike
@@ -131,9 +134,20 @@ def list_items(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> 
             one for one in evidence.scored
             if one.unit.doc_id != unit.doc_id or one.unit is unit
             if all(one.covers[i] >= 0.7 for i in own) and one.fits and one.on_day and one.score >= 0.75 * best.score
+            and (one.unit.kind is not UnitKind.ROW or _has_values(plan, one.unit, in_text))
         ]  # fmt: skip
         return alike if 1 < len(alike) <= 8 else []
     return []
+
+
+def _has_values(plan: QuestionPlan, unit: Unit, places: Sequence[int]) -> bool:
+    """Return whether a row has these terms as values, and not only as names of columns; the noun asked for may lack."""
+    return all(plan.terms[i].key in unit.keys for i in places if plan.terms[i].kind is not TermKind.FOCUS)
+
+
+def _file(unit: Unit) -> str:
+    """Return the id of the file that a unit is from: records of JSON lines have ids with # and their own."""
+    return unit.doc_id.partition("#")[0]
 
 
 def _all_short(units: Sequence[Scored]) -> bool:
@@ -143,6 +157,8 @@ def _all_short(units: Sequence[Scored]) -> bool:
 def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> list[Scored]:
     """Return two units that share a rare name and together cover clearly more of the question than the best one."""
     plan = evidence.plan
+    if sum(term.kind is not TermKind.WEAK for term in plan.terms) < _TWO_HOP_TERMS:
+        return []
     if best.coverage > (0.72 if plan.kind in TYPED and best.fits else 0.9):
         return []
     rare = max(6, len(evidence.units) // 10)
@@ -158,11 +174,11 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     for one in [one for one in ranked if id(one) in bridges][:_FIRST_HOPS]:
         others = {id(other): other for key in sorted(bridges[id(one)]) for other in by_name[key]}
         for other in others.values():
-            if other is one or not (one.fits or other.fits) or _siblings(one.unit, other.unit):
+            if other is one or not _states_value(plan, one, other) or _siblings(one.unit, other.unit):
                 continue
             if min(_exclusive(evidence, one, other), _exclusive(evidence, other, one)) < _OWN_SHARE:
                 continue
-            if not connected(evidence, [one, other]):
+            if _splits_name(plan, one, other) or not connected(evidence, [one, other]):
                 continue
             shared = bridges[id(one)] & bridges[id(other)]
             rarity = max(1.0 / max(1, evidence.frequency[key]) for key in shared)
@@ -178,6 +194,18 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     if not pair or coverage(evidence, union(pair)) < best.coverage + needed:
         return []
     return pair
+
+
+def _splits_name(plan: QuestionPlan, one: Scored, other: Scored) -> bool:
+    """Return whether a name of two words is covered only by a word in each unit: it is of two things then."""
+    names = {term.key: i for i, term in enumerate(plan.terms) if term.kind is TermKind.NAME}
+    pairs = [(names[a], names[b]) for a, b in plan.pairs if a in names and b in names]
+    return any(all(min(unit.covers[a], unit.covers[b]) < _SAME_NAME for unit in (one, other)) for a, b in pairs)
+
+
+def _states_value(plan: QuestionPlan, one: Scored, other: Scored) -> bool:
+    """Return whether one of two units has a value of the type asked for; a date of a heading is of the document."""
+    return any(unit.fits and not (unit.heading and plan.kind is Kind.DATE) for unit in (one, other))
 
 
 def _firm(covers: Sequence[float]) -> list[float]:
@@ -210,7 +238,7 @@ def _bridge_keys(unit: Unit) -> frozenset[str]:
         if not heading.startswith("Mail from "):
             continue
         found |= frozenset(word.key for word in words_of(heading) if word.capital)
-    return found
+    return frozenset(key for key in found if not is_calendar(key))
 
 
 def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
@@ -295,7 +323,7 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     used: set[int] = set()
     listed = len(chosen) > 2 and evidence.plan.kind is not Kind.SUMMARY
     for one in chosen:
-        for unit in _with_context(one.unit):
+        for unit in _with_context(one.unit, _lacks_person(evidence, one.unit)):
             if id(unit) in used:
                 continue
             used.add(id(unit))
@@ -328,9 +356,20 @@ def _prefix(evidence: AnswerEvidence, one: Scored, unit: Unit) -> str:
     return ""
 
 
-def _with_context(unit: Unit) -> Iterable[Unit]:
-    """Yield the sentence before a unit that opens with a pronoun, then the unit."""
-    if unit.dangling and unit.before is not None and unit.before.block == unit.block:
+def _lacks_person(evidence: AnswerEvidence, unit: Unit) -> bool:
+    """Return whether the question asks for a person, and the unit names none with a full name."""
+    return evidence.plan.kind is Kind.PERSON and not unit.cells and not has_full_name(unit.text)
+
+
+def _with_context(unit: Unit, lacks_person: bool) -> Iterable[Unit]:
+    """Yield the sentences that a unit depends on, then the unit: before a pronoun, and, where a person is asked for
+    and none is named, before "the" and a noun of the sentence before.
+    """
+    depends = unit.dangling or (lacks_person and unit.resumes)
+    if depends and unit.before is not None and unit.before.block == unit.block:
+        missing = lacks_person and not has_full_name(unit.before.text)
+        if missing and unit.before.resumes and unit.before.before is not None:
+            yield unit.before.before
         yield unit.before
     yield unit
 

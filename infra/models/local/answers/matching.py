@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, Term, TermKind
-from graphtide.infra.models.local.answers.units import Unit, UnitKind, first_person
+from graphtide.infra.models.local.answers.question import STATES, Kind, QuestionPlan, Term, TermKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Cell, Unit, UnitKind, first_person
 from graphtide.infra.models.local.answers.values import (
     column_measures,
     days_in,
@@ -29,11 +29,12 @@ from graphtide.infra.models.local.answers.values import (
     same_day,
     stands_somewhere,
 )
-from graphtide.infra.models.local.answers.words import STOP_WORDS, Word, words_of
+from graphtide.infra.models.local.answers.words import NUMBER_WORDS, STOP_WORDS, Word, word_set, words_of
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 from graphtide.infra.models.local.english.lexical.words import CALENDAR, ORGANISATION_CUES, PLACE_CUES, PLACES, ROLES
 
 OWN, COLUMN, LEAD, HEADING, TITLE, BEFORE, AFTER, NEAR, DOCUMENT = 1.0, 1.0, 0.9, 0.9, 0.85, 0.6, 0.45, 0.5, 0.3
-SYNONYM = 0.75
+SYNONYM, EXPRESSED, SHORT_NAME = 0.75, 0.6, 0.75
 _KIND_WEIGHT = {
     TermKind.NAME: 1.4,
     TermKind.CODE: 1.8,
@@ -126,8 +127,12 @@ def _names(units: Sequence[Unit]) -> frozenset[str]:
                 lower.add(word.key)
         for run in _capitalised(unit.text):
             if not any(word.text.lower() in _NOT_PERSONS for word in run):
-                capital.update(word.key for word in run if word.text.lower() not in STOP_WORDS)
+                capital.update(word.key for word in run if not _is_common(word.text.lower()))
     return frozenset(capital - lower)
+
+
+def _is_common(word: str) -> bool:
+    return word in STOP_WORDS or word in NUMBER_WORDS or word in VERBS
 
 
 def _capitalised(text: str) -> Iterator[list[Word]]:
@@ -147,7 +152,11 @@ def _capitalised(text: str) -> Iterator[list[Word]]:
 def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
     plan = evidence.plan
     known = evidence.documents.get(unit.doc_id, frozenset())
-    covers = tuple(max(cover(term, unit), DOCUMENT if term.key in known else 0.0) for term in plan.terms)
+    covers = tuple(
+        max(cover(term, unit), DOCUMENT if term.key in known else 0.0, _implied(evidence, term, unit))
+        for term in plan.terms
+    )
+    covers = with_first_names(plan, unit, covers)
     total = evidence.total
     coverage = sum(w * c for w, c in zip(evidence.weights, covers, strict=True)) / total if total else 0.0
     fits, heading = fits_type(evidence, unit), ""
@@ -158,7 +167,7 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
     found.score = (
         coverage
         + SIMILARITY_SHARE * similarity * coverage
-        + (TYPE_BONUS * _strength(plan, unit, heading) if fits else 0.0)
+        + (TYPE_BONUS * _strength(evidence, unit, heading) if fits else 0.0)
     )
     if not fits and plan.kind in TYPED:
         found.score *= NO_TYPE
@@ -167,6 +176,39 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
     found.score *= _form(unit)
     found.score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
     return found
+
+
+def with_first_names(plan: QuestionPlan, unit: Unit, covers: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the shares with those of surnames that the unit leaves out: it has the first name and no other surname."""
+    names = {t.key: i for i, t in enumerate(plan.terms) if t.kind is TermKind.NAME}
+    found = list(covers)
+    for first, last in plan.pairs:
+        both = first in names and last in names
+        if both and covers[names[last]] < SHORT_NAME <= covers[names[first]] and _is_single(first, unit.whole):
+            found[names[last]] = SHORT_NAME
+    return tuple(found)
+
+
+def _is_single(key: str, text: str) -> bool:
+    """Return whether a text has a name without a capitalised word beside it."""
+    words = words_of(text)
+    places = [at for at, word in enumerate(words) if word.key == key and word.capital]
+    ends = [word.start + len(word.text) for word in words]
+    return any(
+        not (at + 1 < len(words) and words[at + 1].capital and text[ends[at] : words[at + 1].start] == " ")
+        for at in places
+    )
+
+
+def _implied(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
+    """Return how far a unit covers a term by its date, or by a value of the type that the term asks for."""
+    plan = evidence.plan
+    if term.key in plan.date_keys and unit.date[1] and any(same_day(day, unit.date) for day in plan.dates):
+        return HEADING
+    if term.text.lower() in STATES and unit.text.startswith((DONE, TO_DO)):
+        return float(unit.text.startswith(DONE if STATES[term.text.lower()] else TO_DO))
+    expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
+    return EXPRESSED if expressed and unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures) else 0.0
 
 
 CONFLICT, PAST = 0.12, 0.06
@@ -196,14 +238,45 @@ def conflicts(plan: QuestionPlan, unit: Unit) -> int:
 TYPED = frozenset({Kind.PERSON, Kind.DATE, Kind.QUANTITY, Kind.VERSION})
 
 
-def _strength(plan: QuestionPlan, unit: Unit, heading: str) -> float:
+def _strength(evidence: AnswerEvidence, unit: Unit, heading: str) -> float:
+    plan = evidence.plan
     if heading:
         return 0.5
     if plan.kind is Kind.PLACE:
         return 1.5 if stands_somewhere(unit.text) else 0.6
+    if plan.kind is Kind.PERSON:
+        named = any(_is_person_column(cell) for cell in unit.cells) or (
+            not unit.cells and _names_holder(evidence, unit.text)
+        )
+        return 1.3 if named else 1.0
     return 1.0
 
 
+def _is_person_column(cell: Cell) -> bool:
+    return cell.column.lower() in _PERSON_COLUMNS and cell.value[:1].isupper()
+
+
+_PERSON_COLUMNS = word_set(
+    "who name assignee owner author lead leader responsible contact tenant member person reporter reviewer by"
+)
+
+
+def _names_holder(evidence: AnswerEvidence, text: str) -> bool:
+    """Return whether a name is close to a word of the question, without punctuation: "Ana is the new treasurer"."""
+    words = words_of(text)
+    asked = evidence.plan.keys
+    names = [word for word in words if word.capital and word.key in evidence.names and word.key not in asked]
+    terms = [word for word in words if word.key in asked]
+    for name in names:
+        for term in terms:
+            first, last = sorted((name, term), key=lambda word: word.start)
+            between = text[first.start + len(first.text) : last.start]
+            if len(between.split()) <= _CLOSE and not any(mark in between for mark in ",;:."):
+                return True
+    return False
+
+
+_CLOSE = 4
 STALE = (
     "still is", "still insured", "still listed", "still shows", "still says", "still has", "is still", "was still",
     "so far", "until now", "formerly", "previously", "used to", "originally", "a figure of", "at first", "was to be",
@@ -313,8 +386,10 @@ def _measured(plan: QuestionPlan, unit: Unit) -> bool:
         return True
     implied = [term for term in plan.terms if term.kind is TermKind.IMPLIED]
     accepted = frozenset().union(*({term.key} | term.synonyms for term in implied))
+    asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
     return any(
-        has_number(cell.value) and (column_measures(cell.column, plan.measures) or cell.column_keys & accepted)
+        has_number(cell.value)
+        and (column_measures(cell.column, plan.measures) or cell.column_keys & (accepted | asked))
         for cell in unit.cells
     )
 

@@ -65,6 +65,11 @@ class Term:
     same: frozenset[str] = frozenset()
 
     @property
+    def coded(self) -> bool:
+        """Return whether it has a digit."""
+        return any(char.isdigit() for char in self.text)
+
+    @property
     def verb(self) -> bool:
         """Return whether the word is a form of a common verb in the past, or after an auxiliary."""
         return self.text in VERBS or self.text in IRREGULAR or (self.text.endswith("ed") and self.text.islower())
@@ -91,6 +96,16 @@ class QuestionPlan:
     """It asks what is true now: "who is", "where does"."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Keys of adjacent words that name one thing: "rain sensor", "Hedvig Lund"."""
+    date_keys: frozenset[str] = frozenset()
+    """Keys of the words of its dates."""
+    attribute: str = ""
+    """Key of N in "what is the N of X"."""
+    counted: str = ""
+    """Key of the noun after "how many"."""
+    done: bool | None = None
+    """True if it asks for what is done, False for what is still open."""
+    extreme: int = 0
+    """1 if it asks for the greatest value, -1 for the least."""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -114,12 +129,21 @@ _QUANTITY_NOUNS = {
     "duration": ("duration",), "speed": (), "pressure": (), "percentage": ("share",), "share": (), "amount": (),
     "size": (), "limit": (), "threshold": (), "capacity": (), "volume": ("volume",), "maximum": (), "minimum": (),
     "total": (), "score": (), "rate": (), "code": (), "pin": (), "port": (), "sum": ("money",), "deposit": ("money",),
-    "rent": ("money",), "insured": ("money",),
+    "rent": ("money",), "value": (), "insured": ("money",),
 }  # fmt: skip
 _DATE_NOUNS = word_set("""date day month year deadline time weekday season evening morning week hour""")
 _PLACE_NOUNS = word_set("""address place location city town country street room floor shelf building village office""")
 _PERSON_NOUNS = word_set("""person name author owner leader manager director engineer contact customer donor teacher""")
 _AUXILIARIES = word_set("""is are was were do does did can could may must should has have had will would""")
+_TITLES = word_set("""mr mrs ms miss dr prof professor sir""")
+_COPULAS = word_set("""is are was were""")
+STATES = {"open": False, "pending": False, "outstanding": False, "unfinished": False, "done": True, "finished": True}
+_SUPERLATIVES = {
+    word: sign
+    for sign, words in ((1, "highest largest biggest longest tallest heaviest most oldest deepest hottest strongest"),
+                        (-1, "lowest smallest shortest lightest least fewest cheapest coldest youngest newest"))
+    for word in words.split()
+}  # fmt: skip
 _SUMMARIES = (
     "summarise", "summarize", "summary", "overview", "came out of", "outcome", "result of", "results of", "finding",
     "findings", "tell me about", "what happened", "problem with", "describe", "explain", "do we know", "is known",
@@ -175,7 +199,37 @@ def plan_of(question: str) -> QuestionPlan:
         _plural(tokens, kind),
         _is_present(tokens),
         _pairs(words, text),
+        _date_keys(words) if dates else frozenset(),
+        _attribute(tokens),
+        _counted(tokens),
+        next((STATES[token] for token in tokens if token in STATES), None),
+        next((_SUPERLATIVES[token] for token in tokens if token in _SUPERLATIVES), 0),
     )
+
+
+def _date_keys(words: Sequence[Word]) -> frozenset[str]:
+    """Return the keys of months, and of the numbers beside them."""
+    months = {at for at, word in enumerate(words) if word.capital and word.text.lower() in MONTHS}
+    days = {near for at in months for near in (at - 1, at + 1, at + 2) if 0 <= near < len(words) and words[near].coded}
+    return frozenset(words[at].key for at in months | days)
+
+
+def _attribute(tokens: Sequence[str]) -> str:
+    """Return the key of the noun before "of" or "for" in "what is the …", "" if it says little."""
+    if tokens[:1] != ["what"] or tokens[1:3] not in (["is", "the"], ["are", "the"], ["was", "the"], ["were", "the"]):
+        return ""
+    end = next((at for at, token in enumerate(tokens) if token in ("of", "for")), 0)
+    key = key_of(tokens[end - 1]) if end > 3 else ""
+    return "" if key in WEAK else key
+
+
+def _counted(tokens: Sequence[str]) -> str:
+    """Return the key of the noun after "how many", "" if it says little."""
+    at = next((at for at, pair in enumerate(pairwise(tokens)) if pair == ("how", "many")), -1)
+    if at < 0 or at + 2 >= len(tokens):
+        return ""
+    key = key_of(tokens[at + 2])
+    return "" if key in WEAK or tokens[at + 2] in STOP_WORDS else key
 
 
 def _asking(text: str) -> str:
@@ -255,7 +309,7 @@ def _of_noun(tokens: list[str], first: str) -> tuple[Kind, frozenset[str]]:  # n
         return Kind.DATE, frozenset()
     if noun in _QUANTITY_NOUNS:
         measures = _QUANTITY_NOUNS[noun]
-        if noun == "number" and not {"telephone", "phone", "mobile"} & set(tokens):
+        if noun == "number" and not {"telephone", "phone", "mobile"} & set(tokens) and not _of_person(tokens):
             measures = ()
         return Kind.QUANTITY, frozenset(measures) - {"count"} if "count" not in measures else frozenset()
     if noun == "address":
@@ -274,6 +328,12 @@ def _of_noun(tokens: list[str], first: str) -> tuple[Kind, frozenset[str]]:  # n
     return Kind.THING, frozenset()
 
 
+def _of_person(tokens: Sequence[str]) -> bool:
+    """Return whether a number is asked for that belongs to one who does something: "number of the bee keeper"."""
+    last = tokens[-1]
+    return "of" in tokens and (last in _PERSON_NOUNS or (last.endswith(("er", "or", "ist")) and last not in VERBS))
+
+
 def _content_noun(tokens: list[str], at: int) -> bool:
     after = tokens[at + 1] if at + 1 < len(tokens) else ""
     return after not in _AUXILIARIES
@@ -283,6 +343,8 @@ def _head_noun(tokens: list[str], at: int) -> str:
     """Return the noun after `which` or after `what is the`: the word before "of", a verb or the end."""
     rest = tokens[at + 1 :]
     if rest and rest[0] in _AUXILIARIES:
+        if rest[0] not in _COPULAS:
+            return ""
         rest = rest[1:]
         if rest and rest[0] in ("the", "a", "an", "our", "my", "your", "his", "her", "their"):
             rest = rest[1:]
@@ -361,6 +423,8 @@ def _term_kind(word: Word, focus: frozenset[str], implied: frozenset[str], start
     lower = word.text.lower()
     if word.coded:
         return TermKind.CODE
+    if lower in _TITLES:
+        return TermKind.WEAK
     if word.capital and word.start not in starts and lower not in MONTHS:
         return TermKind.NAME
     if word.key in implied:

@@ -39,7 +39,7 @@ _REACH = 0.65
 
 
 _ALIKE = 0.95
-_OWN, _ABSENT = 0.95, 0.35
+_OWN, _STATED, _ABSENT = 0.95, 0.85, 0.35
 _PAST = ("was", "were", "former", "formerly", "became", "had been", "used to", "once", "first")
 
 
@@ -69,7 +69,7 @@ def _same_subject(evidence: AnswerEvidence, one: Scored, other: Scored) -> bool:
             return False
     strong = sum(w for w, a in zip(evidence.weights, one.covers, strict=True) if a >= 0.7)
     both = sum(w for w, a, b in zip(evidence.weights, one.covers, other.covers, strict=True) if a >= 0.7 and b >= 0.55)
-    if not strong or both < 0.8 * strong:
+    if not strong or both < 0.8 * strong or max(other.covers) < _STATED:
         return False
     return _differ(one, other, plan)
 

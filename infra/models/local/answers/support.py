@@ -19,7 +19,7 @@ TWO_UNITS = 0.7
 WITHOUT_VERB = 0.64
 OTHER_COVERAGE = 0.55
 MIN_HARD = 0.5
-_STRONG = 0.7
+_NEAR, _COUNTED = 0.5, 0.4
 
 
 def union(chosen: Sequence[Scored]) -> tuple[float, ...]:
@@ -39,16 +39,41 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     covers = union(chosen)
     if plan.kind in TYPED and not any(one.fits for one in chosen):
         return False
-    if not all(one.on_day for one in chosen):
-        return False
-    if not _names_covered(evidence, chosen, covers):
-        return False
-    if plan.kind in (Kind.REASON, Kind.YES_NO) and _missing(evidence, covers):
+    if not all(one.on_day for one in chosen) or _elsewhere(evidence, chosen, covers):
         return False
     needed = MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
     if plan.kind is not Kind.SUMMARY and _no_verb(evidence, covers):
         needed = max(needed, WITHOUT_VERB)
     return coverage(evidence, covers) >= needed
+
+
+def _elsewhere(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+    """Return whether the units are about something else: they lack a word that no answer can do without."""
+    plan = evidence.plan
+    required = {plan.counted} | ({plan.attribute} if plan.kind is Kind.THING else set())
+    return (
+        not _names_covered(evidence, chosen, covers)
+        or _about_another(evidence, chosen, covers)
+        or any(c < _COUNTED for c, t in zip(covers, plan.terms, strict=True) if t.key in required)
+        or (plan.kind is not Kind.SUMMARY and _only_named(evidence, covers))
+        or (plan.kind in (Kind.REASON, Kind.YES_NO) and _missing(evidence, covers))
+    )
+
+
+def _about_another(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+    """Return whether the units name persons, and none of those that a question about a value names."""
+    plan = evidence.plan
+    asked = [c for c, t in zip(covers, plan.terms, strict=True) if t.kind is TermKind.NAME and t.key in evidence.names]
+    if plan.kind not in TYPED or not asked or max(asked) > _NEAR:
+        return False
+    return all((one.unit.names & evidence.names) - plan.keys for one in chosen)
+
+
+def _only_named(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
+    """Return whether the names of the question are covered and none of its other words that carry meaning."""
+    terms = list(zip(covers, evidence.plan.terms, strict=True))
+    others = [c for c, t in terms if t.kind in (TermKind.FOCUS, TermKind.WORD)]
+    return any(t.hard for _, t in terms) and max(others, default=1.0) < _COUNTED
 
 
 def has_names(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.choosing import Quotation
+from graphtide.infra.models.local.answers.choosing import MAX_WORDS, Quotation
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 
 MAX_TEXTS = 6
@@ -18,10 +18,14 @@ _MIN_WORDS = 4
 def beginnings(units: Sequence[Unit]) -> list[Quotation]:
     """Return the first full sentence with new content of each of the first texts, after the title of its document."""
     chosen: list[Unit] = []
+    left = MAX_WORDS
     for unit in sorted(units, key=_is_weak):
         known = {(one.doc_id or one.origin) for one in chosen}
         if (unit.doc_id or unit.origin) not in known and not any(_repeats(unit, other) for other in chosen):
+            if (count := len(_titled(unit).split())) > left and chosen:
+                continue
             chosen.append(unit)
+            left -= count
         if len(chosen) == MAX_TEXTS:
             break
     return [Quotation(_titled(unit), unit) for unit in chosen]

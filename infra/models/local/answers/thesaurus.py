@@ -65,7 +65,7 @@ firm company
 child kid
 car vehicle
 test exam examination
-teach teacher teaching
+teach teacher teaching hold give instruct instructor
 hold held holder
 install installation
 report reporting
@@ -85,7 +85,7 @@ estimate estimated approximately
 catch capture
 control operate steer
 tell inform told
-forbid prohibit ban
+forbid prohibit ban allow permit
 meet meeting
 speak language
 dad father
@@ -95,6 +95,37 @@ full level percentage pct percent
 press push
 air compressed compressor
 training train learn learning
+supply supplier deliver delivery provide provider order
+succeed succession successor replace
+double twice
+elect election choose
+ill illness sick sickness disease
+bicycle bike
+rent tenant lease rental
+trip journey travel excursion outing
+attend attendance present participant participate
+password passcode pin code
+fail failure outage crash
+cause reason
+delay postpone late
+reject refuse decline
+accept approve approval
+danger dangerous risk
+injure injury hurt wound casualty
+steal theft thief
+boat ship vessel
+road street
+holiday leave vacation
+marry wedding marriage
+chair chairman president preside
+deploy release rollout
+migrate migration move
+recommend recommendation advise advice
+remedy workaround
+join joined new
+responsible charge owner
+sign signature
+submit send
 """
 
 _ADJECTIVES = """big bigger biggest;
@@ -139,7 +170,7 @@ WEAK = frozenset(
             """find take get go come work sit stay lie belong serve put happen say tell know look use want need
             do have be stand come list show explain describe mean get become call kind sort type thing
             something anything one ones ask there people person somebody someone anybody anyone time way
-            today currently recorded far moment"""
+            today currently recorded far moment new"""
         ),
     )
 )

@@ -20,6 +20,8 @@ from graphtide.streams.model_ports import ContextPassage
 
 _BULLET = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)])[ \t]++")
 _MAX_COLUMN_CHARS = 60
+DONE, TO_DO = "Done: ", "To do: "
+_MIN_LABELLED, _MAX_LABELLED_CHARS = 3, 120
 _PUNCTUATION = str.maketrans("-_./", "    ")
 _OPENERS = word_set(
     """he she it they his her its their this these that those him them there both then so therefore otherwise
@@ -28,6 +30,8 @@ _OPENERS = word_set(
 _ABOUT = frozenset(
     {"title", "tags", "author", "updated", "date", "owner", "version", "weather", "status", "mail", "from", "to", "cc"}
 )
+_PERSONS = word_set("he she him her")
+_OPENING_CHARS = 60
 _FIRST_PERSON = frozenset({"i", "we", "my", "our", "me", "us"})
 
 
@@ -93,7 +97,22 @@ class Unit:
     def dangling(self) -> bool:
         """Return whether it opens with a pronoun, so that the previous sentence belongs to the quotation."""
         first = self.text.split(" ", 1)[0].strip("\"'(,").lower()
-        return self.kind is UnitKind.SENTENCE and first in _OPENERS and self._follows
+        return self.kind is UnitKind.SENTENCE and self._follows and (first in _OPENERS or self._means_another)
+
+    @property
+    def _means_another(self) -> bool:
+        """Return whether it has a pronoun of a person and no name: "ask him for the key"."""
+        words = words_of(self.text)
+        names = any(word.capital and word.text.lower() not in STOP_WORDS for word in words[1:])
+        return not names and any(word.text.lower() in _PERSONS for word in words)
+
+    @property
+    def resumes(self) -> bool:
+        """Return whether it opens with "the" and a noun of the previous sentence: "The team owns …"."""
+        words = words_of(self.text[:_OPENING_CHARS])
+        if len(words) < 2 or words[0].text != "The" or self.before is None or not self._follows:
+            return False
+        return words[1].key in self.before.keys
 
     @property
     def _follows(self) -> bool:
@@ -173,8 +192,15 @@ def _day(passage: ContextPassage) -> tuple[int, int, int]:
 def _raw_units(passage: ContextPassage, origin: int) -> Iterator[Unit]:
     table = passage.place.kind is PassageKind.TABLE
     code = passage.place.kind is PassageKind.CODE
-    for block, (first, end) in enumerate(_blocks(passage.text)):
+    blocks = list(_blocks(passage.text))
+    labelled = {} if table or code else _labelled(passage.text, blocks)
+    for block, (first, end) in enumerate(blocks):
         start = first
+        if block in labelled:
+            last = labelled[block]
+            if last >= 0:
+                yield _record(passage.text, start, blocks[last][1], origin, block)
+            continue
         while start < end and passage.text[start].isspace():
             start += 1
         if start == end:
@@ -194,6 +220,43 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
         start = end + 2
     yield start, len(text)
+
+
+def _labelled(text: str, blocks: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Return the runs of short blocks of the form "label: value": the last block of a run at its first, else -1."""
+    found: dict[int, int] = {}
+    run: list[int] = []
+    for at, (start, end) in enumerate([*blocks, (0, 0)]):
+        if at < len(blocks) and end - start <= _MAX_LABELLED_CHARS and _is_labelled(text[start:end].strip()):
+            run.append(at)
+            continue
+        labels = {text[slice(*blocks[each])].strip().partition(":")[0] for each in run}
+        if len(labels) == len(run) >= _MIN_LABELLED:
+            found |= dict.fromkeys(run, -1) | {run[0]: run[-1]}
+        run = []
+    return found
+
+
+def _is_labelled(line: str) -> bool:
+    label, found, value = line.partition(": ")
+    words = label.replace("_", " ").replace("-", " ").split()
+    return (
+        bool(found and value.strip())
+        and label == label.rstrip()
+        and "\n" not in line
+        and 0 < len(words) <= 3
+        and "".join(words).isalnum()
+    )
+
+
+def _record(text: str, start: int, end: int, origin: int, block: int) -> Unit:
+    """Return a run of labels and values as a row."""
+    while start < end and text[start].isspace():
+        start += 1
+    unit = _unit(text, start, end, UnitKind.ROW, origin, block)
+    pairs = (line.strip().partition(":") for line in text[start:end].split("\n") if line.strip())
+    unit.cells = tuple(Cell(label.strip(), value.strip()) for label, _, value in pairs)
+    return unit
 
 
 def _rows(text: str, start: int, end: int, origin: int, block: int) -> Iterator[Unit]:
@@ -249,7 +312,9 @@ def _sentences(text: str, start: int, end: int, origin: int, block: int) -> Iter
 
 def _ends_in_initial(text: str, end: int) -> bool:
     """Return whether a sentence that ends there was cut within a name: "goes to T. Okonjo"."""
-    return text[end - 1 : end] == "." and text[end - 2 : end - 1].isupper() and not text[end - 3 : end - 2].isalnum()
+    before = text[end - 3 : end - 2]
+    is_initial = text[end - 2 : end - 1].isupper() and not before.isalnum() and before != "\u00b0"
+    return text[end - 1 : end] == "." and is_initial
 
 
 def _unit(text: str, start: int, end: int, kind: UnitKind, origin: int, block: int) -> Unit:

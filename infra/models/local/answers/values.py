@@ -5,11 +5,20 @@ Everything is decided on the words of a text, in one pass each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from graphtide.graph.retrieval.question_words import MONTHS
-from graphtide.infra.models.local.answers.words import NUMBER_WORDS, Word, spaced, word_set, words_of
+from graphtide.infra.models.local.answers.words import (
+    NUMBER_WORDS,
+    STOP_WORDS,
+    Word,
+    key_of,
+    spaced,
+    word_set,
+    words_of,
+)
 
 Day = tuple[int, int, int]
 """A date as year, month and day, 0 for a part that is not named."""
@@ -57,6 +66,8 @@ _REASONS = (
 _MONTH_NUMBERS = {name: number for number, name in enumerate(MONTHS, 1)} | {
     name[:3]: number for number, name in enumerate(MONTHS, 1)
 }
+_GROUPED = re.compile(r"\d{1,3}(?:[,'\u2019]\d{3})+")
+_MONTH_KEYS = frozenset(map(key_of, MONTHS))
 _WITHIN = 4
 _MIN_PHONE_DIGITS = 5
 _SHORT_NUMBER = 2
@@ -86,6 +97,8 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
         unit = words[at + 1].text.lower() if at + 1 < len(words) else ""
         if unit.split("-")[0] in accepted or word.text.lstrip("0123456789.,").lower() in accepted - {""}:
             return True
+        if "money" in kinds and _is_sum(text, word):
+            return True
         if (
             symbols
             and _is_number(word)
@@ -93,6 +106,18 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
         ):
             return True
     return False
+
+
+def _is_sum(text: str, word: Word) -> bool:
+    """Return whether a number with separators of thousands counts nothing: no noun follows it."""
+    end = word.start + len(word.text)
+    following = next(iter(words_of(text[end : end + 40])), None)
+    counts = (
+        following is not None
+        and text[end : end + following.start].isspace()
+        and following.text.lower() not in STOP_WORDS
+    )
+    return bool(_GROUPED.fullmatch(word.text)) and not counts
 
 
 def column_measures(column: str, kinds: frozenset[str]) -> bool:
@@ -106,6 +131,21 @@ def column_measures(column: str, kinds: frozenset[str]) -> bool:
 def has_date(text: str) -> bool:
     """Return whether the text names a day, month, year, weekday or time of day."""
     return any(_is_time(word) for word in words_of(text))
+
+
+def has_full_name(text: str) -> bool:
+    """Return whether the text has two capitalised words in a row, as a first name and a surname are."""
+    pairs = pairwise(words_of(text))
+    return any(
+        one.capital and other.capital and text[one.start + len(one.text) : other.start] == " "
+        and one.text.lower() not in STOP_WORDS and other.text.lower() not in _MONTH_NUMBERS
+        for one, other in pairs
+    )  # fmt: skip
+
+
+def is_calendar(key: str) -> bool:
+    """Return whether a word is a year or a month: it names no thing that two texts could be about."""
+    return (len(key) == 4 and key.isdigit() and bool(_year(int(key)))) or key in _MONTH_KEYS
 
 
 def has_place(text: str) -> bool:

@@ -40,7 +40,8 @@ tear tore torn;
 wake woke woken; forget forgot forgotten;
 hit; hurt; sleep slept; sweep swept; spend spent; deal dealt; dig dug; stick stuck;
 swing swung; bind bound; feed fed; weave wove woven; sew sewed sewn; shake shook shaken; throw threw thrown; split;
-spread; sit sat; shut; understand understood; stand stood; teach taught; bring brought; weigh weight"""
+spread; bear bore; find found; sit sat; shut; understand understood; stand stood; teach taught; bring brought;
+weigh weight"""
 IRREGULAR = {form: forms.split()[0] for forms in _FORMS.split(";") for form in forms.split()}
 """Forms of irregular verbs that the extractor's table lacks, with their base."""
 STOP_WORDS = word_set(
@@ -107,5 +108,6 @@ def key_of(word: str) -> str:
     if lower in NUMBER_WORDS:
         return NUMBER_WORDS[lower]
     form = VERBS.get(lower)
-    stem: str = _STEMMER.stemWord(IRREGULAR.get(lower, lower) if form is None else form.base)
+    base = IRREGULAR.get(lower) or (lower if form is None else form.base)
+    stem: str = _STEMMER.stemWord(base)
     return stem

@@ -101,3 +101,67 @@ async def test_other_day_is_no_answer() -> None:
     """A value of another day than the question names is not quoted."""
     first = note("a.md", "Water at the weir: 9.1 °C.", title="Field day", date="2024-04-04")
     assert await answer("What was the water temperature at the weir on 9 May 2024?", first) == NOTHING_FITS
+
+
+async def test_extreme_value_selects_one_row() -> None:
+    """The greatest or least number of the column that the question names, or of years for an age."""
+    trees = table("trees.csv", "tree: Topaz; planted: 2009; yield: 52 kg", "tree: Boskoop; planted: 1987; yield: 74 kg")
+    assert await answer("Which tree had the highest yield?", trees) == "tree: Boskoop; planted: 1987; yield: 74 kg"
+    assert await answer("Which tree had the lowest yield?", trees) == "tree: Topaz; planted: 2009; yield: 52 kg"
+
+
+async def test_open_items_are_told_from_finished_ones() -> None:
+    items = note("fair.md", "Done: rent the hall", "To do: print the posters", headings=("Action items",))
+    assert await answer("What are the open action items?", items) == "To do: print the posters"
+    assert await answer("Which action items are done?", items) == "Done: rent the hall"
+
+
+async def test_record_of_labels_answers_as_a_row() -> None:
+    """Lines of a record belong together: the state selects it, and its other fields come along."""
+    fields = ("id: T-{}", "title: {}", "status: {}", "opened: 2025-03-20", "assignee: {}")
+    open_one = note(
+        "t.jsonl#1",
+        *(field.format(value) for field, value in zip(fields, ("1", "Leak", "open", "", "Bo Lind"), strict=True)),
+        title="Leak",
+    )
+    closed = note(
+        "t.jsonl#2",
+        *(field.format(value) for field, value in zip(fields, ("2", "Noise", "closed", "", "Ada Bell"), strict=True)),
+        title="Noise",
+    )
+    assert "Ada Bell" not in (given := await answer("Which tickets are open?", open_one, closed))
+    assert "title: Leak" in given
+
+
+async def test_first_name_stands_for_the_full_name() -> None:
+    """Unless another surname follows it."""
+    own = note("a.md", "Ingrid leaves at the end of May. Her successor is Yusuf Demir.")
+    other = note("b.md", "Ingrid Falk leaves at the end of May. Her successor is Nora Quist.")
+    assert "Yusuf Demir" in await answer("Who succeeds Ingrid Solheim?", own)
+    assert await answer("Who succeeds Ingrid Solheim?", other) == NOTHING_FITS
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many prizes did Ilse Kamp win?",
+        "What is the password of the head baker?",
+        "Who trained Tomasz Wrona?",
+        "How old is Ilse Kamp?",
+    ],
+)
+async def test_question_is_refused_when_its_main_word_is_missing(question: str) -> None:
+    """Require what is counted, the attribute and the verb; a name alone is not enough."""
+    assert await answer(question, *BAKERY) == NOTHING_FITS
+
+
+async def test_person_of_the_sentence_before_comes_along() -> None:
+    team = note("teams.md", "Milo Brandt leads the payments team. The team owns the settlement job.")
+    assert (await answer("Who leads the team that owns the settlement job?", team)).startswith("Milo Brandt")
+
+
+async def test_sum_without_a_currency_is_an_amount_of_money() -> None:
+    """But not a number that counts something."""
+    budget = note("b.md", "We have spent 118,000 so far. We printed 2,300 posters.")
+    assert "118,000" in await answer("How much have we spent?", budget)
+    assert "2,300" not in await answer("How much have we spent?", budget)

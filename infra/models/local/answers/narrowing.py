@@ -1,0 +1,59 @@
+"""Selection among items that answer a question alike: by their state, by the greatest or least value of a column.
+
+Invariant: every unit returned is one of the units given, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.matching import Scored
+from graphtide.infra.models.local.answers.question import QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
+
+_AGES = frozenset({"oldest", "youngest", "newest"})
+_YEARS = (1_500, 2_100)
+_SEPARATORS = str.maketrans("", "", ",'\u2019")
+
+
+def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
+    """Return the items in the state that the question asks for, or the row with the extreme value; else all."""
+    if plan.done is not None:
+        state, other = (DONE, TO_DO) if plan.done else (TO_DO, DONE)
+        if any(one.unit.text.startswith(other) for one in chosen):
+            return [one for one in chosen if one.unit.text.startswith(state)] or chosen
+    if plan.extreme and len(chosen) > 1 and all(one.unit.kind is UnitKind.ROW for one in chosen):
+        return extreme_row(plan, chosen) or chosen
+    return chosen
+
+
+def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
+    """Return the row with the greatest or least number in the column that the question names; none without one."""
+    column = _asked_column(plan, [one.unit for one in rows])
+    valued = [(_number(one.unit, column), one) for one in rows] if column else []
+    found = [(value, one) for value, one in valued if value is not None]
+    if len(found) < 2:
+        return []
+    by_age = not _AGES.isdisjoint(plan.text.lower().rstrip("?").split())
+    years = by_age and all(_YEARS[0] <= value <= _YEARS[1] for value, _ in found)
+    return [max(found, key=lambda pair: (-plan.extreme if years else plan.extreme) * pair[0])[1]]
+
+
+def _asked_column(plan: QuestionPlan, rows: Sequence[Unit]) -> str:
+    """Return the column of numbers that shares most words with the question, "" if none shares any."""
+    terms = [term for term in plan.terms if term.kind is not TermKind.WEAK]
+    asked = frozenset().union(*({term.key} | term.synonyms for term in terms))
+    best, shared = "", 0
+    for name in dict.fromkeys(cell.column for row in rows for cell in row.cells):
+        keys = next(cell.column_keys for row in rows for cell in row.cells if cell.column == name)
+        numbers = sum(_number(row, name) is not None for row in rows)
+        if len(keys & asked) > shared and numbers >= 2:
+            best, shared = name, len(keys & asked)
+    return best
+
+
+def _number(row: Unit, column: str) -> float | None:
+    """Return the number that a cell begins with."""
+    value = next((cell.value for cell in row.cells if cell.column == column), "").lstrip("\u20ac\u00a3$ ")
+    digits = value.translate(_SEPARATORS).split(" ")[0].rstrip("%")
+    return float(digits) if digits.replace(".", "", 1).isdecimal() and digits.isascii() else None
