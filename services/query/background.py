@@ -2,9 +2,10 @@
 
 A generator without a language model finds an answer by comparing many sentences, so it reads more passages than the
 result shows: those near the question, those that state what the question names, and those linked to the best. A
-question about the whole corpus has the first passages of the documents instead. Invariant: admitted passages only, in
-an order that depends on the graph's content alone; of more than _MAX_DOCUMENTS documents, a question about the whole
-corpus reads those that arrived first. Cost: at most MAX_READ passages, or the mentions of _MAX_DOCUMENTS documents.
+question about the whole corpus has the first passages of the documents instead, also of those in the result.
+Invariant: admitted passages only, in an order that depends on the graph's content alone; of more than _MAX_DOCUMENTS
+documents, a question about the whole corpus reads those that arrived first. Cost: at most MAX_READ passages, or the
+mentions of _MAX_DOCUMENTS documents.
 """
 
 from __future__ import annotations
@@ -41,9 +42,8 @@ def background(view: LiveView, question: Question, retrieved: RetrievalResult, c
     shown = {passage.chunk_id for passage in retrieved.passages}
     admits = admitted_chunks(view, question.filters)
     if is_corpus_question(question.text):
-        found = _overview(view, admits)
-    else:
-        found = _relevant(view, question, retrieved, admits, count)
+        return tuple(view.chunks[number].chunk_id for number in _overview(view, admits)[:count])
+    found = _relevant(view, question, retrieved, admits, count)
     ids = (view.chunks[number].chunk_id for number in found)
     return tuple(islice((chunk_id for chunk_id in ids if chunk_id not in shown), count))
 

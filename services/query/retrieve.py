@@ -32,6 +32,8 @@ T = TypeVar("T")
 AUTO = "auto"
 READS_REPORTS = frozenset({"global", "global-dynamic", "dynagrag", AUTO})
 """Modes that read reports of communities, or summaries of entities."""
+FOR_WRITERS = frozenset({"global", "global-dynamic"})
+"""Modes that `auto` does not choose for a generator that quotes: quotations of reports say less than of documents."""
 RATED_BY_MODEL = "global-dynamic"
 TEXTS_A_CALL = 16
 
@@ -46,12 +48,13 @@ async def found(
     """
     if time_words(question.text):
         question = await _reading(pool, view, partial(with_time_limits, view, question))
-    if question.mode in READS_REPORTS:
-        await shelves.fill(view)
     choice = None
     if question.mode == AUTO:
-        choice = await _reading(pool, view, lambda: choose(view, question.text, MODES))
+        modes = MODES if not more else MODES.keys() - FOR_WRITERS
+        choice = await _reading(pool, view, lambda: choose(view, question.text, modes))
         question = replace(question, mode=choice.mode)
+    if question.mode in READS_REPORTS:
+        await shelves.fill(view)
     if rater is None or question.mode != RATED_BY_MODEL:
         return await _reading(
             pool, view, partial(_concluded, view, question, choice, partial(retrieve, view, question), more)

@@ -150,6 +150,7 @@ def tracked() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
     skipped = (
         "tests/fixtures/",
+        "tests/data/",
         "tests/fuzz/corpus/",
         "tests/lint/prose.py",
         "tests/unit/test_prose.py",

@@ -16,14 +16,22 @@ _MIN_WORDS = 4
 
 
 def beginnings(units: Sequence[Unit]) -> list[Quotation]:
-    """Return the first full sentence with new content of each of the first texts, after the title of its document."""
+    """Return the first full sentence with new content of each of the first texts, after the title of its document.
+
+    The last passage of a document counts: the first passages of the documents follow those of the result.
+    """
+    last = {unit.doc_id or unit.origin: unit.origin for unit in units}
+    units = [unit for unit in units if unit.origin == last[unit.doc_id or unit.origin]]
     chosen: list[Unit] = []
+    done: set[str | int] = set()
     left = MAX_WORDS
     for unit in sorted(units, key=_is_weak):
-        known = {(one.doc_id or one.origin) for one in chosen}
-        if (unit.doc_id or unit.origin) not in known and not any(_repeats(unit, other) for other in chosen):
-            if (count := len(_titled(unit).split())) > left and chosen:
-                continue
+        key = unit.doc_id or unit.origin
+        if key in done or any(_repeats(unit, other) for other in chosen):
+            continue
+        done.add(key)
+        count = len(_titled(unit).split())
+        if count <= left or not chosen:
             chosen.append(unit)
             left -= count
         if len(chosen) == MAX_TEXTS:

@@ -92,6 +92,12 @@ class DocumentStatusBody(Response):
     media_type: str = Field(description="the format of the text, empty when the publisher gave none")
 
 
+RANKING = (
+    "orders the items of one result, the highest first; it is no probability, and not comparable between questions, "
+    "modes or versions"
+)
+
+
 class RelatedBody(Response):
     doc_id: str
     title: str
@@ -131,14 +137,14 @@ class CitationBody(SourceBody):
 
 
 class PassageBody(SourceBody):
-    score: float
+    score: float = Field(description=RANKING)
 
 
 class NodeBody(Response):
     id: str
     name: str
     type: str
-    score: float
+    score: float = Field(description=RANKING)
 
 
 class EdgeBody(Response):
@@ -165,7 +171,7 @@ class PartBody(Response):
     title: str
     text: str = Field(description="`[n]` in it is the n-th of `sources`")
     sources: list[str] = Field(description="the chunks that support it")
-    score: float
+    score: float = Field(description=RANKING)
 
 
 class AnswerBody(Response):
@@ -217,7 +223,7 @@ class MergeBody(Response):
     a: str
     b: str
     rule: str
-    score: float
+    score: float = Field(description="the strength of the rule's evidence, from 0 to 1; no probability")
     holds: bool = Field(
         description="false when a cannot-link constraint overrides the rule; the labels are then separate"
     )

@@ -21,3 +21,20 @@ async def test_overview_quotes_a_full_sentence_of_each_text_under_its_title() ->
 async def test_other_words_for_the_whole_are_answered_alike() -> None:
     one = await answer("Summarise everything", WEIR, EELS)
     assert one == await answer("What are the main themes of these notes?", WEIR, EELS)
+
+
+async def test_first_sentence_that_is_too_long_is_not_replaced_by_a_later_one() -> None:
+    """The overview leaves a document out rather than quoting a sentence from its middle."""
+    long = note("long.md", f"{'Many words about the mill and its owners ' * 5}end here.", "Bring boots.", title="Mill")
+    others = [
+        note(f"{n}.md", f"The {n} eels of pond {n} were counted and measured by the wardens {n} times.")
+        for n in range(5)
+    ]
+    assert "Bring boots" not in await answer("Summarise everything", *others, long)
+
+
+async def test_last_passage_of_a_document_begins_it() -> None:
+    """The first passages of all documents follow those of the result."""
+    found, first = note("eels.md", "Eels were counted at night."), note("eels.md", "Eels pass the ladder in spring.")
+    assert (await answer("Summarise everything", found, WEIR, first)).startswith("History of the weir")
+    assert "counted at night" not in await answer("Summarise everything", found, WEIR, first)
