@@ -98,6 +98,9 @@ bench-page: env ## weight of the page, time to interactive, frames per second at
 bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core
 
+bench-import: env ## time and evidence of an index of LightRAG that is imported
+	@$(BIN)/python -m tests.bench.import_stores
+
 bench-extraction: env ## facts held, answers in statements, recall and CPU of extraction without a language model
 	@$(BIN)/python -m tests.bench.extraction $(if $(QUICK),--quick)
 

@@ -206,6 +206,31 @@ def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its p
         run_sync(client, options, watch, interval, as_json)
 
 
+@app.command("import")
+def import_index(
+    path: Annotated[
+        Path, typer.Argument(help="The output folder of Microsoft GraphRAG, or LightRAG's working folder.")
+    ],
+    graph: Graph = GRAPH,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it contains and loses, and do nothing.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the graph has processed all.")] = True,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Import an index of Microsoft GraphRAG or LightRAG with its entities and relations; no model extracts again.
+
+    Each passage becomes a document with the id that it has there. A repeated import changes nothing, and an interrupted
+    one continues. Needs graphtide[import].
+    """
+    from graphtide.services.cli.importing.command import run_import
+    from graphtide.services.cli.importing.run import ImportOptions
+
+    with _client(url) as client:
+        run_import(client, ImportOptions(path, graph, dry_run, wait), as_json)
+
+
 @app.command()
 def estimate(
     files: Annotated[list[str], typer.Argument(help="Files, folders, or - for standard input.")],

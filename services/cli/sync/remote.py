@@ -6,7 +6,6 @@ nor an error of a client that contains it is printed.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from urllib.parse import urlsplit
 
 from graphtide.infra.files.types import UnreadableFileError
 from graphtide.services.cli.exit_codes import USAGE, CommandError
-from graphtide.services.cli.sync.tree import FoundFile, TreeEntry
+from graphtide.services.cli.sync.tree import FoundFile, TreeEntry, state_folder
 
 INSTALL = "pip install 'graphtide[remote]'"
 _ETAGS = ("ETag", "etag", "generation", "md5Hash", "content_md5", "checksum", "sha")
@@ -45,9 +44,8 @@ class RemoteTree:
         return self._url
 
     def state_file(self, key: str) -> Path:
-        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         own = blake2b(self._url.encode(), digest_size=6).hexdigest()
-        return base / "graphtide" / f"sync-{own}-{key}.json"
+        return state_folder() / f"sync-{own}-{key}.json"
 
     def entries(self, folder: str) -> Sequence[TreeEntry]:
         path = self._path(folder)

@@ -66,7 +66,12 @@ def _row(known: KnownFile, now_ns: int) -> list[object]:
 def load_state(tree: FileTree, url: str, graph: str) -> SyncState:
     """Return the state of this tree for this graph; an empty one if there is none that can be read."""
     name = blake2b(json.dumps([url, graph]).encode(), digest_size=6).hexdigest()
-    state = SyncState(tree.state_file(name))
+    return read_state(tree.state_file(name))
+
+
+def read_state(path: Path) -> SyncState:
+    """Return the state in a file; an empty one if there is none that can be read."""
+    state = SyncState(path)
     try:
         body = json.loads(state.path.read_text())
         files = {

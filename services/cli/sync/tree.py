@@ -123,6 +123,11 @@ class LocalTree:
         return FoundFile(path.relative_to(self.folder).as_posix(), status.st_size, status.st_mtime_ns)
 
 
+def state_folder() -> Path:
+    """Return the user's folder for records of what was published, apart from the sources."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "graphtide"
+
+
 def open_tree(place: str) -> FileTree:
     """Return the tree that a command names: a folder, or a URL of fsspec. Raises CommandError."""
     if "://" not in place:

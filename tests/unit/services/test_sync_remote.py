@@ -208,7 +208,7 @@ def test_lost_state_of_a_store_is_compared_with_the_service(tmp_path: Path, stor
 
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_interrupted_pass_over_a_store_is_continued(tmp_path: Path, store: Any) -> None:
-    """What was accepted before an interruption is not published again."""
+    """Documents accepted before an interruption are not published again."""
     for number in range(230):
         write(store, f"{number:03}.txt", f"Box {number} is in room {number % 7}.")
     with embedded(tmp_path / "data") as (client, _):

@@ -1,0 +1,1 @@
+"""The command `import`: passages of other systems with the entities and relations that were extracted there."""
