@@ -12,7 +12,7 @@ of a graph is the holder of the latest epoch of that partition.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -292,6 +292,11 @@ class GraphCommit:
     deletion: GraphDeletion | None = None
 
 
+Overwritten = Callable[[GraphDelta, bytes], tuple[Record, ...]]
+"""Makes the notices of the rows that a delta overwrote (`streams/changes/old_rows.py`), at most MAX_OVERWRITTEN."""
+MAX_OVERWRITTEN = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One batch of one partition: applied whole or not at all.
@@ -300,6 +305,9 @@ class Commit:
     2. the rows of every delta, the document states, the verdicts
     3. the outcomes, in the ledger
     4. the notices, in `deltas`, or in the outbox where the store has one
+
+    With `overwritten` the store reads, before 2., the rows that each delta of a graph that is not rebuilt overwrites,
+    and adds the records that the function makes of them, encoded, to the notices.
     """
 
     partition: int
@@ -308,6 +316,7 @@ class Commit:
     graphs: tuple[GraphCommit, ...]
     outcomes: tuple[RevisionOutcome, ...]
     notices: tuple[Record, ...] = ()
+    overwritten: Overwritten | None = None
 
 
 class Outbox(Protocol):

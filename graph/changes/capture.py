@@ -26,7 +26,7 @@ def capture(view: LiveView, delta: GraphDelta) -> tuple[GraphDelta, tuple[Entity
     entities = _entities(view, {*gone.entities, *(row.node for row in delta.entities)}, vectors=True)
     statements = _statements(view, {*gone.statements, *(row.statement for row in delta.statements)})
     pairs = {*gone.same_as, *((row.a, row.b) for row in delta.same_as)}
-    labels = _labels(view, _named(delta, entities, statements))
+    labels = _labels(view, named_labels(delta, entities, statements))
     context = {row.node for row in labels} - {row.node for row in entities}
     rows = GraphDelta(
         view.graph,
@@ -52,8 +52,8 @@ def capture(view: LiveView, delta: GraphDelta) -> tuple[GraphDelta, tuple[Entity
     return rows, _entities(view, context, vectors=False)
 
 
-def _named(delta: GraphDelta, entities: Iterable[EntityRow], statements: Iterable[TripleRow]) -> set[int]:
-    """Return the labels that the delta, or a row before it, names."""
+def named_labels(delta: GraphDelta, entities: Iterable[EntityRow], statements: Iterable[TripleRow]) -> set[int]:
+    """Return the labels that the delta names, or one of the entities and statements before it."""
     labels = {*delta.gone.labels, *(row.label for row in delta.labels)}
     for entity in (*delta.entities, *entities):
         labels.update(entity.labels[:1])

@@ -68,6 +68,17 @@ class NodeTable:
         return f"MATCH (n:{self.label} {{scope: $scope}}) WHERE n.{self.columns[1]} IS NOT NULL RETURN count(*) AS rows"
 
     @property
+    def read_keys(self) -> str:
+        """Return the rows of $keys."""
+        return self.read_columns(*self.columns)
+
+    def read_columns(self, *columns: str) -> str:
+        """Return these columns of the rows of $keys."""
+        values = ", ".join(f"n.{column} AS {column}" for column in columns)
+        found = f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) WHERE n.{self.columns[1]} IS NOT NULL"
+        return f"{found} RETURN {values}"
+
+    @property
     def ensure(self) -> str:
         """Create missing nodes for $rows of {key, number}: relationships end at them, whether they have a row
         or not.
@@ -157,6 +168,15 @@ class PassageTable:
         )
 
     @property
+    def read_keys(self) -> str:
+        """Return all rows of the chunks of $keys."""
+        values = ", ".join(f"r.{column} AS {column}" for column in ("place", *self.columns))
+        return (
+            f"UNWIND $keys AS key MATCH (c:Chunk {{key: key}})-[r:{self.type}]->(e)"
+            f" RETURN c.number AS chunk, e.number AS {self.end_column}, {values}"
+        )
+
+    @property
     def count(self) -> str:
         return f"MATCH (:Chunk {{scope: $scope}})-[r:{self.type}]->() RETURN count(*) AS rows"
 
@@ -211,6 +231,15 @@ class PairTable:
         )
 
     @property
+    def read_keys(self) -> str:
+        """Return the rows of $keys."""
+        values = ", ".join(f"r.{column} AS {column}" for column in self.columns)
+        return (
+            f"UNWIND $keys AS key MATCH (a)-[r:{self.type} {{key: key}}]->(b)"
+            f" RETURN a.number AS a, b.number AS b, {values}"
+        )
+
+    @property
     def count(self) -> str:
         return f"MATCH (:{self.end.label} {{scope: $scope}})-[r:{self.type}]->() RETURN count(*) AS rows"
 
@@ -258,6 +287,18 @@ CREATE_MEMBERS = (
 READ_MEMBERS = (
     "MATCH (e:Entity {scope: $scope}) WHERE e.community IS NOT NULL RETURN e.number AS node, e.community AS community"
 )
+READ_MEMBERS_OF_KEYS = (
+    "UNWIND $keys AS key MATCH (e:Entity {key: key}) WHERE e.community IS NOT NULL"
+    " RETURN e.number AS node, e.community AS community"
+)
+READ_LABELS_OF_KEYS = LABEL.read_columns("number", "name", "type", "node", "mentions")
+READ_STATEMENTS_OF_KEYS = (
+    "UNWIND $keys AS key MATCH (n:Statement {key: key}) WHERE n.predicate IS NOT NULL"
+    " RETURN n.number AS number, n.predicate AS predicate, n.subject AS subject, n.object AS object, n.count AS count,"
+    " n.weight_milli AS weight_milli, n.weight AS weight, n.version AS version,"
+    " CASE WHEN n.vector IS NULL THEN n.vector_sum ELSE '' END AS vector_sum, n.vector AS vector"
+)
+READ_ENTITIES_WITHOUT_VECTORS = ENTITY.read_columns("number", "name", "type", "labels", "mentions")
 CLEAR_MEMBERS = "MATCH (e:Entity {scope: $scope}) WHERE e.community IS NOT NULL REMOVE e.community"
 CLEAR_COMMUNITIES = "MATCH (c:Community {scope: $scope}) DETACH DELETE c"
 
@@ -837,7 +878,18 @@ def statements() -> dict[str, str]:
     tables: tuple[NodeTable | PassageTable | PairTable, ...] = (*NODE_TABLES, MENTIONS, SUPPORTS, RELATES, SAME_AS)
     for table in tables:
         named = table.label if isinstance(table, NodeTable) else table.type
-        for action in ("upsert", "ensure", "update", "create", "clear", "delete", "read", "count", "sweep"):
+        for action in (
+            "upsert",
+            "ensure",
+            "update",
+            "create",
+            "clear",
+            "delete",
+            "read",
+            "read_keys",
+            "count",
+            "sweep",
+        ):
             if (text := getattr(table, action, None)) is not None:
                 found[f"{action} {named}"] = text
     return found

@@ -85,9 +85,8 @@ class ChangeFeed:
         if not token:
             return await self._log.last(graph)
         version = await resolve(self._runtime, graph, token, "after")
-        first = await self._log.first(graph)
-        if version < first:
-            raise await self._refusal(graph, version, first)
+        if not await self._log.retains(graph, version):
+            raise await self._refusal(graph, version)
         return version
 
     async def _page(self, graph: str, after: int) -> Sequence[ChangeRecord]:
@@ -98,17 +97,16 @@ class ChangeFeed:
             found = await self._log.read(graph, after, PAGE)
             if found and found[0].version == after + 1:
                 return found
-            first, last = await self._log.first(graph), await self._log.last(graph)
-            if after < first or found or last < after:
-                raise await self._refusal(graph, after, first)
+            if found or not await self._log.retains(graph, after):
+                raise await self._refusal(graph, after)
             await self._log.wait(graph, after)
 
-    async def _refusal(self, graph: str, after: int, first: int) -> Expired:
+    async def _refusal(self, graph: str, after: int) -> Expired:
         """Return the error of a reader whose commits are not retained: they are too old, or the graph was deleted."""
         known = (await self._runtime.store.deletions([graph])).get(graph)
         if known is not None and after < known.version:
             return Expired(f"graph {graph!r} was deleted after version {after}: begin without `after`")
-        return _expired(after, first)
+        return _expired(after, await self._log.first(graph))
 
     async def _change(self, record: ChangeRecord, *, rows: bool) -> Change | None:
         """Return the change of a record, None for one that changes nothing that readers see."""
@@ -143,8 +141,8 @@ async def resolve(runtime: Runtime, graph: str, token: str, field: str) -> int:
         until = await runtime.progress.revisions(graph, token, TOKEN_TIMEOUT_S, runtime.upkeep.refusal)
     except Invalid as error:
         raise Invalid(field, error.message) from error
-    found, first = await log.version_of(graph, until), await log.first(graph)
-    if not found and first:
+    found = await log.version_of(graph, until)
+    if not found and (first := await log.first(graph)):
         raise _expired_token(token, first)
     return found
 

@@ -68,8 +68,8 @@ class PastViews:
             raise NotFound(f"graph {graph!r} has no document applied yet")
         if version > view.version:
             raise Invalid("at", f"graph {graph!r} has no version {version}; its newest is {view.version}")
-        first = await self._runtime.changes.first(graph)
-        if version < first:
+        if not await self._runtime.changes.retains(graph, version):
+            first = await self._runtime.changes.first(graph)
             raise Expired(
                 f"version {version} of graph {graph!r} is no longer retained; the oldest is {change_token(first)}"
             )

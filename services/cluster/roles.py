@@ -40,11 +40,13 @@ from graphtide.services.runtime import Runtime
 from graphtide.services.standing.evaluation import evaluated_here
 from graphtide.services.standing.service import EventSignal, StandingService, StoredRegistrar
 from graphtide.streams.changes.change_log import ChangeRetention
+from graphtide.streams.changes.cluster_log import ClusterChangeLog
 from graphtide.streams.changes.recent import RecentChanges
+from graphtide.streams.changes.retained_deltas import RetainedDeltas
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
-from graphtide.streams.follow.delta_records import full_records
+from graphtide.streams.follow.delta_records import full_records, overwritten_records
 from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
@@ -111,6 +113,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
         announce=full_records,
         outbox=backing.outbox,
         tombstones=backing.ledger,
+        overwritten=overwritten_records if settings.change_retention_commits else None,
     )
     metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)
@@ -181,7 +184,9 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     indexes = IndexFolder(settings.data / "indexes")
     await drop_deleted_indexes(indexes, backing.store)
     views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
-    views.recorder = changes = RecentChanges(views, backing.ledger, _retention(settings))
+    views.recorder = recent = RecentChanges(views, backing.ledger, _retention(settings))
+    retained = RetainedDeltas(backing.log, settings.change_retention_commits)
+    changes = ClusterChangeLog(recent, retained, backing.store, backing.outbox)
     progress = TokenWaiter(backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
     upkeep = ClusterMaintenance(backing.log, views, notes)
@@ -201,7 +206,7 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         if settings.purge_at:
 
             async def purge() -> None:
-                changes.clear()
+                await changes.clear()
                 await views.purge()
 
             runs["purge"] = lambda: purge_nightly(purge, settings.purge_at)
@@ -227,7 +232,7 @@ def _retention(settings: Settings) -> ChangeRetention:
 def _runtime(
     tools: RoleDependencies,
     views: ViewRegistry,
-    following: tuple[TokenWaiter, RecentChanges],
+    following: tuple[TokenWaiter, ClusterChangeLog],
     upkeep: ClusterMaintenance,
     metrics: Metrics,
 ) -> Runtime:

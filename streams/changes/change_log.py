@@ -88,6 +88,10 @@ class ChangeLog(Protocol):
         """Return the version of the newest record, `first` when nothing is retained."""
         ...
 
+    async def retains(self, graph: str, version: int) -> bool:
+        """Return True if a reader may resume after that version. Cheaper than `first` where the log is long."""
+        ...
+
     async def read(self, graph: str, after: int, limit: int) -> Sequence[ChangeRecord]:
         """Return up to `limit` records with versions above `after`, in order, together of a bounded size."""
         ...

@@ -1,7 +1,7 @@
 """The change log of a query replica: what its views applied since they were loaded, in memory.
 
-A replica records what each delta overwrites before it applies it. A view that is loaded anew begins a new log, so a
-token from before that is refused with Expired; another replica may still have it.
+A replica records what each delta overwrites before it applies it. A view that is loaded anew begins a new log; earlier
+commits are in the topic `deltas` (`streams/changes/cluster_log.py`).
 
 Invariant: the records of a graph have consecutive versions and end at the version of its view; all records together
 hold at most `TOTAL_BYTES`.
@@ -25,10 +25,12 @@ from graphtide.streams.changes.change_log import (
     encode_forward,
     included,
 )
+from graphtide.streams.changes.commit_header import CommitOrigin, commit_origin
 from graphtide.streams.changes.old_rows import OldRows
 from graphtide.streams.clock import now_ms
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.ports import Ledger, RevisionState
+from graphtide.streams.tracing import Headers
 
 TOTAL_BYTES = 256 << 20
 
@@ -50,24 +52,29 @@ class RecentChanges:
         """See ViewRecorder.before."""
         return old_rows.encode(OldRows(*capture(view, delta))) if self._retention.commits else b""
 
-    async def applied(self, delta: GraphDelta, old: bytes) -> None:
+    async def applied(self, delta: GraphDelta, old: bytes, headers: Headers = ()) -> None:
         """See ViewRecorder.applied."""
         if not self._retention.commits:
             return
         graph = delta.graph
         forward = await asyncio.to_thread(encode_forward, delta)
-        documents = [ChangedDocument(row.doc_id, row.revision, RevisionState.APPLIED) for row in delta.documents]
-        for doc_id in delta.gone.documents:
-            latest = await self._ledger.latest(graph, doc_id)
-            documents.append(ChangedDocument(doc_id, latest.revision if latest else 0, RevisionState.DELETED))
+        origin = commit_origin(headers) or CommitOrigin(now_ms(), await self._documents(delta))
         held = self._records.setdefault(graph, deque())
         if held and held[-1].version != delta.version - 1:
             self.restart(graph)
             held = self._records.setdefault(graph, deque())
-        held.append(ChangeRecord(graph, delta.version, now_ms(), tuple(documents), forward, old))
+        held.append(ChangeRecord(graph, delta.version, origin.committed_ms, origin.documents, forward, old))
         self._sizes[graph] += len(forward) + len(old)
         self._trim(graph)
         self._announce()
+
+    async def _documents(self, delta: GraphDelta) -> tuple[ChangedDocument, ...]:
+        """Return the applied and deleted revisions of a commit by a worker whose notices do not name them."""
+        documents = [ChangedDocument(row.doc_id, row.revision, RevisionState.APPLIED) for row in delta.documents]
+        for doc_id in delta.gone.documents:
+            latest = await self._ledger.latest(delta.graph, doc_id)
+            documents.append(ChangedDocument(doc_id, latest.revision if latest else 0, RevisionState.DELETED))
+        return tuple(documents)
 
     def restart(self, graph: str) -> None:
         """See ViewRecorder.restart."""
@@ -108,6 +115,10 @@ class RecentChanges:
         """See ChangeLog.last."""
         held = self._records.get(graph)
         return held[-1].version if held else self._views.version(graph)
+
+    async def retains(self, graph: str, version: int) -> bool:
+        """See ChangeLog.retains."""
+        return await self.first(graph) <= version <= await self.last(graph)
 
     async def read(self, graph: str, after: int, limit: int) -> Sequence[ChangeRecord]:
         """See ChangeLog.read."""

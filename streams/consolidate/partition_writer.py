@@ -60,7 +60,9 @@ from graphtide.streams.ports import (
     GraphDeletion,
     GraphStore,
     Log,
+    Overwritten,
     Record,
+    RevisionOutcome,
     Watermark,
 )
 from graphtide.streams.retry import outcome_of
@@ -75,7 +77,7 @@ OVERTAKING_BATCH_SIZE = 16
 MAX_OVERTAKEN = 1_000
 """Maximum number of applied records after the watermark: a restart reads them again."""
 
-Announce = Callable[[GraphDelta], tuple[Record, ...]]
+Announce = Callable[[GraphDelta, Sequence[RevisionOutcome]], tuple[Record, ...]]
 
 
 class LocalFollowers:
@@ -142,6 +144,7 @@ class WriterDependencies:
     observer: Observer
     forwarder: Forwarder
     eraser: GraphEraser
+    overwritten: Overwritten | None = None
 
 
 class Beside(Protocol):
@@ -372,14 +375,17 @@ class PartitionWriter:
         while next_offset in self._overtaken:
             next_offset += 1
         times = batch.accepted_ms()
-        notices = tuple(record for part in batch.parts for record in self._announced(part.delta, times)) + replies
         parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
-        await self._tools.store.commit(Commit(self.partition, self._held, next_offset, parts, outcomes, notices))
+        notices = tuple(record for part in parts for record in self._announced(part.delta, outcomes, times)) + replies
+        more = self._tools.overwritten
+        await self._tools.store.commit(Commit(self.partition, self._held, next_offset, parts, outcomes, notices, more))
         self._held = Watermark(self._held.epoch, next_offset)
         self._overtaken = {offset for offset in self._overtaken if offset > next_offset}
 
-    def _announced(self, delta: GraphDelta, times: Mapping[str, Sequence[int]]) -> tuple[Record, ...]:
-        notice, *parts = self._tools.announce(delta)
+    def _announced(
+        self, delta: GraphDelta, outcomes: Sequence[RevisionOutcome], times: Mapping[str, Sequence[int]]
+    ) -> tuple[Record, ...]:
+        notice, *parts = self._tools.announce(delta, outcomes)
         headers = (*notice.headers, *inject(), *accepted(times.get(delta.graph, ())))
         return (replace(notice, headers=headers), *parts)
 

@@ -34,7 +34,17 @@ from graphtide.streams.follow.delta_records import notice_records
 from graphtide.streams.log.routing import Routes
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.observer import Observer
-from graphtide.streams.ports import ConsumedRecord, Consumer, GraphCommit, GraphStore, Ledger, Log, Outbox, Position
+from graphtide.streams.ports import (
+    ConsumedRecord,
+    Consumer,
+    GraphCommit,
+    GraphStore,
+    Ledger,
+    Log,
+    Outbox,
+    Overwritten,
+    Position,
+)
 from graphtide.streams.retry import supervise
 from graphtide.streams.usage import BillingContext, paid_by
 
@@ -66,6 +76,8 @@ class ConsolidateSettings:
     heavy_bytes: int = HEAVY_BYTES
     tombstones: Ledger | None = None
     """The ledger, where the documents of a deleted graph get tombstones in `documents`."""
+    overwritten: Overwritten | None = None
+    """The records of the rows that a commit overwrites, where readers rebuild earlier versions from `deltas`."""
 
 
 class PartitionWorker:
@@ -177,7 +189,15 @@ class ConsolidateStage:
         forwarder = Forwarder(log, Routes(store.bindings), observer)
         eraser = GraphEraser(log, store, self._settings.tombstones)
         self._tools = WriterDependencies(
-            log, store, self._models, following, self._settings.announce, observer, forwarder, eraser
+            log,
+            store,
+            self._models,
+            following,
+            self._settings.announce,
+            observer,
+            forwarder,
+            eraser,
+            self._settings.overwritten,
         )
         self._workers: dict[int, PartitionWorker] = {}
         self._changed = asyncio.Event()

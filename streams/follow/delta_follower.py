@@ -217,7 +217,7 @@ class DeltaFollower:
 
     async def _part(self, part: DeltaPart) -> None:
         incoming = self._incoming.get(part.graph)
-        if part.version <= self._views.version(part.graph):
+        if part.overwritten or part.version <= self._views.version(part.graph):
             return
         if incoming is None or not incoming.take(part):
             self._incoming.pop(part.graph, None)
@@ -238,7 +238,7 @@ class DeltaFollower:
 
     async def _applied(self, incoming: Incoming) -> None:
         delta: GraphDelta = await asyncio.to_thread(assemble_delta, incoming.parts)
-        await self._views.follow(delta)
+        await self._views.follow(delta, incoming.behind)
 
     async def _reload_if_behind(self, graph: str, why: str) -> None:
         """Reload the graph only if the store has a newer version: any producer may write malformed records."""

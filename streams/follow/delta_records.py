@@ -4,6 +4,10 @@ A part is a record whose header `part` is `version:number/count` and whose value
 and store limit the size of a record. A delta that is too large to send is announced by its notice alone, and followers
 load the graph's snapshot instead.
 
+The rows that the delta overwrote follow as further parts of the version, with the header `overwritten`. Followers drop
+them as parts of a version that they show, which also those of releases without this header do; readers of the history
+(`streams/changes/retained_deltas.py`) join them.
+
 Invariant: the parts of a delta, joined in order, are the delta without its sums, bit for bit.
 """
 
@@ -15,13 +19,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphtide.graph.records import GraphDelta
+from graphtide.streams.changes.commit_header import commit_header
 from graphtide.streams.consolidate.maintenance_requests import REPLY
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow import delta_codec as deltas
 from graphtide.streams.messages import DeltaNotice, ReportRequest, decode_notice
-from graphtide.streams.ports import ConsumedRecord, Record
+from graphtide.streams.ports import ConsumedRecord, Record, RevisionOutcome
 
 PART = "part"
+OVERWRITTEN = "overwritten"
 PART_BYTES = 512 << 10
 """Half of a broker's default limit, which leaves room for keys, headers and framing."""
 MAX_BYTES = 64 << 20
@@ -38,6 +44,7 @@ class DeltaPart:
     number: int
     count: int
     data: bytes
+    overwritten: bool = False
 
 
 def notice(delta: GraphDelta) -> DeltaNotice:
@@ -50,29 +57,55 @@ def notice(delta: GraphDelta) -> DeltaNotice:
     return DeltaNotice(delta.graph, delta.version, tuple(sorted(nodes - set(delta.gone.entities))))
 
 
-def notice_records(delta: GraphDelta) -> tuple[Record, ...]:
+def notice_records(delta: GraphDelta, _: Sequence[RevisionOutcome] = ()) -> tuple[Record, ...]:
     """Return the notice alone, for followers in the process that wrote the delta."""
     return (Record(delta.graph, notice(delta).encode()),)
 
 
-def full_records(delta: GraphDelta, part_bytes: int = PART_BYTES, most_bytes: int = MAX_BYTES) -> tuple[Record, ...]:
-    """Return the notice and the parts; the notice alone for a snapshot (a rebuilt graph) or above `most_bytes`."""
+def full_records(
+    delta: GraphDelta,
+    outcomes: Sequence[RevisionOutcome] = (),
+    part_bytes: int = PART_BYTES,
+    most_bytes: int = MAX_BYTES,
+) -> tuple[Record, ...]:
+    """Return the notice and the parts; the notice alone for a snapshot (a rebuilt graph) or above `most_bytes`.
+
+    The notice names the graph's `outcomes`, the revisions that the commit includes.
+    """
+    headers = commit_header(delta.graph, outcomes)
     if delta.snapshot:
         rebuilt = DeltaNotice(delta.graph, delta.version, replaced=True, deleted=delta.deleted)
-        return (Record(delta.graph, rebuilt.encode()),)
-    data = zlib.compress(deltas.encode(delta, sums=False), 1)
-    slices = [data[start : start + part_bytes] for start in range(0, len(data), part_bytes)]
-    if len(data) > most_bytes:
-        slices = []
+        return (Record(delta.graph, rebuilt.encode(), headers),)
+    slices = _slices(zlib.compress(deltas.encode(delta, sums=False), 1), part_bytes, most_bytes)
     brief = notice(delta)
     head = DeltaNotice(brief.graph, brief.version, brief.nodes, len(slices))
     return (
-        Record(delta.graph, head.encode()),
-        *(
-            Record(delta.graph, part, ((PART, b"%d:%d/%d" % (delta.version, number, len(slices))),))
-            for number, part in enumerate(slices, 1)
-        ),
+        Record(delta.graph, head.encode(), headers),
+        *(Record(delta.graph, part, (_label(delta, number, len(slices)),)) for number, part in enumerate(slices, 1)),
     )
+
+
+def overwritten_records(
+    delta: GraphDelta, old: bytes, part_bytes: int = PART_BYTES, most_bytes: int = MAX_BYTES
+) -> tuple[Record, ...]:
+    """Return the parts of the encoded rows that the delta overwrote; none above `most_bytes`.
+
+    See Overwritten in `streams/ports.py`. Without them the history of the graph begins after this version.
+    """
+    slices = _slices(old, part_bytes, most_bytes)
+    return tuple(
+        Record(delta.graph, part, (_label(delta, number, len(slices)), (OVERWRITTEN, b"1")))
+        for number, part in enumerate(slices, 1)
+    )
+
+
+def _slices(data: bytes, part_bytes: int, most_bytes: int) -> list[bytes]:
+    starts = range(0, len(data), part_bytes) if len(data) <= most_bytes else ()
+    return [data[start : start + part_bytes] for start in starts]
+
+
+def _label(delta: GraphDelta, number: int, count: int) -> tuple[str, bytes]:
+    return PART, b"%d:%d/%d" % (delta.version, number, count)
 
 
 def parse_record(delivered: ConsumedRecord) -> DeltaNotice | ReportRequest | DeltaPart:
@@ -85,7 +118,7 @@ def parse_record(delivered: ConsumedRecord) -> DeltaNotice | ReportRequest | Del
     if found is None or record.value is None:
         raise Rejected(f"the record with part header {label[:40]!r} is not a valid part of a delta")
     version, number, count = map(int, found.groups())
-    return DeltaPart(record.key, version, number, count, record.value)
+    return DeltaPart(record.key, version, number, count, record.value, OVERWRITTEN in dict(record.headers))
 
 
 def is_notice(delivered: ConsumedRecord) -> bool:

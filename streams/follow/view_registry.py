@@ -13,6 +13,7 @@ from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
 from graphtide.streams.errors import Broken, GraphtideError, NotFound
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
+from graphtide.streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")
 
@@ -51,8 +52,8 @@ class ViewRecorder(Protocol):
         """Return what the delta will overwrite. Called in a thread, before the view applies the delta."""
         ...
 
-    async def applied(self, delta: GraphDelta, old: bytes) -> None:
-        """Record a delta that the view has applied."""
+    async def applied(self, delta: GraphDelta, old: bytes, headers: Headers = ()) -> None:
+        """Record a delta that the view has applied, with the headers of its notice."""
         ...
 
     def restart(self, graph: str) -> None:
@@ -146,8 +147,8 @@ class ViewRegistry:
         graph, count = self._opening
         return f"loading the graphs: {graph}, {len(self._views) + 1} of {count}" if count else "loading the graphs"
 
-    async def follow(self, delta: GraphDelta) -> None:
-        """Apply a delta to the view of its graph, which the first delta creates.
+    async def follow(self, delta: GraphDelta, headers: Headers = ()) -> None:
+        """Apply a delta to the view of its graph, which the first delta creates. `headers` are those of its notice.
 
         A snapshot replaces the view, unless the view already has that version; the delta of a deletion drops it.
         Raises ValueError for a gap.
@@ -169,7 +170,7 @@ class ViewRegistry:
         old = await asyncio.to_thread(recorder.before, view, delta) if recorder else b""
         await asyncio.to_thread(_apply, view, delta)
         if recorder:
-            await recorder.applied(delta, old)
+            await recorder.applied(delta, old, headers)
         self._announce()
 
     async def reach(self, graph: str, version: int) -> LiveView:

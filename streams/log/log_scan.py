@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 
 from graphtide.streams.errors import Retryable
 from graphtide.streams.ports import ConsumedRecord, Log
@@ -18,21 +19,34 @@ async def read_up_to_end(log: Log, topic: str, offsets: Mapping[int, int]) -> As
     written in transactions: use it only for topics that Graphtide alone writes. Cost: the records read.
     """
     starts, ends = await log.start(topic), await log.end(topic)
-    left = {number: end for number, end in ends.items() if max(offsets.get(number, 0), starts[number]) < end}
+    begin = {number: max(offsets.get(number, 0), starts[number]) for number in ends}
+    async with aclosing(read_window(log, topic, begin, ends)) as records:
+        async for consumed in records:
+            yield consumed
+
+
+async def read_window(
+    log: Log, topic: str, begin: Mapping[int, int], ends: Mapping[int, int]
+) -> AsyncGenerator[ConsumedRecord, None]:
+    """Yield the records from `begin` to before `ends`, offsets by partition. Other partitions are not read.
+
+    Raises Retryable as `read_up_to_end`.
+    """
+    left = {number for number, end in ends.items() if begin.get(number, 0) < end}
     if not left:
         return
-    reader = log.reader(topic, offsets)
+    reader = log.reader(topic, begin)
     try:
         while left:
             held = reader.assigned()
-            delivered = await reader.poll(BATCH_SIZE, TIMEOUT_S)
+            delivered = await reader.poll(BATCH_SIZE, TIMEOUT_S, left)
             if not delivered and reader.assigned() == held:
                 raise Retryable(f"the topic {topic} could not be read to its end in {TIMEOUT_S:g} s")
             for consumed in delivered:
                 position = consumed.position
-                if position.offset < ends[position.partition]:
+                if position.offset < ends.get(position.partition, 0):
                     yield consumed
-                if position.offset + 1 >= ends[position.partition]:
-                    left.pop(position.partition, None)
+                if position.offset + 1 >= ends.get(position.partition, 0):
+                    left.discard(position.partition)
     finally:
         await reader.close()

@@ -49,7 +49,7 @@ TOPICS = (
         12,
         DAY_MS,
         64 * MIB,
-        "a follower that is further behind loads a snapshot",
+        "the history of graphs; a follower that is further behind loads a snapshot",
     ),
     Topic(
         ANSWERS,

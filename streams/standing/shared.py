@@ -16,6 +16,7 @@ from graphtide.streams.ports import Log, Record
 from graphtide.streams.standing.records import QuestionEvent, encode_evidence
 from graphtide.streams.standing.stage import StandingStage
 from graphtide.streams.standing.store import SharedQuestionStore
+from graphtide.streams.tracing import Headers
 
 POLL_S = 0.3
 BATCH = 100
@@ -27,11 +28,11 @@ class EvaluatedViews(ViewRegistry):
 
     stage: StandingStage | None = None
 
-    async def follow(self, delta: GraphDelta) -> None:
+    async def follow(self, delta: GraphDelta, headers: Headers = ()) -> None:
         """See ViewRegistry.follow."""
         if self.stage is not None and self.get(delta.graph) is not None:
             await self.stage.load(delta.graph)
-        await super().follow(delta)
+        await super().follow(delta, headers)
         if self.stage is not None:
             await self.stage.committed(delta)
 

@@ -18,11 +18,20 @@ from graphtide.graph.records import DocumentChange, EntityRow, Extraction, Graph
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.services.changes.past_views import copy_of
-from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention
+from graphtide.streams.changes.change_log import ChangedDocument, ChangeRecord, ChangeRetention
 from graphtide.streams.changes.recent import RecentChanges
+from graphtide.streams.consolidate.partition_writer import Announce
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.ports import Commit, GraphCommit, RevisionOutcome, RevisionState, StoredDocument, Watermark
-from tests.support.backends import Clock
+from graphtide.streams.ports import (
+    Commit,
+    GraphCommit,
+    Overwritten,
+    RevisionOutcome,
+    RevisionState,
+    StoredDocument,
+    Watermark,
+)
+from tests.support.backends import Backend, Clock
 from tests.support.extractions import random_extraction
 from tests.support.records import Walk, plain
 
@@ -33,10 +42,15 @@ GRAPH = "g"
 class Writer:
     """The writer of one graph: random documents, committed one batch at a time."""
 
-    def __init__(self, backend: SqliteBackend, seed: int) -> None:
+    def __init__(
+        self, backend: Backend, seed: int, overwritten: Overwritten | None = None, announce: Announce | None = None
+    ) -> None:
         self.rng = random.Random(seed)
         self.model = Consolidator(GRAPH)
         self._backend = backend
+        self._overwritten = overwritten
+        self._announce = announce
+        self.documents: list[tuple[ChangedDocument, ...]] = []
         self._live: dict[str, Extraction] = {}
         self._held = Watermark(0, 0)
         self._revision = 0
@@ -60,7 +74,12 @@ class Writer:
         delta = self.model.apply([change for change in changes if change.old or change.new])
         after = Watermark(self._held.epoch, self._held.next_offset + 1)
         part = GraphCommit(delta, stored)
-        await self._backend.store.commit(Commit(0, self._held, after.next_offset, (part,), tuple(outcomes)))
+        ends = tuple(outcomes)
+        notices = self._announce(delta, ends) if self._announce else ()
+        await self._backend.store.commit(
+            Commit(0, self._held, after.next_offset, (part,), ends, notices, self._overwritten)
+        )
+        self.documents.append(tuple(ChangedDocument(each.doc_id, each.revision, each.state) for each in ends))
         self._held = after
         return delta
 

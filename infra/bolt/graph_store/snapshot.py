@@ -29,14 +29,14 @@ from graphtide.infra.bolt.database import BlockingTransaction
 from graphtide.infra.bolt.graph_store.rows import SUM_HEADER_BYTES
 
 KINDS: dict[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {
-    "documents": (cypher.DOCUMENT.read, lambda row: _document(*row)),
-    "chunks": (cypher.CHUNK.read, lambda row: _chunk(*row)),
-    "labels": (cypher.LABEL.read, lambda row: _label(*row)),
+    "documents": (cypher.DOCUMENT.read, lambda row: document_row(*row)),
+    "chunks": (cypher.CHUNK.read, lambda row: chunk_row(*row)),
+    "labels": (cypher.LABEL.read, lambda row: label_row(*row)),
     "mentions": (cypher.MENTIONS.read, lambda row: MentionRow(row[1], row[0], *row[3:])),
-    "statements": (cypher.STATEMENT.read, lambda row: _statement(*row)),
+    "statements": (cypher.STATEMENT.read, lambda row: statement_row(*row)),
     "evidence": (cypher.SUPPORTS.read, lambda row: EvidenceRow(row[1], row[0], *row[3:])),
     "same_as": (cypher.SAME_AS.read, lambda row: SameAsRow(*row)),
-    "entities": (cypher.ENTITY.read, lambda row: _entity(*row)),
+    "entities": (cypher.ENTITY.read, lambda row: entity_row(*row)),
     "edges": (cypher.RELATES.read, lambda row: EdgeRow(*row)),
 }
 """The statement of each row type, and the function that makes a row of a record's values."""
@@ -84,28 +84,30 @@ def _placed(tx: BlockingTransaction, statement: str, scope: str) -> list[Any]:
     return rows
 
 
-def _document(
+def document_row(
     doc_id: str, revision: int, title: str, source: str, occurred_at: str, metadata: str, chunks: list[int]
 ) -> DocumentRow:
     pairs = tuple((name, value) for name, value in json.loads(metadata))
     return DocumentRow(doc_id, revision, DocumentInfo(title, source, occurred_at, pairs), tuple(chunks))
 
 
-def _chunk(*row: Any) -> ChunkRow:
+def chunk_row(*row: Any) -> ChunkRow:
     chunk, chunk_id, doc_id, ordinal, text, version, vector, title, description, place = row
     heading = (title or "", description or "", decode_place(place or ""))
     return ChunkRow(chunk, chunk_id, doc_id, ordinal, text, to_vector(vector), version, *heading)
 
 
-def _label(label: int, name: str, type_: str, node: int, mentions: int, vector_sum: str) -> LabelRow:
+def label_row(label: int, name: str, type_: str, node: int, mentions: int, vector_sum: str) -> LabelRow:
     return LabelRow(label, name, type_, node, mentions, to_bytes(vector_sum))
 
 
-def _entity(node: int, name: str, type_: str, labels: list[int], mentions: int, version: int, vector: str) -> EntityRow:
+def entity_row(
+    node: int, name: str, type_: str, labels: list[int], mentions: int, version: int, vector: str
+) -> EntityRow:
     return EntityRow(node, name, type_, tuple(labels), mentions, to_vector(vector), version)
 
 
-def _statement(*row: Any) -> TripleRow:
+def statement_row(*row: Any) -> TripleRow:
     number, predicate, subject, object_, count, weight_milli, _, version, vector_sum, vector = row
     total = to_bytes(vector_sum)
     held = np.frombuffer(total[SUM_HEADER_BYTES:], np.float16) if vector is None else to_vector(vector)

@@ -19,7 +19,7 @@ from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from graphtide.infra.bolt.cypher import Dialect
 from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, batched
-from graphtide.infra.bolt.graph_store import deletion, rows, snapshot
+from graphtide.infra.bolt.graph_store import deletion, overwritten, rows, snapshot
 from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.bolt.graph_store.generations import Head, ShadowBuilds
 from graphtide.infra.bolt.graph_store.outbox import BoltOutbox, put_notices
@@ -27,9 +27,11 @@ from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
 from graphtide.streams.errors import GraphtideError, Retryable
 from graphtide.streams.ports import (
+    MAX_OVERWRITTEN,
     Commit,
     GraphCommit,
     GraphDeletion,
+    Record,
     ReportFinding,
     ReportRow,
     StoredDocument,
@@ -97,13 +99,14 @@ class BoltStore:
     async def _commit(self, tx: Transaction, commit: Commit, token: str, builds: Mapping[int, str]) -> bool:
         # 1.
         announced = await _advance(tx, commit, token)
+        notices = list(commit.notices)
         # 2.
         for number, part in enumerate(commit.graphs):
-            await self._write_part(tx, commit, part, builds.get(number))
+            notices += await self._write_part(tx, commit, part, builds.get(number))
         # 3.
         await self._ledger.record(tx, commit.outcomes)
         # 4.
-        await put_notices(tx, commit.partition, announced, commit.notices)
+        await put_notices(tx, commit.partition, announced, notices)
         return True
 
     async def _settled(self, partition: int, token: str) -> bool | None:
@@ -122,13 +125,20 @@ class BoltStore:
 
         await self._database.read(work)
 
-    async def _write_part(self, tx: Transaction, commit: Commit, part: GraphCommit, fresh: str | None) -> None:
+    async def _write_part(
+        self, tx: Transaction, commit: Commit, part: GraphCommit, fresh: str | None
+    ) -> tuple[Record, ...]:
+        """Write the part of one graph; return the notices of the rows that it overwrote."""
         graph, delta = part.delta.graph, part.delta
+        notices: tuple[Record, ...] = ()
         if part.deletion is not None:
             await deletion.delete_graph(tx, commit, part, part.deletion)
-            return
+            return notices
         if fresh is None:
-            await rows.write(tx, await heads.next_version(tx, delta, commit), delta)
+            scope = await heads.next_version(tx, delta, commit)
+            if commit.overwritten is not None:
+                notices = commit.overwritten(delta, await overwritten.read(tx, scope, delta))
+            await rows.write(tx, scope, delta)
         else:
             head = await heads.lock_head(tx, graph)
             await heads.bind(tx, graph, commit)
@@ -137,6 +147,7 @@ class BoltStore:
             await tx.run(cypher.CLEAR_REPORTS, graph=graph)
         await tx.each(cypher.PUT_STANDINGS, _standing_rows(graph, part.standings), graph=graph)
         await tx.each(cypher.PUT_VERDICTS, _verdict_rows(graph, part.verdicts), graph=graph)
+        return notices
 
     async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
         """See GraphStore.bindings."""
@@ -286,7 +297,7 @@ async def _hold_watermark(tx: Transaction, partition: int) -> _Held:
 async def _advance(tx: Transaction, commit: Commit, token: str) -> int:
     """Compare and set the watermark; return the partition's notice count before the commit. Raises Fenced."""
     values = {"epoch": commit.held.epoch, "held_offset": commit.held.next_offset, "next_offset": commit.next_offset}
-    announced = len(commit.notices)
+    announced = len(commit.notices) + (MAX_OVERWRITTEN * len(commit.graphs) if commit.overwritten else 0)
     found = await tx.run(cypher.ADVANCE, partition=commit.partition, announced=announced, last_commit=token, **values)
     if found:
         check_watermark(commit, commit.held)  # watermark equal to the commit's: check that the advance is possible

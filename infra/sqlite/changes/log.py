@@ -126,6 +126,11 @@ class SqliteChangeLog:
         """See ChangeLog.last."""
         return (await self._database.read(lambda connection: _bounds(connection, graph)))[1]
 
+    async def retains(self, graph: str, version: int) -> bool:
+        """See ChangeLog.retains."""
+        first, last = await self._database.read(lambda connection: _bounds(connection, graph))
+        return first <= version <= last
+
     async def read(self, graph: str, after: int, limit: int) -> Sequence[ChangeRecord]:
         """See ChangeLog.read."""
         return await self._database.read(lambda connection: _read(connection, graph, after, limit))

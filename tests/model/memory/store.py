@@ -20,6 +20,7 @@ from graphtide.streams.ports import Commit, GraphDeletion, ReportRow, StoredDocu
 from tests.model.memory.ledger import MemoryLedger
 from tests.model.memory.log import MemoryLog
 from tests.model.memory.outbox import MemoryOutbox
+from tests.model.memory.overwritten import overwritten
 from tests.model.memory.rows import Rows
 
 NOTHING = Watermark(0, 0)
@@ -60,7 +61,11 @@ class MemoryGraphStore:
         # 1.
         self._watermarks[commit.partition] = Watermark(commit.held.epoch, commit.next_offset)
         # 2.
+        notices = list(commit.notices)
         for part in commit.graphs:
+            if commit.overwritten is not None and not part.delta.snapshot:
+                before = self._rows.get(part.delta.graph, Rows(part.delta.graph)).snapshot()
+                notices += commit.overwritten(part.delta, overwritten(before, part.delta))
             self._bindings.setdefault(part.delta.graph, commit.partition)
             self._write(part.delta)
             self._standings.setdefault(part.delta.graph, {}).update(part.standings)
@@ -71,9 +76,9 @@ class MemoryGraphStore:
         self._ledger.record(commit.outcomes)
         # 4.
         if self.outbox is None:
-            self._log.add(DELTAS, commit.notices)
+            self._log.add(DELTAS, notices)
         else:
-            self.outbox.put(commit.partition, commit.notices)
+            self.outbox.put(commit.partition, notices)
 
     def _write(self, delta: GraphDelta) -> None:
         if delta.snapshot:

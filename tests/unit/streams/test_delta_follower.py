@@ -47,7 +47,7 @@ class Writer:
         """Make the delta durable. Returns the records to announce."""
         store = self.backend.store
         await store.commit(Commit(0, await store.claim(0), 0, (GraphCommit(delta, {}),), ()))
-        return list(full_records(delta, SMALL))
+        return list(full_records(delta, part_bytes=SMALL))
 
     async def step(self) -> list[Record]:
         return await self.commit(self.world.step())
@@ -152,7 +152,7 @@ async def test_follower_takes_the_snapshot_when_a_delta_was_too_large_to_send() 
     async with rig(3) as one:
         delta = one.writer.world.step()
         await one.writer.commit(delta)
-        await one.writer.announce(*full_records(delta, SMALL, most_bytes=10))
+        await one.writer.announce(*full_records(delta, part_bytes=SMALL, most_bytes=10))
         await one.check()
         assert one.follower.reloads == 1
         await one.writer.announce(*await one.writer.step())
@@ -287,7 +287,7 @@ async def test_replies_reach_whoever_follows() -> None:
 def test_parts_put_together_are_the_delta() -> None:
     """Cut small, and put together: what the view needs is there to the bit; a part too few is Rejected."""
     delta = RandomWorld(random.Random(11)).step()
-    records = full_records(delta, 1000)
+    records = full_records(delta, part_bytes=1000)
     parts = [
         announcing.parse_record(ConsumedRecord(Position(0, number), 0, record))
         for number, record in enumerate(records[1:])

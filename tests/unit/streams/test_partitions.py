@@ -15,7 +15,7 @@ from graphtide.graph.records import DocumentChange, Extraction, GraphDelta
 from graphtide.streams.consolidate import outbox_relay as relay
 from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Fenced
-from graphtide.streams.follow.delta_records import full_records
+from graphtide.streams.follow.delta_records import full_records, part_label
 from graphtide.streams.messages import DELTAS, EXTRACTIONS, ExtractionMessage
 from graphtide.streams.ports import Commit, Position, Record, RevisionState
 from tests.model.graph_oracle import GraphOracle
@@ -121,10 +121,10 @@ async def _check_announced(cluster: Cluster) -> None:
     """Check that every version of each graph was announced, the first time in order."""
     seen: dict[str, int] = {}
     for one in await cluster.backend.log.reader(DELTAS, {}).poll(1_000_000, 0):
-        for name, label in one.record.headers:
+        if label := part_label(one):
             version = int(label.partition(b":")[0])
             graph = one.record.key
-            assert name == "part" and version <= seen.get(graph, 0) + 1
+            assert version <= seen.get(graph, 0) + 1
             seen[graph] = max(seen.get(graph, 0), version)
     assert seen == await cluster.backend.store.graphs()
 

@@ -1,4 +1,4 @@
-"""Deletion of a graph on a real broker and graph database, with kill -9 of its writer and documents in flight."""
+"""The history of graphs on a real broker and graph database: readers behind, earlier versions, deletion; kill -9."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
+import graphtide
 from tests.recovery.walk import random_body
 from tests.support import failpoints
 from tests.support.cluster import Cluster, Ended
@@ -48,10 +49,56 @@ def put_all(course: Course, rng: random.Random, names: str) -> None:
         course.put(name, random_body(rng))
 
 
+def read(course: Course, copy: graphtide.GraphReplica, token: str) -> str:
+    """Apply what the feed has after a token to the copy, every version once; return the token of the last change."""
+    answer = course.request("GET", f"/changes?detail=rows&follow=false&after={token}")
+    assert answer.status_code == 200, answer.text
+    for line in filter(None, answer.text.split("\n\n")):
+        fields = dict(part.split(": ", 1) for part in line.split("\n") if ": " in part)
+        event = json.loads(fields.get("data", "{}"))
+        if event:
+            assert event["version"] > copy.version, "a commit is repeated"
+            copy.apply(event)
+            token = event["token"]
+    return token
+
+
+def settled_digest(course: Course, token: str) -> tuple[int, str]:
+    """Return the version and the digest once the token is included."""
+    asked = {"question": "?", "after": token, "generate": False, "mode": "vector", "top_k": 1}
+    assert course.request("POST", "/query", asked).status_code == 200
+    found = course.request("GET", "/digest").json()
+    return found["version"], found["digest"]
+
+
+def test_reader_continues_when_the_replica_and_the_writer_were_killed(cluster: Cluster) -> None:
+    """A copy that follows with the token of its last change has the digest after each kill; so have earlier versions.
+
+    The replica that answers has started later than the reader's position, and has none of these commits in memory.
+    """
+    rng, course, copy, token = random.Random(8), Course(cluster, "past"), graphtide.GraphReplica(), "v0"
+    digests: dict[int, str] = {}
+    for victims in ((), ("consolidate",), (FRONT,), ("consolidate", FRONT)):
+        last = ""
+        for name in rng.sample("abcdef", 3):
+            last = course.put(name, random_body(rng))
+        for victim in victims:
+            cluster.kill(victim)
+            start(cluster, victim)
+        version, digest = settled_digest(course, last)
+        digests[version] = digest
+        if FRONT in victims or not victims:
+            token = read(course, copy, token)
+            assert (copy.version, copy.digest()) == (version, digest)
+    for version, digest in digests.items():
+        assert course.request("GET", f"/digest?at={version}").json()["digest"] == digest
+    course.check()
+
+
 def test_graph_is_deleted_while_its_writer_dies_twice_and_documents_come(cluster: Cluster) -> None:
     """Documents accepted before the request are deleted, those after it are the next graph, on every replica.
 
-    A replica that was down the whole time shows the next graph, and a reader of the feed is told of the deletion.
+    A replica that was down the whole time shows the next graph, and a reader of the feed is notified of the deletion.
     """
     rng, course = random.Random(7), Course(cluster, "gone")
     put_all(course, rng, "abcdef")

@@ -1,0 +1,193 @@
+"""Index of the retained commits in `deltas`: the place of each version's notice, by graph.
+
+It is built on demand: windows of the topic are read backwards until the wanted version is found, and forwards to the
+end when it is newer. A version that was sent again by a relay keeps its first place: the records after the first notice
+include all of its parts.
+
+Invariant: every version in the index can be undone, as far as its notice tells. Memory: at most MAX_PLACES versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from graphtide.streams.changes.change_log import included
+from graphtide.streams.changes.commit_header import commit_origin
+from graphtide.streams.errors import Rejected
+from graphtide.streams.follow.delta_records import is_notice
+from graphtide.streams.log.log_scan import read_window
+from graphtide.streams.log.revisions import MAX_PARTITIONS
+from graphtide.streams.messages import DELTAS, DeltaNotice, decode_notice
+from graphtide.streams.ports import ConsumedRecord, Log
+
+Found = TypeVar("Found")
+
+FIRST_WINDOW = 256
+LARGEST_WINDOW = 4_096
+"""Records of a partition that one step backwards reads."""
+MAX_PLACES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a version's notice. `least` are the lowest revisions that it includes, by partition."""
+
+    partition: int
+    offset: int
+    least: tuple[int, ...] = ()
+
+    def includes(self, until: Mapping[int, int]) -> bool:
+        """Return True if the version includes a revision up to a number of `until` (see `included`)."""
+        return any(included(revision, until) for revision in self.least)
+
+
+@dataclass(slots=True)
+class _Graph:
+    """The places of one graph. Versions up to `floor` are not retained: the graph was deleted or rebuilt after them.
+
+    `lowest` is the lowest version that a notice named, with or without the rows that it overwrote; 0 for none.
+    """
+
+    places: dict[int, Place] = field(default_factory=dict)
+    floor: int = 0
+    lowest: int = 0
+
+    def add(self, notice: DeltaNotice, place: Place, *, complete: bool) -> None:
+        version = notice.version
+        self.lowest = min(version, self.lowest or version)
+        self.floor = max(self.floor, version if notice.deleted else version - 1 if notice.replaced else 0)
+        held = self.places.get(version)
+        if complete and (held is None or place.offset < held.offset or place.partition != held.partition):
+            self.places[version] = place
+        if notice.replaced:
+            self.places = {number: held for number, held in self.places.items() if number > self.floor}
+
+    def find(self, version: int) -> Place | None:
+        return self.places.get(version) if version > self.floor else None
+
+    def is_past(self, version: int) -> bool:
+        """Return True if no record before those that are indexed can be of the version."""
+        return version <= self.floor or 0 < self.lowest < version
+
+
+class DeltaIndex:
+    """The index of a process. Its methods are called by one task at a time."""
+
+    def __init__(self, log: Log, commits: int) -> None:
+        """Create an index of at most `commits` versions of each graph."""
+        self._log = log
+        self._commits = commits
+        self._graphs: dict[str, _Graph] = {}
+        self._low: dict[int, int] = {}
+        self._high: dict[int, int] = {}
+        self._floor: Mapping[int, int] = {}
+        self._window = FIRST_WINDOW
+
+    async def find(self, graph: str, version: int) -> Place | None:
+        """Return the place of a version; None if the topic does not retain it. Cost: the records since then."""
+        held = self._graphs.setdefault(graph, _Graph())
+        return await self._search(held, lambda: held.find(version), lambda: held.is_past(version))
+
+    async def newest_with(self, graph: str, until: Mapping[int, int], before: int) -> int:
+        """Return the newest version up to `before` that includes a revision up to a number of `until`, 0 for none."""
+        held = self._graphs.setdefault(graph, _Graph())
+
+        def newest() -> int | None:
+            found = (number for number, place in held.places.items() if number <= before and place.includes(until))
+            return max(found, default=None)
+
+        return await self._search(held, newest, lambda: False) or 0
+
+    async def first(self, graph: str, until: int) -> int:
+        """Return the version after which all up to `until` are retained. Cost: all records of the topic, once."""
+        held = self._graphs.setdefault(graph, _Graph())
+        await self._search(held, lambda: None, lambda: False)
+        while held.find(until) is not None:
+            until -= 1
+        return until
+
+    def discard(self, graph: str, version: int) -> None:
+        """Remove a version whose records are incomplete."""
+        self._graphs[graph].places.pop(version, None)
+
+    async def clear(self) -> None:
+        """Forget everything: what is in the topic now is not read again."""
+        self._floor = self._low = self._high = dict(await self._log.end(DELTAS))
+        self._graphs.clear()
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    async def _search(
+        self, held: _Graph, find: Callable[[], Found | None], is_past: Callable[[], bool]
+    ) -> Found | None:
+        """Return what `find` returns once the index is wide enough, None when `is_past` or all records are indexed."""
+        start = await self._log.start(DELTAS)
+        self._drop_expired(held, start)
+        if (found := find()) is not None:
+            return found
+        await self._forwards()
+        while (found := find()) is None and not is_past() and await self._backwards(start):
+            pass
+        return found
+
+    async def _forwards(self) -> None:
+        """Index what was appended since the last look."""
+        ends = dict(await self._log.end(DELTAS))
+        if not self._high:
+            self._low, self._high = dict(ends), dict(ends)
+        for number in ends.keys() - self._high.keys():  # partitions were added
+            self._low[number] = self._high[number] = 0
+        await self._index(self._high, ends)
+        self._high = ends
+
+    async def _backwards(self, start: Mapping[int, int]) -> bool:
+        """Index one window before what is indexed. Returns False when there is none."""
+        limits = {number: max(offset, self._floor.get(number, 0)) for number, offset in start.items()}
+        before = {number: max(limits.get(number, 0), low - self._window) for number, low in self._low.items()}
+        if all(before[number] >= low for number, low in self._low.items()):
+            return False
+        await self._index(before, self._low)
+        self._low = {number: min(offset, self._low[number]) for number, offset in before.items()}
+        self._window = min(2 * self._window, LARGEST_WINDOW)
+        return True
+
+    async def _index(self, begin: Mapping[int, int], end: Mapping[int, int]) -> None:
+        async for consumed in read_window(self._log, DELTAS, begin, end):
+            if is_notice(consumed):
+                self._add(consumed)
+        self._trim()
+
+    def _add(self, consumed: ConsumedRecord) -> None:
+        try:
+            notice = decode_notice(consumed.record.value or b"")
+        except Rejected:
+            return
+        if not isinstance(notice, DeltaNotice) or not notice.version:
+            return
+        origin = commit_origin(consumed.record.headers)
+        lowest: dict[int, int] = {}
+        for document in origin.documents if origin else ():
+            number = document.revision & (MAX_PARTITIONS - 1)
+            lowest[number] = min(document.revision, lowest.get(number, document.revision))
+        position = consumed.position
+        place = Place(position.partition, position.offset, tuple(lowest.values()))
+        complete = (notice.replaced and not notice.deleted) or (origin is not None and notice.parts > 0)
+        self._graphs.setdefault(notice.graph, _Graph()).add(notice, place, complete=complete)
+
+    def _drop_expired(self, held: _Graph, start: Mapping[int, int]) -> None:
+        expired = [number for number, place in held.places.items() if place.offset < start.get(place.partition, 0)]
+        for number in expired:
+            del held.places[number]
+
+    def _trim(self) -> None:
+        """Keep the newest versions of each graph, and of the largest graphs fewer while there are too many in all."""
+        share = self._commits
+        while sum(min(len(held.places), share) for held in self._graphs.values()) > MAX_PLACES:
+            share = max(1, share // 2)
+        for held in self._graphs.values():
+            if len(held.places) > share:
+                newest = sorted(held.places)[len(held.places) - share :]
+                held.floor = max(held.floor, max(held.places) - share)
+                held.places = {number: held.places[number] for number in newest}
