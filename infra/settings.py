@@ -108,6 +108,11 @@ class Settings(BaseSettings):
     kafka_ssl_key_file: str = ""
     kafka_prefix: str = ""
     kafka_session_timeout_s: float = Field(default=30.0, ge=1, allow_inf_nan=False)
+    sources_file: str = ""
+    schema_registry_url: str = Field(default="", pattern=r"^(https?://[^@\s]+)?$")
+    schema_registry_user: str = ""
+    schema_registry_password: SecretStr = SecretStr("")
+    schema_registry_ca_file: str = ""
     bolt: str = ""
     bolt_user: str = ""
     bolt_password: SecretStr = SecretStr("")
@@ -173,6 +178,11 @@ class Settings(BaseSettings):
     change_retention_bytes: int = Field(default=256 << 20, ge=1 << 20)
     max_event_streams: int = Field(default=256, ge=1)
     max_event_streams_per_caller: int = Field(default=32, ge=1)
+
+    @property
+    def names_cluster(self) -> bool:
+        """Return True if the settings name a cluster. A broker alone may be that of an embedded service's sources."""
+        return bool(self.bolt or (self.kafka and not self.sources_file))
 
 
 @cache

@@ -23,6 +23,7 @@ from graphtide.infra.observability.metrics.endpoints import EndpointGauges
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
+from graphtide.infra.sources.mapping import SourcesFile
 from graphtide.infra.sqlite import SqliteBackend, SqliteUsageLedger, SqliteVectorStore
 from graphtide.infra.sqlite.administration.embedding_model import (
     MODEL_FILE,
@@ -49,6 +50,7 @@ from graphtide.services.process.background_tasks import (
     stop,
 )
 from graphtide.services.runtime import Runtime
+from graphtide.services.sources import SourceTarget, kafka_source_tasks, mapped_sources, source_states
 from graphtide.services.standing.evaluation import EvaluatedHere, evaluated_here
 from graphtide.services.tracing import traced
 from graphtide.streams.changes.change_log import ChangeRetention
@@ -85,13 +87,13 @@ async def open_application(
     Raises Broken, before anything is changed, when the settings contradict each other, or when the data folder is in
     use, damaged, or has another embedding model.
     """
-    if settings.kafka or settings.bolt:
+    if settings.names_cluster:
         from graphtide.services.cluster.wiring import open_replica
 
         async with open_replica(settings, registry, warming) as replica:
             yield replica
         return
-    chosen = plan(settings)
+    chosen, sources = plan(settings), mapped_sources(settings)
     async with AsyncExitStack() as stack:
         registry = registry or CollectorRegistry()
         await stack.enter_async_context(traced(settings, "serve", registry))
@@ -143,7 +145,22 @@ async def open_application(
             judge = OpenAIJudge(models.chat)
             stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in stages.items()])
+        reading = await stack.enter_async_context(_sources(settings, sources, backend, registry))
+        runtime = replace(runtime, dependencies=(*runtime.dependencies, *reading))
         yield LocalApplication(runtime)
+
+
+@asynccontextmanager
+async def _sources(
+    settings: Settings, file: SourcesFile, backend: SqliteBackend, registry: CollectorRegistry
+) -> AsyncIterator[Sequence[Dependency]]:
+    """Read the topics of the sources file during the block. Yields their health."""
+    if not file.topics():
+        yield ()
+        return
+    target = SourceTarget(backend.ledger.accept, backend.log)
+    async with kafka_source_tasks(settings, file, target, registry) as waiting:
+        yield source_states(file.topics(), waiting)
 
 
 def retention_of(settings: Settings) -> ChangeRetention:

@@ -72,8 +72,14 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
     """See Consumer. With `offsets`, a reader of all partitions from there; else a member of the driver's group."""
 
     def __init__(
-        self, driver: AIOKafkaConsumer, topic: str, exists: Exists, offsets: Mapping[int, int] | None = None
+        self,
+        driver: AIOKafkaConsumer,
+        topic: str,
+        exists: Exists,
+        offsets: Mapping[int, int] | None = None,
+        key_errors: str = "backslashreplace",
     ) -> None:
+        self._key_errors = key_errors
         self._driver = driver
         self._topic = topic
         self._exists = exists
@@ -169,7 +175,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         if wanted:
             gone = {(record.partition, record.offset) for record in wanted}
             self._taken = deque(record for record in self._taken if (record.partition, record.offset) not in gone)
-        return [_delivered(record) for record in wanted]
+        return [_delivered(record, self._key_errors) for record in wanted]
 
     async def _fetch(self, limit: int, timeout_s: float, among: Collection[int] | None) -> None:
         """Take what the driver has of these partitions, after waiting at most `timeout_s` for records or a change."""
@@ -295,9 +301,9 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
                 del self._to_commit[number]
 
 
-def _delivered(record: ConsumerRecord) -> ConsumedRecord:
+def _delivered(record: ConsumerRecord, key_errors: str) -> ConsumedRecord:
     """Convert a record. A key that is not UTF-8 keeps its bytes as escapes; the stages reject it by that name."""
-    key = (record.key or b"").decode(errors="backslashreplace")
+    key = (record.key or b"").decode(errors=key_errors)
     return ConsumedRecord(
         Position(record.partition, record.offset), record.timestamp, Record(key, record.value, tuple(record.headers))
     )

@@ -24,7 +24,7 @@ from graphtide.infra.kafka.connection_diagnosis import unreached
 from graphtide.infra.kafka.consumer import KafkaConsumer, stop
 from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
 from graphtide.infra.kafka.producer import Producing, Wire
-from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.errors import Broken, Rejected, Retryable
 from graphtide.streams.log.topics import BY_NAME, LARGEST_BYTES
 from graphtide.streams.ports import Position, Record
 
@@ -89,6 +89,24 @@ class KafkaLog:
     def consumer(self, topic: str, group: str) -> KafkaConsumer:
         """See Log.consumer."""
         return KafkaConsumer(self._new_consumer(self._address.group(group)), self._address.topic(topic), self._exists)
+
+    def source_consumer(self, topic: str) -> KafkaConsumer:
+        """Return a member of the group that reads a topic of another system, which has no prefix.
+
+        Keys are decoded with surrogateescape, so that their bytes can be restored.
+        """
+        driver = self._new_consumer(self._address.group(f"sources-{topic}"))
+        return KafkaConsumer(driver, topic, self._foreign, key_errors="surrogateescape")
+
+    async def _foreign(self, name: str) -> frozenset[int]:
+        """Return the partitions of another system's topic. Raises Retryable for a missing one: it may appear."""
+        try:
+            return await self._exists(name)
+        except Broken as error:
+            raise Retryable(
+                f"the source topic {name!r} is not on the Kafka cluster yet: its producer creates it with the first"
+                " record, or correct topic in the sources file"
+            ) from error
 
     def reader(self, topic: str, offsets: Mapping[int, int]) -> KafkaConsumer:
         """See Log.reader."""

@@ -11,7 +11,7 @@ from graphtide.infra.models.limits.shared_rate import RateLimitPeers
 from graphtide.infra.models.local.embedders import setting_of
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.stage import ExtractStage
-from graphtide.streams.ports import GraphStore, Ledger, Log, Outbox
+from graphtide.streams.ports import Consumer, GraphStore, Ledger, Log, Outbox
 from graphtide.streams.standing.store import SharedQuestionStore
 from graphtide.streams.usage import UsageLedger
 
@@ -20,6 +20,8 @@ from graphtide.streams.usage import UsageLedger
 class Backing:
     """The backing of a process. `memo` opens a shared store of bytes by name, `extraction` runs the extract stage on
     the log.
+
+    `source_consumer` opens a member of the group that reads a topic of another system.
 
     `fellows` are the other processes that call the model endpoints; None: the limits are not shared.
     """
@@ -33,6 +35,7 @@ class Backing:
     spending: UsageLedger
     questions: SharedQuestionStore
     fellows: RateLimitPeers | None = None
+    source_consumer: Callable[[str], Consumer] | None = None
 
 
 MODEL = sha256(b"the embedding model of this cluster").digest()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from prometheus_client import CollectorRegistry
 
@@ -18,6 +19,7 @@ from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
+from graphtide.infra.sources.decoder import DirectValues
 from graphtide.services.administration.maintenance import ClusterMaintenance, drop_deleted_indexes
 from graphtide.services.application import Application, Health
 from graphtide.services.cluster.backing import Backing
@@ -37,6 +39,7 @@ from graphtide.services.process.background_tasks import (
     stop,
 )
 from graphtide.services.runtime import Runtime
+from graphtide.services.sources import SourceTarget, mapped_sources, source_states, source_tasks
 from graphtide.services.standing.evaluation import evaluated_here
 from graphtide.services.standing.service import EventSignal, StandingService, StoredRegistrar
 from graphtide.streams.changes.change_log import ChangeRetention
@@ -96,12 +99,20 @@ async def extractor(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that reads `documents` and writes `extractions`."""
     backing = tools.backing
     metrics = Metrics(tools.registry, ("extract",))
-    settings, bindings = ExtractSettings(caps=tools.models.caps), backing.store.bindings
+    sources = mapped_sources(tools.settings)
+    settings = ExtractSettings(caps=tools.models.caps, decode=DirectValues.of(sources).decode)
+    bindings = backing.store.bindings
     stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, metrics, settings, bindings)
     notes: dict[str, str] = {}
     lag = _looking(tools, metrics, [(DOCUMENTS, "extract")], notes)
-    async with _tasks({"extract": lambda: backing.extraction(stage), "lag": lag}, notes):
-        yield Worker(_health(tools, notes))
+    target = SourceTarget(partial(backing.log.append, DOCUMENTS), backing.log)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(_tasks({"extract": lambda: backing.extraction(stage), "lag": lag}, notes))
+        waiting: dict[str, str] = {}
+        if sources.topics() and backing.source_consumer is not None:
+            reading = source_tasks(tools.settings, sources, backing.source_consumer, target, tools.registry)
+            waiting = await stack.enter_async_context(reading)
+        yield Worker(_health(tools, notes, *source_states(sources.topics(), waiting)))
 
 
 @asynccontextmanager

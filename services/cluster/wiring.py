@@ -164,4 +164,5 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
         spending,
         backend.questions,
         spending.fellows(),
+        broker.source_consumer,
     )

@@ -36,7 +36,7 @@ def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "settings", f"unknown setting {name}", why, "correct its name (docs/settings.md)", serious=False
         )
-    if bool(settings.kafka) != bool(settings.bolt):
+    if settings.names_cluster and not (settings.kafka and settings.bolt):
         have, lack = ("kafka", "bolt") if settings.kafka else ("bolt", "kafka")
         what = f"GRAPHTIDE_{have.upper()} is set, and GRAPHTIDE_{lack.upper()} is not"
         yield DoctorFinding(

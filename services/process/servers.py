@@ -149,11 +149,14 @@ def listen(host: str, port: int, option: str = "port") -> socket.socket:
 
 
 def _http_server(parts: Parts, limits: RequestLimits, streams: EventStreams) -> uvicorn.Server:
+    from graphtide.infra.sources.decoder import DirectValues
+    from graphtide.infra.sources.mapping import load_sources
     from graphtide.services.api.http.app import create_app
     from graphtide.services.api.http.transport.cross_origin import allow_origins
     from graphtide.services.api.http.transport.server import http_server
 
-    app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams, parts.settings.page)
+    values = DirectValues.of(load_sources(parts.settings.sources_file))
+    app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams, parts.settings.page, values)
     settings, tls = parts.settings, parts.guard.tls
     allow_origins(app, settings.cors_origins)
     context = None if tls is None else tls.context

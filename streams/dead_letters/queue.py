@@ -30,6 +30,7 @@ from graphtide.streams.messages import (
     split_document_key,
 )
 from graphtide.streams.ports import Log, Position, Record
+from graphtide.streams.sources.types import STAGE as SOURCES
 
 MAX_PAGE = 500
 RETRIED, DROPPED = "retried", "dropped"
@@ -195,6 +196,12 @@ def original(letter: DeadLetter) -> Record:
     key = document_key(letter.graph, letter.doc_id)
     try:
         split_document_key(key)
+        if letter.stage == SOURCES:
+            raise Invalid(
+                "id",
+                "the record of a source cannot be published again: correct its cause, then change the row or send the"
+                " event again, and discard the dead letter",
+            )
         if letter.stage != CONSOLIDATE:
             if not letter.original:
                 raise Invalid("id", "the dead letter contains no document: publish or delete the document directly")

@@ -25,7 +25,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -61,12 +61,14 @@ from graphtide.streams.ports import (
 )
 from graphtide.streams.retry import Backoff
 from graphtide.streams.scheduling.fair_queue import Slots
-from graphtide.streams.tracing import Span, carried_on, continue_trace
+from graphtide.streams.tracing import Headers, Span, carried_on, continue_trace
 from graphtide.streams.usage import BillingContext, paid_by
 
 log = logging.getLogger("graphtide.streams")
 
 STAGE = "extract"
+Decode = Callable[[str, bytes, Headers], DocumentMessage | None]
+"""Reader of a record's key, value and headers: the document, or None for a deletion. Raises Rejected."""
 RECORDS_PER_SLOT = 8
 """Started records per slot: while every slot waits for a model, malformed records can still be dead-lettered."""
 EVER = 1 << 62
@@ -83,7 +85,7 @@ class ExtractSettings:
     """Settings of the stage. `concurrency` is the number of slots.
 
     `read_ahead` is the maximum number of uncommitted records, `held_bytes` the maximum size of the records in memory,
-    `crashes_allowed` the maximum number of starts of an extraction that never finished.
+    `crashes_allowed` the maximum number of starts of an extraction that never finished, `decode` the reader of records.
     """
 
     concurrency: int = 8
@@ -92,6 +94,7 @@ class ExtractSettings:
     read_ahead: int = 10_000
     held_bytes: int = 64 << 20
     caps: ExtractionLimits = field(default_factory=ExtractionLimits)
+    decode: Decode = lambda key, value, _: decode_document(key, value)
 
 
 class ExtractStage:
@@ -353,7 +356,9 @@ class ExtractStage:
         record, revision, accepted_ms = work.delivered.record, work.numbered(), work.delivered.timestamp_ms
         if record.value is None:
             return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
-        document = await self._decoded(record.key, record.value)
+        document = await self._decoded(record, record.value)
+        if document is None:
+            return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
         spared = False
         while True:
             if self._pauses.left_s(graph):
@@ -378,9 +383,11 @@ class ExtractStage:
                 large = len(extraction.units) > LARGE_UNITS or _statements(extraction) > LARGE_STATEMENTS
                 return await self._models.pool.run(message.encode, graph) if large else message.encode()
 
-    async def _decoded(self, key: str, value: bytes) -> DocumentMessage:
-        decode = partial(decode_document, key, value)
-        return decode() if len(value) < LARGE_BYTES else await self._models.pool.run(decode, key.partition("|")[0])
+    async def _decoded(self, record: Record, value: bytes) -> DocumentMessage | None:
+        decode = partial(self._settings.decode, record.key, value, record.headers)
+        if len(value) < LARGE_BYTES:
+            return decode()
+        return await self._models.pool.run(decode, record.key.partition("|")[0])
 
     async def _pause(self, graph: str, doc_id: str) -> None:
         """Wait until the graph's budget may have something left."""

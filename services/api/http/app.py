@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
+from graphtide.infra.sources.decoder import DirectValues
 from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.chat.routes import chat_routes
@@ -58,10 +59,11 @@ def create_app(
     gate: AccessGate | None = None,
     streams: EventStreams | None = None,
     has_page: bool = True,
+    values: DirectValues | None = None,
 ) -> FastAPI:
     """Return the ASGI application over `application`. /metrics shows `registry`, including metrics registered before;
     without a `gate` the service is open to all callers. `streams` admits event streams, shared with gRPC;
-    `has_page`: `/` is the page for browsers.
+    `has_page`: `/` is the page for browsers; `values` maps CloudEvents to documents.
     """
     limits, registry, gate = limits or RequestLimits(), registry or CollectorRegistry(), gate or AccessGate()
     streams = streams or EventStreams(limits.max_event_streams, limits.max_event_streams_per_caller, registry)
@@ -77,7 +79,7 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
         telemetry=_NO_TELEMETRY,
     )
-    app.include_router(document_routes(application, limits))
+    app.include_router(document_routes(application, limits, values))
     app.include_router(query_routes(application, limits))
     app.include_router(preview_routes(application, limits))
     app.include_router(question_routes(application, limits, streams, gate))

@@ -40,7 +40,7 @@ def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
 
         found += asyncio.run(_all(endpoint_findings(settings)))
         looked.append("endpoints")
-    if settings.kafka or settings.bolt:
+    if settings.names_cluster:
         found += asyncio.run(_all(cluster_findings(settings)))
         looked.append("cluster")
     return _body(found, looked)

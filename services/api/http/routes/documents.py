@@ -6,6 +6,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from graphtide.infra.sources.cloud_events import BATCH, STRUCTURED
+from graphtide.infra.sources.decoder import DirectValues
 from graphtide.services.api.http.bodies import JSON, NDJSON, content_type, parse, read_body
 from graphtide.services.api.http.documentation.openapi import (
     LARGE_CHARS,
@@ -27,6 +29,7 @@ from graphtide.services.api.http.documentation.response_models import (
     RelatedList,
     TokenBody,
 )
+from graphtide.services.api.http.routes.events import has_events, publish_events
 from graphtide.services.api.schema.envelope import MAX_RELATED, RELATED, related_count
 from graphtide.services.api.schema.errors import AllRejected
 from graphtide.services.api.schema.limits import RequestLimits
@@ -48,14 +51,30 @@ RELATED_TO = f"{DOCUMENT}/related"
 FACT_CHARS = 200
 """Approximate size of a fact in a response, in characters."""
 _LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocument")}}
+_EVENT = {
+    "schema": {
+        "type": "object",
+        "required": ["specversion", "id", "source", "type"],
+        "properties": {name: {"type": "string"} for name in ("specversion", "id", "source", "type", "subject")},
+    },
+    "example": {
+        "specversion": "1.0",
+        "id": "8b1f",
+        "source": "/notes",
+        "type": "note.saved",
+        "subject": "curie",
+        "data": {"text": "Marie Curie discovered polonium in 1898."},
+    },
+}
+_EVENTS = {"schema": {"type": "array", "minItems": 1, "items": _EVENT["schema"]}}
 _LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
 
 
-def document_routes(application: Application, limits: RequestLimits) -> APIRouter:
-    """Routes over `application`."""
+def document_routes(application: Application, limits: RequestLimits, values: DirectValues | None = None) -> APIRouter:
+    """Routes over `application`; `values` maps CloudEvents."""
     router = APIRouter(tags=["documents"])
     _add_publish(router, application, limits)
-    _add_batch(router, application, limits)
+    _add_batch(router, application, limits, values or DirectValues({}))
     _add_delete(router, application)
     statuses = _Statuses(application)
     _add_related(router, application, statuses)  # before the look-up, whose id matches the rest of the path
@@ -80,7 +99,7 @@ def _add_publish(router: APIRouter, application: Application, limits: RequestLim
         return reply({"token": receipt.token}, 202)
 
 
-def _add_batch(router: APIRouter, application: Application, limits: RequestLimits) -> None:
+def _add_batch(router: APIRouter, application: Application, limits: RequestLimits, values: DirectValues) -> None:
     @router.post(
         DOCUMENTS,
         status_code=202,
@@ -92,13 +111,17 @@ def _add_batch(router: APIRouter, application: Application, limits: RequestLimit
                 "description": "no document of the batch is valid; `rejected` gives the reasons",
             },
         },
-        openapi_extra=body_of({JSON: _LIST, NDJSON: _LINES}),
+        openapi_extra=body_of({JSON: _LIST, NDJSON: _LINES, STRUCTURED: _EVENT, BATCH: _EVENTS}),
     )
     async def publish_documents(request: Request, graph: GraphPath) -> Response:
         """Insert or replace many documents. The valid ones are accepted in one durable step; the response names the
         others.
+
+        CloudEvents 1.0 are accepted in structured mode, in a batch, and in binary mode (`ce-` headers).
         """
         graph = graph_in(request, graph)
+        if has_events(request):
+            return reply(await publish_events(request, graph, application, limits, values), 202)
         kind = content_type(request, JSON, NDJSON)
         batch = await _read_batch(request, kind, graph, limits)
         if not batch.documents:

@@ -37,7 +37,7 @@ from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, 
 from graphtide.streams.model_ports import MEDIA_TYPES
 
 _SPLIT = ": split the document"
-_BLANKS = b" \t\r\n"
+BLANKS = b" \t\r\n"
 _NOT_BLANK = re.compile(rb"\S")
 _MAX_PARSED_FOR_AN_ERROR = 1 << 20
 
@@ -125,7 +125,7 @@ def document_of(graph: str, value: object, limits: RequestLimits) -> DocumentMes
 
 def read_list(graph: str, raw: bytes, limits: RequestLimits) -> PublishBatch:
     """Return the documents in a JSON list, parsed one by one. Raises MalformedRequest, Invalid, TooLarge."""
-    text = raw.strip(_BLANKS)
+    text = raw.strip(BLANKS)
     if not text.startswith(b"["):
         if len(text) <= _MAX_PARSED_FOR_AN_ERROR:
             check_value_count(text, limits.max_document_values)
@@ -133,7 +133,7 @@ def read_list(graph: str, raw: bytes, limits: RequestLimits) -> PublishBatch:
         raise Invalid("body", "must be a list of documents; send a single document by PUT")
     if len(text) < 2 or not text.endswith(b"]"):
         raise MalformedRequest("this is not JSON: the list has no end; close it with ]")
-    inner = text[1:-1].strip(_BLANKS)
+    inner = text[1:-1].strip(BLANKS)
     return _batch(graph, elements(inner) if inner else (), limits, in_list=True)
 
 
@@ -164,7 +164,7 @@ class LineCount:
                 return
             self._lines, self._in_line, self._at = self._lines + 1, True, found.start()
             if self._lines > self._limit:
-                raise _too_many(self._limit)
+                raise too_many(self._limit)
 
 
 def _lines(raw: bytes) -> Iterator[bytes]:
@@ -180,7 +180,7 @@ def _batch(graph: str, texts: Iterable[bytes], limits: RequestLimits, in_list: b
     rejected: list[Rejection] = []
     for index, text in enumerate(texts):
         if index >= limits.max_batch_documents:
-            raise _too_many(limits.max_batch_documents)
+            raise too_many(limits.max_batch_documents)
         try:
             documents.append(_one_of_batch(graph, text, limits))
         except Invalid as error:
@@ -196,7 +196,8 @@ def _batch(graph: str, texts: Iterable[bytes], limits: RequestLimits, in_list: b
     return PublishBatch(tuple(documents), tuple(rejected))
 
 
-def _too_many(limit: int) -> TooLarge:
+def too_many(limit: int) -> TooLarge:
+    """Return the error of a batch with more documents than the limit."""
     return TooLarge(f"the batch has more than {limit} documents; send it in parts")
 
 

@@ -1,0 +1,1 @@
+"""Sources: topics of other systems, whose records are converted to documents."""

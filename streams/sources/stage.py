@@ -1,0 +1,166 @@
+"""The sources stage: reads a topic of another system, and writes the documents that it means to `documents`.
+
+For each batch of a partition's records, in the order of the partition:
+1. decode each record by its topic's mapping; write a dead letter for a record that cannot be mapped
+2. drop changes that a connector delivered again (`duplicates.py`)
+3. append the documents and deletions to `documents`, in order; the document's key keeps its revisions in one partition
+4. commit the position
+
+A crash between 3 and 4 repeats 2 to 4: the same changes are appended again in the same order, so the last revision of
+each document is the same. A record that needs an unreachable registry stops its topic, not the others: what precedes it
+is appended, and the stage waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from graphtide.streams.dead_letters.writer import write_dead_letter
+from graphtide.streams.errors import Rejected, Retryable
+from graphtide.streams.log.revisions import number
+from graphtide.streams.messages import DeadLetter, document_key, split_document_key
+from graphtide.streams.ports import ConsumedRecord, Consumer, Log, Position, Record
+from graphtide.streams.sources.duplicates import DuplicateFilter
+from graphtide.streams.sources.types import (
+    STAGE,
+    SourceChange,
+    SourceDecoder,
+    SourceObserver,
+    SourceOutcome,
+    SourceRecord,
+)
+
+log = logging.getLogger("graphtide.streams")
+
+BATCH_SIZE = 200
+POLL_S = 5.0
+MAX_ID_CHARS = 200
+
+Accept = Callable[[Sequence[Record]], Awaitable[object]]
+"""The signature of Ledger.accept: appends records to `documents`, in order."""
+
+
+class SourceStage:
+    """The stage of one topic. `open_consumer` returns a member of the topic's group; keys are text with
+    surrogateescape, "" for a record without a key. `log` takes the dead letters.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        open_consumer: Callable[[], Consumer],
+        accept: Accept,
+        log: Log,
+        decoder: SourceDecoder,
+        observer: SourceObserver,
+    ) -> None:
+        self._topic = topic
+        self._open_consumer = open_consumer
+        self._accept = accept
+        self._log = log
+        self._decoder = decoder
+        self._observer = observer
+        self._duplicates = DuplicateFilter()
+
+    async def run(self) -> None:
+        """Convert records until cancelled. Raises Retryable while the broker or the registry is unreachable."""
+        consumer = self._open_consumer()
+        try:
+            while True:
+                batch = await consumer.poll(BATCH_SIZE, POLL_S)
+                if batch:
+                    await self._process(consumer, batch)
+        finally:
+            await consumer.close()
+
+    async def _process(self, consumer: Consumer, batch: Sequence[ConsumedRecord]) -> None:
+        changes: list[tuple[SourceChange, ConsumedRecord]] = []
+        done: list[ConsumedRecord] = []
+        failure: Retryable | None = None
+        for consumed in batch:
+            try:
+                changes += [(change, consumed) for change in await self._decoded(consumed)]
+            except Retryable as error:
+                failure = error
+                break
+            done.append(consumed)
+        await self._publish(changes)
+        ends: dict[int, Position] = {consumed.position.partition: consumed.position for consumed in done}
+        for position in ends.values():
+            await consumer.commit(position)
+        if failure is not None:
+            raise failure
+
+    async def _decoded(self, consumed: ConsumedRecord) -> Sequence[SourceChange]:
+        """Return the changes that are to be published. A record that cannot be mapped becomes a dead letter."""
+        try:
+            changes = await self._decoder.decode(_source_record(self._topic, consumed))
+        except Rejected as error:
+            await self._reject(consumed, str(error))
+            return ()
+        if not changes:
+            self._observer.ended(self._topic, SourceOutcome.IGNORED)
+        admitted = [change for change in changes if self._duplicates.admits(change)]
+        if changes and not admitted:
+            self._observer.ended(self._topic, SourceOutcome.DUPLICATE)
+        return admitted
+
+    async def _publish(self, changes: Sequence[tuple[SourceChange, ConsumedRecord]]) -> None:
+        """Append the changes; a record that the log refuses, which is too large, becomes a dead letter."""
+        try:
+            try:
+                if changes:
+                    await self._accept([_record(change) for change, _ in changes])
+                refused: set[int] = set()
+            except Rejected:
+                refused = await self._publish_singly(changes)
+        except BaseException:
+            self._duplicates.discard()
+            raise
+        self._duplicates.commit()
+        for index, (change, _) in enumerate(changes):
+            if index not in refused:
+                outcome = SourceOutcome.DELETED if change.document is None else SourceOutcome.PUBLISHED
+                self._observer.ended(self._topic, outcome)
+
+    async def _publish_singly(self, changes: Sequence[tuple[SourceChange, ConsumedRecord]]) -> set[int]:
+        refused = set()
+        for index, (change, consumed) in enumerate(changes):
+            try:
+                await self._accept([_record(change)])
+            except Rejected as error:
+                refused.add(index)
+                await self._reject(consumed, str(error), change)
+        return refused
+
+    async def _reject(self, consumed: ConsumedRecord, reason: str, change: SourceChange | None = None) -> None:
+        """Write the dead letter of a record, before its position is committed."""
+        position = consumed.position
+        place = f"{self._topic}/{position.partition}/{position.offset}"[-MAX_ID_CHARS:]
+        graph, doc_id = _named(self._decoder.graph_of(self._topic), place)
+        if change is not None:
+            graph, doc_id = change.graph, change.doc_id
+        log.warning("a record of %s was rejected; its dead letter gives the reason", place)
+        revision = number(position.offset, position.partition)
+        text = reason.encode(errors="backslashreplace").decode()
+        letter = DeadLetter(graph, doc_id, revision, STAGE, text, 1, consumed.record.value or b"")
+        await write_dead_letter(self._log, letter)
+        self._observer.ended(self._topic, SourceOutcome.REJECTED)
+
+
+def _named(graph: str, doc_id: str) -> tuple[str, str]:
+    try:
+        return split_document_key(document_key(graph, doc_id))
+    except Rejected:
+        return "", doc_id
+
+
+def _record(change: SourceChange) -> Record:
+    return Record(change.key, None if change.document is None else change.document.encode())
+
+
+def _source_record(topic: str, consumed: ConsumedRecord) -> SourceRecord:
+    record = consumed.record
+    key = record.key.encode(errors="surrogateescape") or None
+    return SourceRecord(topic, consumed.position, key, record.value, record.headers)

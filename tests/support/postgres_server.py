@@ -1,0 +1,130 @@
+"""PostgreSQL for tests: this machine's, or Debian's package, installed on first use; with logical replication."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from tests.support.maven import Unavailable, cache_folder
+from tests.support.ports import free_port
+
+REMEDY = (
+    "install PostgreSQL (Debian: apt-get install postgresql), or name its programs' folder with GRAPHTIDE_TEST_POSTGRES"
+)
+START_S = 120.0
+INSTALL_TIMEOUT_S = 900
+_OPTIONS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "wal_level": "logical",
+    "fsync": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "20",
+    "max_wal_senders": "4",
+    "max_replication_slots": "8",
+}
+
+
+class PostgresServer:
+    """A server with one database. It refuses to run as root, so it then runs as the user of Debian's package."""
+
+    user = "postgres"
+    name = "postgres"
+
+    def __init__(self) -> None:
+        self._programs = programs()
+        self._as = _unprivileged()
+        self._folder = Path(tempfile.mkdtemp(prefix="graphtide-postgres-", dir="/tmp"))  # its user can reach it there
+        self.port = free_port()
+        if self._as:
+            shutil.chown(self._folder, self._as)
+        made = self._folder / "data"
+        command = [self._program("initdb"), "-D", str(made), "-U", self.user, "-A", "trust", "-N", "--locale=C.UTF-8"]
+        done = subprocess.run(command, user=self._as, cwd=self._folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"initdb failed: {done.stderr[-500:]}")
+        options = [part for name, value in _OPTIONS.items() for part in ("-c", f"{name}={value}")]
+        server = [self._program("postgres"), "-D", str(made), "-p", str(self.port), *options]
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(server, user=self._as, cwd=self._folder, stdout=log, stderr=log)
+        self._wait()
+
+    def run(self, *statements: str) -> str:
+        """Run statements, each in a transaction of its own; return the last one's rows as psql prints them."""
+        options = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port)]
+        command = [self._program("psql"), *options, "-U", self.user, self.name]
+        text = ";\n".join((*statements, ""))
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=120)
+        assert not done.returncode, done.stderr
+        return done.stdout.strip()
+
+    def end(self) -> None:
+        """Stop the server and delete its data."""
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(timeout=60)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + START_S
+        ready = [self._program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        while subprocess.run(ready, check=False).returncode:
+            log = (self._folder / "server.log").read_text()[-1000:]
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"PostgreSQL did not start: {log}")
+            time.sleep(0.1)
+
+    def _program(self, name: str) -> str:
+        return str(self._programs / name)
+
+
+def programs() -> Path:
+    """Return the folder of PostgreSQL's programs; as root on Debian it is installed if missing. Raises Unavailable."""
+    found = _found()
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        _install()
+        found = _found()
+    if found is None:
+        raise Unavailable(f"no PostgreSQL is on this machine: {REMEDY}")
+    return found
+
+
+def _found() -> Path | None:
+    named = os.environ.get("GRAPHTIDE_TEST_POSTGRES")
+    folders = [Path(named)] if named else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((folder for folder in folders if (folder / "postgres").exists()), None)
+
+
+def _unprivileged() -> str | None:
+    """Return the user to run as; None if this process may run the server itself."""
+    if os.geteuid():
+        return None
+    try:
+        return pwd.getpwnam(PostgresServer.user).pw_name
+    except KeyError:
+        raise Unavailable(
+            f"PostgreSQL refuses to run as root, and this machine has no user postgres: {REMEDY}"
+        ) from None
+
+
+def _install() -> None:
+    """Install Debian's package; concurrent processes wait for each other. Raises Unavailable."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with (cache_folder() / "postgresql.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _found() is not None:
+            return
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        for arguments in (["update"], ["install", "-y", "--no-install-recommends", "postgresql"]):
+            command = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", *arguments]
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=False, timeout=INSTALL_TIMEOUT_S
+            )
+            if done.returncode:
+                raise Unavailable(f"apt-get {arguments[0]} failed ({done.stderr.strip()[-300:]}): {REMEDY}")
