@@ -67,10 +67,11 @@ class NodeTable:
     def count(self) -> str:
         return f"MATCH (n:{self.label} {{scope: $scope}}) WHERE n.{self.columns[1]} IS NOT NULL RETURN count(*) AS rows"
 
-    @property
-    def read_keys(self) -> str:
-        """Return the rows of $keys."""
-        return self.read_columns(*self.columns)
+    def read_keys(self, keys: str) -> str:
+        """Return the rows of the keys in that entry of $named, each as its label and the list of its columns."""
+        values = ", ".join(f"n.{column}" for column in self.columns)
+        found = f"UNWIND $named.{keys} AS key MATCH (n:{self.label} {{key: key}}) WHERE n.{self.columns[1]} IS NOT NULL"
+        return f"{found} RETURN labels(n)[0] AS kind, [{values}] AS row"
 
     def read_columns(self, *columns: str) -> str:
         """Return these columns of the rows of $keys."""
@@ -167,13 +168,12 @@ class PassageTable:
             f" RETURN c.number AS chunk, e.number AS {self.end_column}, {values}"
         )
 
-    @property
-    def read_keys(self) -> str:
-        """Return all rows of the chunks of $keys."""
-        values = ", ".join(f"r.{column} AS {column}" for column in ("place", *self.columns))
+    def read_keys(self, keys: str) -> str:
+        """Return all rows of the chunks of the keys in that entry of $named, each as its type and its values."""
+        values = ", ".join(f"r.{column}" for column in ("place", *self.columns))
         return (
-            f"UNWIND $keys AS key MATCH (c:Chunk {{key: key}})-[r:{self.type}]->(e)"
-            f" RETURN c.number AS chunk, e.number AS {self.end_column}, {values}"
+            f"UNWIND $named.{keys} AS key MATCH (c:Chunk {{key: key}})-[r:{self.type}]->(e)"
+            f" RETURN type(r) AS kind, [c.number, e.number, {values}] AS row"
         )
 
     @property
@@ -230,13 +230,12 @@ class PairTable:
             f" RETURN a.number AS a, b.number AS b, {values}"
         )
 
-    @property
-    def read_keys(self) -> str:
-        """Return the rows of $keys."""
-        values = ", ".join(f"r.{column} AS {column}" for column in self.columns)
+    def read_keys(self, keys: str) -> str:
+        """Return the rows of the keys in that entry of $named, each as its type and its values."""
+        values = ", ".join(f"r.{column}" for column in self.columns)
         return (
-            f"UNWIND $keys AS key MATCH (a)-[r:{self.type} {{key: key}}]->(b)"
-            f" RETURN a.number AS a, b.number AS b, {values}"
+            f"UNWIND $named.{keys} AS key MATCH (a)-[r:{self.type} {{key: key}}]->(b)"
+            f" RETURN type(r) AS kind, [a.number, b.number, {values}] AS row"
         )
 
     @property
@@ -287,17 +286,25 @@ CREATE_MEMBERS = (
 READ_MEMBERS = (
     "MATCH (e:Entity {scope: $scope}) WHERE e.community IS NOT NULL RETURN e.number AS node, e.community AS community"
 )
-READ_MEMBERS_OF_KEYS = (
-    "UNWIND $keys AS key MATCH (e:Entity {key: key}) WHERE e.community IS NOT NULL"
-    " RETURN e.number AS node, e.community AS community"
+READ_OVERWRITTEN = " UNION ALL ".join(
+    (
+        DOCUMENT.read_keys("documents"),
+        CHUNK.read_keys("chunks"),
+        MENTIONS.read_keys("passages"),
+        SUPPORTS.read_keys("passages"),
+        STATEMENT.read_keys("statements"),
+        SAME_AS.read_keys("same_as"),
+        RELATES.read_keys("edges"),
+        ENTITY.read_keys("entities"),
+        COMMUNITY.read_keys("communities"),
+        "UNWIND $named.members AS key MATCH (e:Entity {key: key}) WHERE e.community IS NOT NULL"
+        " RETURN $member_kind AS kind, [e.number, e.community] AS row",
+    )
 )
+"""The rows of one commit, of which $named has the keys by kind: one parameter, because Neo4j plans a statement anew for
+lists of another length.
+"""
 READ_LABELS_OF_KEYS = LABEL.read_columns("number", "name", "type", "node", "mentions")
-READ_STATEMENTS_OF_KEYS = (
-    "UNWIND $keys AS key MATCH (n:Statement {key: key}) WHERE n.predicate IS NOT NULL"
-    " RETURN n.number AS number, n.predicate AS predicate, n.subject AS subject, n.object AS object, n.count AS count,"
-    " n.weight_milli AS weight_milli, n.weight AS weight, n.version AS version,"
-    " CASE WHEN n.vector IS NULL THEN n.vector_sum ELSE '' END AS vector_sum, n.vector AS vector"
-)
 READ_ENTITIES_WITHOUT_VECTORS = ENTITY.read_columns("number", "name", "type", "labels", "mentions")
 CLEAR_MEMBERS = "MATCH (e:Entity {scope: $scope}) WHERE e.community IS NOT NULL REMOVE e.community"
 CLEAR_COMMUNITIES = "MATCH (c:Community {scope: $scope}) DETACH DELETE c"

@@ -124,7 +124,7 @@ def test_plan_scan_is_seen_when_a_statement_has_no_index(driver: Driver) -> None
 
 def _values(text: str) -> dict[str, Any]:
     """Return a value for each parameter: Memgraph requires them for planning."""
-    lists: dict[str, Any] = {"rows": [], "keys": [], "before": []}
+    lists: dict[str, Any] = {"rows": [], "keys": [], "before": [], "named": {}}
     return {name: lists.get(name, 1) for name in re.findall(r"\$(\w+)", text)}
 
 

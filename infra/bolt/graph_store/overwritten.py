@@ -1,13 +1,13 @@
 """The rows that a delta is about to overwrite, read before it is written, in the same transaction.
 
-Cost: the rows that the delta names, each found by its key, a statement for each kind. One statement for all kinds would
-be planned anew at almost every commit: Neo4j's cache of plans distinguishes the lengths of its lists.
+Cost: the rows that the delta names, each found by its key, in three statements.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,15 @@ from graphtide.graph.records import (
 )
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import key
-from graphtide.infra.bolt.cypher import PassageTable
 from graphtide.infra.bolt.database import Transaction
 from graphtide.infra.bolt.graph_store.snapshot import chunk_row, document_row, entity_row, statement_row
 from graphtide.streams.changes import old_rows
 from graphtide.streams.changes.old_rows import OldRows
+
+PORTION = 5_000
+"""Keys of each kind in one statement."""
+MEMBERS = "members"
+"""The kind of the rows that tell which community a node is in."""
 
 
 async def read(tx: Transaction, scope: str, delta: GraphDelta) -> bytes:
@@ -48,15 +52,9 @@ class _Reading:
         self._delta = delta
 
     async def all(self) -> OldRows:
-        delta, gone = self._delta, self._delta.gone
-        passages = {*gone.chunks, *(row.chunk for row in delta.mentions), *(row.chunk for row in delta.evidence)}
-        nodes = {*gone.entities, *(row.node for row in delta.entities)}
-        documents = [*gone.documents, *(row.doc_id for row in delta.documents)]
-        chunks = {*gone.chunks, *(row.chunk for row in delta.chunks)}
-        numbers = {*gone.statements, *(row.statement for row in delta.statements)}
-        pairs, links = [(row.u, row.v) for row in delta.edges], [(row.a, row.b) for row in delta.same_as]
-        statements = tuple(statement_row(*row) for row in await self._read(cypher.READ_STATEMENTS_OF_KEYS, numbers))
-        entities = tuple(entity_row(*row) for row in await self._read(cypher.ENTITY.read_keys, nodes))
+        delta, found = self._delta, await self._rows()
+        statements = tuple(statement_row(*row) for row in found["Statement"])
+        entities = tuple(entity_row(*row) for row in found["Entity"])
         named = named_labels(delta, entities, statements)
         labels = tuple(
             LabelRow(label, name, type_, node, mentions, b"")
@@ -65,20 +63,29 @@ class _Reading:
         rows = GraphDelta(
             delta.graph,
             delta.version - 1,
-            documents=tuple(document_row(*row) for row in await self._read(cypher.DOCUMENT.read_keys, documents)),
-            chunks=tuple(chunk_row(*row) for row in await self._read(cypher.CHUNK.read_keys, chunks)),
+            documents=tuple(document_row(*row) for row in found["Document"]),
+            chunks=tuple(chunk_row(*row) for row in found["Chunk"]),
             labels=labels,
-            mentions=tuple(MentionRow(n, c, *more) for c, n, _, *more in await self._placed(cypher.MENTIONS, passages)),
+            mentions=tuple(MentionRow(label, chunk, *more) for chunk, label, _, *more in _placed(found["MENTIONS"])),
             statements=statements,
-            evidence=tuple(
-                EvidenceRow(n, c, *more) for c, n, _, *more in await self._placed(cypher.SUPPORTS, passages)
-            ),
-            same_as=tuple(SameAsRow(*row) for row in await self._pairs(cypher.SAME_AS.read_keys, gone.same_as, links)),
+            evidence=tuple(EvidenceRow(number, chunk, *more) for chunk, number, _, *more in _placed(found["SUPPORTS"])),
+            same_as=tuple(SameAsRow(*row) for row in found["SAME_AS"]),
             entities=entities,
-            edges=tuple(EdgeRow(*row) for row in await self._pairs(cypher.RELATES.read_keys, gone.edges, pairs)),
-            communities=await self._communities(),
+            edges=tuple(EdgeRow(*row) for row in found["RELATES"]),
+            communities=_change(found[MEMBERS], found["Community"]) if found[MEMBERS] or found["Community"] else None,
         )
-        return OldRows(rows, await self._context({row.node for row in labels} - nodes))
+        overwritten = {*delta.gone.entities, *(row.node for row in delta.entities)}
+        return OldRows(rows, await self._context({row.node for row in labels} - overwritten))
+
+    async def _rows(self) -> dict[str, list[list[Any]]]:
+        """Return the rows of all kinds, each as the values of its columns, PORTION keys of each kind at a time."""
+        keys = {name: [key(self._scope, id_) for id_ in dict.fromkeys(ids)] for name, ids in _named(self._delta)}
+        found: dict[str, list[list[Any]]] = defaultdict(list)
+        for start in range(0, max(map(len, keys.values()), default=0), PORTION):
+            portion = {name: some[start : start + PORTION] for name, some in keys.items()}
+            for row in await self._tx.run(cypher.READ_OVERWRITTEN, named=portion, member_kind=MEMBERS):
+                found[row["kind"]].append(row["row"])
+        return found
 
     async def _context(self, nodes: Iterable[int]) -> tuple[EntityRow, ...]:
         found = await self._read(cypher.READ_ENTITIES_WITHOUT_VECTORS, nodes)
@@ -87,35 +94,44 @@ class _Reading:
             for node, name, type_, labels, mentions in found
         )
 
-    async def _communities(self) -> CommunityChange | None:
-        """Return the places before the delta of the nodes and communities that it moves."""
-        change = self._delta.communities
-        if not isinstance(change, CommunityChange):
-            return None
-        moved = dict.fromkeys((*change.children.tolist(), *change.removed.tolist()))
-        members = await self._read(cypher.READ_MEMBERS_OF_KEYS, change.nodes.tolist())
-        tree = await self._read(cypher.COMMUNITY.read_keys, moved)
-        nodes, places = np.array(members, np.int64).reshape(-1, 2), np.array(tree, np.int64).reshape(-1, 3)
-        return CommunityChange(
-            nodes[:, 0].astype(np.int32),
-            nodes[:, 1].copy(),
-            places[:, 0].copy(),
-            places[:, 1].astype(np.int32),
-            places[:, 2].copy(),
-            np.empty(0, np.int64),
-        )
-
-    async def _placed(self, table: PassageTable, chunks: Iterable[int]) -> list[list[Any]]:
-        """Return rows of (chunk, end, place, …) by chunk and place: that is the order in which a chunk states them."""
-        found = await self._read(table.read_keys, chunks)
-        return sorted(found, key=lambda row: (row[0], row[2]))
-
-    async def _pairs(
-        self, statement: str, gone: Sequence[tuple[int, int]], changed: Sequence[tuple[int, int]]
-    ) -> list[list[Any]]:
-        return await self._read(statement, [f"{a}-{b}" for a, b in (*gone, *changed)])
-
     async def _read(self, statement: str, ids: Iterable[object]) -> list[list[Any]]:
         """Return the rows of the keys in the columns' order. Missing ones are left out."""
         keys = [key(self._scope, id_) for id_ in dict.fromkeys(ids)]
         return [list(row.values()) for row in await self._tx.each_key(statement, keys)]
+
+
+def _named(delta: GraphDelta) -> Iterator[tuple[str, Iterable[object]]]:
+    """Yield the names of the rows that the delta overwrites or removes, by their entry of $named."""
+    gone, change = delta.gone, delta.communities
+    yield "documents", (*gone.documents, *(row.doc_id for row in delta.documents))
+    yield "chunks", (*gone.chunks, *(row.chunk for row in delta.chunks))
+    yield "passages", (*gone.chunks, *(row.chunk for row in delta.mentions), *(row.chunk for row in delta.evidence))
+    yield "statements", (*gone.statements, *(row.statement for row in delta.statements))
+    yield "same_as", _pairs((*gone.same_as, *((row.a, row.b) for row in delta.same_as)))
+    yield "edges", _pairs((*gone.edges, *((row.u, row.v) for row in delta.edges)))
+    yield "entities", (*gone.entities, *(row.node for row in delta.entities))
+    moved = change if isinstance(change, CommunityChange) else None
+    yield "communities", (*moved.children.tolist(), *moved.removed.tolist()) if moved else ()
+    yield "members", moved.nodes.tolist() if moved else ()
+
+
+def _pairs(pairs: Iterable[tuple[int, int]]) -> list[str]:
+    return [f"{a}-{b}" for a, b in pairs]
+
+
+def _placed(rows: list[list[Any]]) -> list[list[Any]]:
+    """Return rows of (chunk, end, place, …) by chunk and place: that is the order in which a chunk states them."""
+    return sorted(rows, key=lambda row: (row[0], row[2]))
+
+
+def _change(members: list[list[Any]], tree: list[list[Any]]) -> CommunityChange:
+    """Return the places before the delta of the nodes and communities that it moves."""
+    nodes, places = np.array(members, np.int64).reshape(-1, 2), np.array(tree, np.int64).reshape(-1, 3)
+    return CommunityChange(
+        nodes[:, 0].astype(np.int32),
+        nodes[:, 1].copy(),
+        places[:, 0].copy(),
+        places[:, 1].astype(np.int32),
+        places[:, 2].copy(),
+        np.empty(0, np.int64),
+    )
