@@ -107,6 +107,9 @@ bench-extraction: env ## facts held, answers in statements, recall and CPU of ex
 bench-retrieval: env ## recall of every mode beside BM25, the contribution of each part, latency
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.retrieval $(if $(QUICK),--quick)
 
+eval: env ## measure and judge answers with the configured model: QUESTIONS=file, ARGS="--against vector …" (docs/evaluation.md)
+	@$(BIN)/graphtide eval $(or $(QUESTIONS),--help) $(ARGS)
+
 bench-standing: env ## standing questions: CPU of a document at 0, 100 and 10,000 of them, latency of events
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.standing $(ARGS)
 

@@ -75,6 +75,14 @@ def test_service_without_a_language_model_imports_no_client_of_one() -> None:
     assert done.stdout == "False\n"
 
 
+def test_service_and_command_line_import_no_evaluation() -> None:
+    """It is an optional part, which `graphtide eval` loads when it runs."""
+    modules = "graphtide.services.process.serve, graphtide.services.wiring, graphtide.services.cli.commands.documents"
+    script = f"import {modules}, sys; print([name for name in sys.modules if 'services.evaluation' in name])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def modules_imported(file: Path) -> Iterator[str]:
     """Yield the modules of the package that a file imports at its top level, for types alone too."""
     top = ast.parse(file.read_text()).body

@@ -6,7 +6,8 @@ names it) is left out or replaced from then on, so the difference costs one refu
 
     structured outputs  json_schema, else json_object, else only the prompt's words
     bound of the answer max_tokens, else max_completion_tokens (other servers ignore it: their answers would not end)
-    temperature 0       else the endpoint's own
+    temperature         else the endpoint's own
+    seed                else none
     usage of a stream   include_usage, else counted here, roughly
 """
 
@@ -40,7 +41,7 @@ _REFUSED = frozenset({400, 422, 500, 501})
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Address and model of an endpoint, its limits, and the timeout and length of an answer."""
+    """Address and model of an endpoint, its limits, and the timeout, length and temperature of an answer."""
 
     base_url: str
     model: str
@@ -48,6 +49,7 @@ class ChatEndpoint:
     timeout_s: float = 120.0
     max_output_tokens: int = 4096
     limits: EndpointLimits = field(default_factory=EndpointLimits)
+    temperature: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class _Dialect:
     format: Literal["json_schema", "json_object", "none"] = "json_schema"
     bound: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
+    seed: bool = True
     usage: bool = True
 
     def without(self, complaint: str) -> _Dialect | None:
@@ -90,6 +93,8 @@ class _Dialect:
             return replace(self, bound="max_completion_tokens")
         if "temperature" in complaint:
             return replace(self, temperature=False) if self.temperature else None
+        if "seed" in complaint:
+            return replace(self, seed=False) if self.seed else None
         return None
 
 
@@ -148,17 +153,24 @@ class OpenAIChat:
         await self._client.close()
 
     async def complete(
-        self, messages: Sequence[Message], schema: Schema, stage: Stage = Stage.OTHER, *, urgent: bool = False
+        self,
+        messages: Sequence[Message],
+        schema: Schema,
+        stage: Stage = Stage.OTHER,
+        *,
+        urgent: bool = False,
+        seed: int | None = None,
     ) -> ChatReply:
         """Return one answer of the given schema, as far as the endpoint enforces it: the caller checks it.
 
-        An urgent call, for which a user waits, goes before the others. Raises as ``infra.models.openai.errors``
-        defines, and Retryable for a reply that is not an answer. It costs one call; calls that the endpoint refused for
-        an unknown parameter come on top, once in the life of this client.
+        An urgent call, for which a user waits, goes before the others. `seed` is passed on to the endpoint. Raises as
+        ``infra.models.openai.errors`` defines, and Retryable for a reply that is not an answer. It costs one call;
+        calls that the endpoint refused for an unknown parameter come on top, once in the life of this client.
         """
         while True:
             dialect = self._dialect
             body = self._body(messages, dialect) | _format(schema, dialect)
+            body |= {"seed": seed} if seed is not None and dialect.seed else {}
             try:
                 async with self._paid(messages, stage, urgent) as paid:
                     reply = await self._completion(body, dialect, paid)
@@ -270,7 +282,7 @@ class OpenAIChat:
         body: Body = {"model": self._endpoint.model, "messages": sent}
         body[dialect.bound] = self._endpoint.max_output_tokens
         if dialect.temperature:
-            body["temperature"] = 0
+            body["temperature"] = self._endpoint.temperature
         return body
 
     def _refused(self, error: openai.OpenAIError, dialect: _Dialect, paid: _Paid) -> Exception:

@@ -5,7 +5,7 @@ password.
 
     the endpoint's answer                        raised
     429, 408, 409, 425, 5xx, timeout, no answer  Retryable, with the endpoint's Retry-After
-    401, 402, 403, 404, 405                      Retryable after a minute: the settings are wrong, not the text
+    401, 402, 403, 404, 405                      EndpointMisconfigured, Retryable after a minute: settings are wrong
     any other 4xx (400, 413, 422 …)              Rejected: this text will never be accepted
 """
 
@@ -38,6 +38,10 @@ def costs_nothing(error: openai.OpenAIError) -> bool:
     return isinstance(error, openai.APIStatusError) or type(error.__cause__).__name__ in _NOT_SENT
 
 
+class EndpointMisconfigured(Retryable):
+    """A refusal of the key, the address or the model: an operator must correct the settings."""
+
+
 class EndpointErrors:
     """Translator of the client's errors for one endpoint; ``where`` names it in messages."""
 
@@ -61,7 +65,7 @@ class EndpointErrors:
             return Retryable(f"{self.where} {'cannot be reached' if unreached else 'gave no answer'} ({cause})")
         status = error.status_code
         if status in _MISCONFIGURED:
-            return Retryable(
+            return EndpointMisconfigured(
                 f"{self.where} answered {status}: check the base URL, the key and the model", _MISCONFIGURED_RETRY_S
             )
         message = f"{self.where} answered {status}{self._reason(error)}"

@@ -29,6 +29,7 @@ from graphtide.services.cli.commands import (
     topics as topic_commands,
 )
 from graphtide.services.cli.connection import CONNECTION, add_connection_options
+from graphtide.services.cli.evaluation.command import evaluate
 from graphtide.services.cli.exit_codes import DIFFERS, EXPLAINED, FAILED, CommandError
 from graphtide.services.cli.graphs import commands as graph_commands
 from graphtide.services.cli.terminal import progress, result, tell
@@ -50,6 +51,7 @@ app.add_typer(letter_commands.app, name="dlq")
 app.add_typer(question_commands.app, name="questions")
 app.add_typer(graph_commands.app, name="graphs")
 data_commands.add_data_commands(app)
+app.command("eval")(evaluate)
 
 Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")]
 Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")]
