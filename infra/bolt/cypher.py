@@ -885,18 +885,7 @@ def statements() -> dict[str, str]:
     tables: tuple[NodeTable | PassageTable | PairTable, ...] = (*NODE_TABLES, MENTIONS, SUPPORTS, RELATES, SAME_AS)
     for table in tables:
         named = table.label if isinstance(table, NodeTable) else table.type
-        for action in (
-            "upsert",
-            "ensure",
-            "update",
-            "create",
-            "clear",
-            "delete",
-            "read",
-            "read_keys",
-            "count",
-            "sweep",
-        ):
+        for action in ("upsert", "ensure", "update", "create", "clear", "delete", "read", "count", "sweep"):
             if (text := getattr(table, action, None)) is not None:
                 found[f"{action} {named}"] = text
     return found

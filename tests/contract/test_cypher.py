@@ -88,6 +88,11 @@ def test_statement_has_its_clauses_in_an_order_that_memgraph_takes(name: str) ->
     """A WITH separates a write from the next read, and OPTIONAL MATCH from MATCH; only shared functions are used."""
     text = re.sub(r"\bON (CREATE|MATCH) SET|(STARTS|ENDS) WITH", "", statements()[name])
     assert set(re.findall(r"\b([a-zA-Z.]+)\(", text)) <= FUNCTIONS
+    for part in text.split(" UNION ALL "):
+        _check_clauses(part)
+
+
+def _check_clauses(text: str) -> None:
     before: set[str] = set()
     for clause in CLAUSES.findall(text):
         if clause in ("OPTIONAL MATCH", "MATCH", "UNWIND"):
