@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from graphtide.graph.aboutness import AboutnessIndex
 from graphtide.graph.algorithms.pagerank import WalkGraph
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
@@ -75,6 +76,7 @@ class LiveView:
         self.functional_predicates = functional_predicates
         self.walk = WalkGraph()
         self.relatedness = RelatednessModel()
+        self.about = AboutnessIndex()
         self.hierarchy = HierarchyReplica()
         self.contents = CommunityFingerprints()
         self.reports = ReportCache()
@@ -97,6 +99,8 @@ class LiveView:
         self._walked: set[tuple[int, int]] = set()
         self.changed_links: list[tuple[int, int]] = []
         """The links of the walk graph that the last delta changed."""
+        self.new_names: set[str] = set()
+        """The names of the labels that the last delta added."""
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -147,6 +151,7 @@ class LiveView:
                 f"the view holds version {self.version}: a delta to version {delta.version} does not follow it"
             )
         self._walked.clear()
+        self.new_names.clear()
         touched = self.order.touched(self, delta)
         self._drop(delta)
         self._take_labels(delta.labels)
@@ -159,6 +164,7 @@ class LiveView:
                 self._linked.setdefault(end, set()).add((link.a, link.b))
         for document in delta.documents:
             self.documents[document.doc_id] = document
+        self.about.follow(self, delta)
         if isinstance(delta.communities, Hierarchy):
             self.hierarchy = HierarchyReplica(delta.communities)
         elif delta.communities is not None:
@@ -218,6 +224,7 @@ class LiveView:
             if label is None:
                 self.labels[row.label] = ViewLabel(row.name, row.type, row.node, row.mentions)
                 self.names.setdefault(row.name, set()).add(row.label)
+                self.new_names.add(row.name)
                 continue
             if label.node != row.node:
                 self._move_label(row.label, label, row.node)

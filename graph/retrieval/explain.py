@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from graphtide.graph.retrieval.scoring.candidates import CandidatePool, best_first, bridge_strength, entities_of
-from graphtide.graph.retrieval.scoring.pair_scoring import Scores, Weighting, nearness, reach, score_terms
+from graphtide.graph.retrieval.scoring.candidates import CandidatePool, best_first
+from graphtide.graph.retrieval.scoring.links import bridge_strength, entities_of
+from graphtide.graph.retrieval.scoring.pair_scoring import Scores, Weighting, nearness, next_terms, reach
 from graphtide.graph.retrieval.seeds import PASSAGES, Hit, Seeds
 from graphtide.graph.retrieval.types import TraceItem, TraceStep
 from graphtide.graph.view import LiveView, walk_entity
@@ -40,15 +41,28 @@ def walk_step(view: LiveView, restart: Mapping[int, float], mass: Mapping[int, f
     return TraceStep("personalised PageRank", "Entities and passages by the walk's stationary mass.", items)
 
 
+def named_step(view: LiveView, pool: CandidatePool) -> TraceStep:
+    """Return the candidates that are about something the question names, with the specificity of the name."""
+    named = pool.candidates.named
+    items = tuple(
+        TraceItem(view.chunks[number].chunk_id, _asked_name(view, pool, number), float(named[place]))
+        for place in best_first(named, SHOWN).tolist()
+        if named[place] > 0
+        for number in (pool.numbers[place],)
+    )
+    return TraceStep("named", "Passages about something that the question names.", items)
+
+
 def pair_step(view: LiveView, pool: CandidatePool, scores: Scores, weighting: Weighting) -> TraceStep:
     """Return the best pairs of passages and every term of their scores."""
     items: dict[frozenset[int], TraceItem] = {}
-    for place in best_first(scores.ravel(), 2 * SHOWN):
+    totals = scores + pool.opening[pool.firsts][:, np.newaxis]
+    for place in best_first(totals.ravel(), 2 * SHOWN):
         row, second = divmod(int(place), scores.shape[1])
         first = int(pool.firsts[row])
         both = frozenset((first, second))
         if np.isfinite(scores[row, second]) and both not in items:
-            items[both] = _pair(view, pool, row, second, float(scores[row, second]), weighting)
+            items[both] = _pair(view, pool, row, second, float(totals[row, second]), weighting)
     about = "Passages that answer together, named by the entity that links one to the other."
     return TraceStep("pairs", about, tuple(items.values())[:SHOWN])
 
@@ -72,20 +86,27 @@ def choice_step(view: LiveView, pool: CandidatePool, relevance: Scores, order: S
                 ("cosine", float(pool.candidates.cosine[place])),
                 ("nearness", float(near[place])),
                 ("walk", float(reached[place])),
+                ("named", float(pool.candidates.named[place])),
                 ("words", float(pool.candidates.held[place] @ pool.candidates.words)),
             ),
         )
         for place in order
     )
-    return TraceStep("passages", "Passages by their part in good pairs, and by maximal marginal relevance.", items)
+    return TraceStep("passages", "Passages by their part in good pairs, and by what they add to the set.", items)
 
 
 def _pair(view: LiveView, pool: CandidatePool, row: int, second: int, score: float, weighting: Weighting) -> TraceItem:
     first = int(pool.firsts[row])
-    made_of = score_terms(pool.candidates, pool.worth, first, pool.bridges[row], weighting)
+    made_of = next_terms(pool.candidates, (first,), pool.links[row], weighting)
     ids = " + ".join(view.chunks[pool.numbers[place]].chunk_id for place in (first, second))
     name = _bridge_name(view, pool.numbers[first], pool.numbers[second])
-    return TraceItem(ids, name, score, tuple((part, float(values[second])) for part, values in made_of))
+    parts = (("first", float(pool.opening[first])), *((part, float(values[second])) for part, values in made_of))
+    return TraceItem(ids, name, score, parts)
+
+
+def _asked_name(view: LiveView, pool: CandidatePool, number: int) -> str:
+    """Return the longest key of a passage that the question contains."""
+    return max((key for key in view.about.keys(number) if key in pool.names), key=lambda key: (len(key), key))
 
 
 def _bridge_name(view: LiveView, first: int, second: int) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from graphtide.graph.identity import relation_id
-from graphtide.graph.retrieval.scoring.candidates import entities_of
+from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.types import AnswerEdge, AnswerNode, Subgraph
 from graphtide.graph.view import LiveView, walk_entity
 

@@ -24,8 +24,8 @@ class ChangedRows:
     """The changed rows of a commit, by the numbers of the view that has applied it.
 
     `chunks` are passages that are new, changed, deleted, or of a changed document, `added` those that have a row now;
-    `nodes` are nodes of the walk graph
-    whose row or links changed. `chunk_vectors` (n, d), `entity_vectors` and `statement_vectors` are the vectors of
+    `nodes` are nodes of the walk graph whose row or links changed. `names` are those of new labels, and those that
+    other passages are about now. `chunk_vectors` (n, d), `entity_vectors` and `statement_vectors` are the vectors of
     changed rows, unit length. `whole` marks a graph that was built anew: every number is new.
     """
 
@@ -34,6 +34,7 @@ class ChangedRows:
     nodes: frozenset[int]
     statements: frozenset[int]
     documents: frozenset[str]
+    names: frozenset[str]
     chunk_vectors: Vectors
     entity_vectors: Vectors
     statement_vectors: Vectors
@@ -65,6 +66,7 @@ class ChangedRows:
             frozenset(nodes),
             frozenset(statements),
             frozenset(documents),
+            frozenset(view.new_names | view.about.changed_keys),
             _units(chunk.vector for chunk in held),
             _units(view.entities[node].vector for node in entities if node in view.entities),
             _units(view.statements[number].vector for number in stated if number in view.statements),

@@ -6,11 +6,14 @@ Invariant: an evaluation that is not in `affected(changed)` would return the sam
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.standing.bounds import BoundedVectors
 from graphtide.graph.standing.changed_rows import ChangedRows
-from graphtide.graph.standing.evaluation import NEVER, Dependencies, Numbers
+from graphtide.graph.standing.evaluation import NAME_PLACES, NEVER, Dependencies, Numbers, name_places
+
+Marks = NDArray[np.bool_]
 
 
 class DependencyIndex:
@@ -69,14 +72,17 @@ class DependencyIndex:
             return set(left)
         marks = np.zeros(max(near, default=0) + 2, np.bool_)
         marks[list(near)] = True
-        return {slot for slot in left if self._reads(slot, changed, marks)}
+        names = np.zeros(NAME_PLACES, np.bool_)
+        names[name_places(changed.names)] = True
+        return {slot for slot in left if self._reads(slot, changed, marks, names)}
 
-    def _reads(self, slot: int, changed: ChangedRows, marks: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> bool:
+    def _reads(self, slot: int, changed: ChangedRows, marks: Marks, names: Marks) -> bool:
         held, nodes = self._held[slot], self._walks[slot]
         return (
             not held.statements.isdisjoint(changed.statements)
             or not held.documents.isdisjoint(changed.documents)
             or bool(marks[nodes[nodes < len(marks)]].any())
+            or (held.names is not None and bool(names[held.names].any()))
         )
 
     def _drop_bounds(self, slot: int) -> None:

@@ -7,14 +7,15 @@ whose dependencies are not tracked: every commit may change their evidence.
 Dependencies by step, for the modes `local` and `passages`: the hits of the three searches, with all ties (1); the ends
 of the statements and the entities found, whose number of passages weighs the restart (2); the nodes that the walk gave
 mass (3): a commit that changes the degree of a node next to one of them is found from the commit's side; the
-candidates' rows and titles (4); the entities of those that open a pair (5). A filter by the document's own fields is
-covered by the same rows; one by validity (`as_of`) is not tracked.
+candidates' rows and titles (4); the entities of those whose links are followed (5); the names that aboutness links are
+looked up by: the question's spans, the labels and the keys of these passages (6). A filter by the document's own fields
+is covered by the same rows; one by validity (`as_of`) is not tracked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,9 +23,11 @@ from numpy.typing import NDArray
 
 from graphtide.graph.retrieval import Question, retrieve
 from graphtide.graph.retrieval.filters import admitted_chunks
-from graphtide.graph.retrieval.modes.local import DIVERSITY
+from graphtide.graph.retrieval.modes.local import REPETITION
 from graphtide.graph.retrieval.question_words import time_words
-from graphtide.graph.retrieval.scoring.candidates import NEAR, entities_of
+from graphtide.graph.retrieval.scoring.about_links import mentioned_names
+from graphtide.graph.retrieval.scoring.candidates import NEAR
+from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.scoring.pair_reranking import PairRanking, rank_by_pairs
 from graphtide.graph.retrieval.seeds import (
     ENTITIES,
@@ -47,6 +50,15 @@ ALWAYS = -math.inf
 """The bound of an index with fewer rows than the evaluation wanted: every new row enters."""
 
 
+NAME_PLACES = 1 << 22
+"""The number of places of a table of names: names that share one are confused, which only costs an evaluation."""
+
+
+def name_places(names: Iterable[str]) -> Numbers:
+    """Return the places of names in the table, ascending; the same within a process."""
+    return np.array(sorted({hash(name) % NAME_PLACES for name in names}), np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The similarity that a changed row must reach to be among the hits of a search."""
@@ -58,13 +70,17 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """The rows and scores of one evaluation: `rows` are numbers of passages, `nodes` of the walk graph (ascending)."""
+    """The rows and scores of one evaluation: `rows` are numbers of passages, `nodes` of the walk graph (ascending).
+
+    `names` are the places of `name_places`, ascending.
+    """
 
     bounds: Bounds
     rows: frozenset[int] = frozenset()
     nodes: Numbers | None = None
     statements: frozenset[int] = frozenset()
     documents: frozenset[str] = frozenset()
+    names: Numbers | None = None
     everything: bool = False
 
 
@@ -129,7 +145,7 @@ def _from_hits(view: LiveView, question: Question, hits: tuple[Hit, ...]) -> Eva
 
 
 def _by_pairs(view: LiveView, question: Question) -> Evaluation:
-    found = rank_by_pairs(view, question, DIVERSITY if question.mode == "local" else 1.0)
+    found = rank_by_pairs(view, question, REPETITION if question.mode == "local" else 1.0)
     searched = _searched(view, question)
     passages, entities, statements = searched
     depth = max(NEAR, question.top_k)
@@ -145,6 +161,7 @@ def _by_pairs(view: LiveView, question: Question) -> Evaluation:
         _nodes(view, found, searched),
         frozenset(hit.number for hit in statements),
         frozenset(view.chunks[number].doc_id for number in numbers),
+        name_places(_names(view, found)),
     )
     return Evaluation(_ranked(view, found), dependencies)
 
@@ -190,6 +207,22 @@ def _nodes(view: LiveView, found: PairRanking, searched: Searched) -> Numbers:
     held.update(walk_entity(node) for hit in statements for node in view.ends(hit.number))
     if found.pool is not None:
         held.update(map(walk_chunk, found.pool.numbers))
-        firsts: Iterable[int] = (found.pool.numbers[place] for place in found.pool.firsts.tolist())
-        held.update(walk_entity(node) for number in firsts for node in entities_of(view, number))
+        followed = _followed(found)
+        held.update(walk_entity(node) for number in followed for node in entities_of(view, number))
+        held.update(walk_entity(n) for number in followed for key in view.about.keys(number) for n in view.named(key))
     return np.array(sorted(held), np.int64)
+
+
+def _names(view: LiveView, found: PairRanking) -> Iterator[str]:
+    yield from found.pool.names if found.pool is not None else ()
+    for number in _followed(found):
+        yield from mentioned_names(view, number)
+        yield from view.about.keys(number)
+
+
+def _followed(found: PairRanking) -> set[int]:
+    """Return the passages whose links the evaluation read."""
+    pool = found.pool
+    if pool is None:
+        return set()
+    return {*pool.expanded, *(pool.numbers[place] for place in (*pool.firsts.tolist(), *found.greedy))}

@@ -20,7 +20,7 @@ from graphtide.graph.retrieval import Question, RetrievalResult
 from graphtide.graph.retrieval.entity_linking import link_entities
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.question_words import is_corpus_question
-from graphtide.graph.retrieval.scoring.candidates import linked_passages
+from graphtide.graph.retrieval.scoring.links import linked_passages
 from graphtide.graph.retrieval.seeds import Hit, nearest_passages, searched_indexes
 from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.graph.view import LiveView

@@ -41,12 +41,12 @@ class RetrievalScore:
 
 def measure(name: str, questions: int, extractor: Extractor, embedder: Embedder) -> RetrievalScore:
     """Build the graph of one set, ask its first questions, and return the recall."""
-    messages = list(_messages(name))
+    messages = list(unextracted(name))
     extractions = asyncio.run(_extractions(messages, ExtractionModels(SemanticChunker(), extractor, embedder)))
     began = time.process_time()
-    view = _view(extractions, embedder.dimensions)
+    view = view_of(extractions, embedder.dimensions)
     graph_ms = 1000 * (time.process_time() - began) / len(messages)
-    asked = _questions(name)[:questions]
+    asked = multihop_questions(name)[:questions]
     vectors = asyncio.run(embedder.embed([one.question for one in asked]))
     rows = []
     for one, vector in zip(asked, vectors, strict=True):
@@ -55,7 +55,7 @@ def measure(name: str, questions: int, extractor: Extractor, embedder: Embedder)
     return RetrievalScore(len(asked), tuple(float(value) for value in np.mean(rows, axis=0)), graph_ms)
 
 
-def _view(extractions: list[Extraction], dimensions: int) -> LiveView:
+def view_of(extractions: list[Extraction], dimensions: int) -> LiveView:
     consolidator = Consolidator("bench")
     view = LiveView("bench", VectorIndexes(*(ExactIndex(dimensions) for _ in range(3))))
     for start in range(0, len(extractions), _BATCH):
@@ -69,13 +69,13 @@ async def _extractions(messages: list[DocumentMessage], models: ExtractionModels
     return [await extract(message, number, models, limits) for number, message in enumerate(messages)]
 
 
-def _messages(name: str) -> Iterator[DocumentMessage]:
+def unextracted(name: str) -> Iterator[DocumentMessage]:
     for line in (bench_data() / "multihop" / name / "corpus.jsonl").read_text().splitlines():
         row = json.loads(line)
         yield DocumentMessage("bench", row["id"], row["text"], DocumentInfo(row["title"]))
 
 
-def _questions(name: str) -> list[MultiHop]:
+def multihop_questions(name: str) -> list[MultiHop]:
     lines = (bench_data() / "multihop" / name / "questions.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     return [MultiHop(row["question"], row["answer"], frozenset(row["supporting"])) for row in rows]

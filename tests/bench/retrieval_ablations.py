@@ -17,8 +17,9 @@ from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, DaRagSettings
 from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
 from graphtide.graph.retrieval.scoring import candidates
 from graphtide.graph.retrieval.scoring import pair_reranking as paired
-from graphtide.graph.retrieval.scoring.candidates import CandidatePool, bridge_strength, entities_of
-from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, Weighting, marginal_log_weight
+from graphtide.graph.retrieval.scoring.candidates import CandidatePool
+from graphtide.graph.retrieval.scoring.links import HUB, bridge_strength, entities_of
+from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, Weighting, inclusion
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart
 from graphtide.graph.view import LiveView
@@ -37,9 +38,11 @@ def by_pairs(weighting: Weighting, extra: Extra | None = None, weight: float = 1
         if pool is None:
             return RetrievalResult((), Subgraph(), view.version, "passages")
         scores = paired.rerank_scores(pool, weighting) + (weight * extra(view, seeds, pool) if extra else 0.0)
-        relevance = marginal_log_weight(scores, pool.firsts, pool.worth, weighting.temperature)
-        best = candidates.best_first(relevance, question.top_k).tolist()
-        chunks = [(view.chunks[pool.numbers[place]], float(relevance[place])) for place in best]
+        included = inclusion(pool.opening, scores, pool.firsts, weighting.temperature)
+        ranked = candidates.best_first(included, len(included)).tolist()
+        if weighting.greedy:
+            ranked = paired.better_ranks(ranked, paired.set_coverage(pool, ranked[: paired.OPENING], weighting))
+        chunks = [(view.chunks[pool.numbers[place]], float(included[place])) for place in ranked[: question.top_k]]
         passages = tuple(RetrievedPassage(chunk.chunk_id, chunk.doc_id, score, chunk.text) for chunk, score in chunks)
         return RetrievalResult(passages, Subgraph(), view.version, "passages")
 
@@ -49,11 +52,11 @@ def by_pairs(weighting: Weighting, extra: Extra | None = None, weight: float = 1
 def trussness(view: LiveView, _: Seeds, pool: CandidatePool) -> Scores:
     """Return the strongest relation between two passages' entities: log2(trussness - 1), 0 outside triangles."""
     holders = _holders(view, pool)
-    found = np.zeros(pool.bridges.shape)
+    found = np.zeros((len(pool.firsts), len(pool.numbers)))
     for row, first in enumerate(pool.firsts.tolist()):
         for node in entities_of(view, pool.numbers[first]):
             for other, edge in view.neighbours.get(node, {}).items():
-                if edge.trussness > 2 and len(view.entities[other].chunks) <= candidates.HUB:
+                if edge.trussness > 2 and len(view.entities[other].chunks) <= HUB:
                     places = holders.get(other, [])
                     found[row, places] = np.maximum(found[row, places], math.log2(edge.trussness - 1))
     return found
@@ -64,7 +67,7 @@ def path_from_seed(view: LiveView, seeds: Seeds, pool: CandidatePool) -> Scores:
     named = {hit.number for hit in seeds.entities} | {end for hit in seeds.statements for end in view.ends(hit.number)}
     near = named.union(*(view.neighbours.get(node, {}) for node in named))
     holders = _holders(view, pool)
-    found = np.zeros(pool.bridges.shape)
+    found = np.zeros((len(pool.firsts), len(pool.numbers)))
     for row, first in enumerate(pool.firsts.tolist()):
         for node in entities_of(view, pool.numbers[first]) & near:
             places = holders[node]
@@ -89,16 +92,25 @@ def dynagrag(told: Dynagrag) -> Method:
     return lambda view, question: retrieve_dynagrag(view, question, told)
 
 
+def _without(term: str) -> Weighting:
+    """Return the weights without a passage's own term."""
+    first, second = (replace(weights, **{term: 0.0}) for weights in (WEIGHTING.first, WEIGHTING.second))
+    return replace(WEIGHTING, first=first, second=second)
+
+
 VARIANTS: Mapping[str, Mapping[str, Method]] = {
     "passages": {
         "whole": by_pairs(WEIGHTING),
-        "no bridge": by_pairs(replace(WEIGHTING, bridge=0.0)),
+        "no aboutness links": by_pairs(replace(WEIGHTING, about=0.0)),
+        "no names of the question": by_pairs(_without("named")),
+        "no shared entities": by_pairs(replace(WEIGHTING, bridge=0.0)),
         "no coverage": by_pairs(replace(WEIGHTING, coverage=0.0)),
-        "no redundancy": by_pairs(replace(WEIGHTING, redundancy=0.0)),
-        "no walk": by_pairs(replace(WEIGHTING, walk=0.0)),
-        "nearness and walk": by_pairs(replace(WEIGHTING, bridge=0.0, coverage=0.0, redundancy=0.0)),
-        "with trussness, 0.5": by_pairs(WEIGHTING, trussness, 0.5),
-        "with paths from seeds, 0.25": by_pairs(WEIGHTING, path_from_seed, 0.25),
+        "no walk": by_pairs(_without("walk")),
+        "no words of the question": by_pairs(_without("words")),
+        "pairs alone, no set": by_pairs(replace(WEIGHTING, greedy=0)),
+        "no pairs": by_pairs(replace(WEIGHTING, bridge=0.0, coverage=0.0, about=0.0, greedy=0)),
+        "with trussness, 2": by_pairs(WEIGHTING, trussness, 2.0),
+        "with paths from seeds, 1": by_pairs(WEIGHTING, path_from_seed, 1.0),
     },
     "da-rag": {
         "whole": da_rag(COURSE),

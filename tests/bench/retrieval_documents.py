@@ -23,7 +23,8 @@ from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
 from graphtide.graph.retrieval.dynagrag.embedding import cosines, gather, total_embeddings
 from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, select
 from graphtide.graph.retrieval.nakg import Related, related_documents
-from graphtide.graph.retrieval.scoring.candidates import NEAR, entities_of
+from graphtide.graph.retrieval.scoring.candidates import NEAR
+from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.seeds import find_seeds
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView

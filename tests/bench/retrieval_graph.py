@@ -71,7 +71,10 @@ def extractions(passages: Sequence[Passage], embedder: Shipped) -> list[Extracti
     return asyncio.run(all_of_them())
 
 
-def message_of(one: Passage) -> DocumentMessage:
+def message_of(one: Passage, *, bare: bool = False) -> DocumentMessage:
+    """Return the document with what a model extracted from it; `bare`: without."""
+    if bare:
+        return DocumentMessage("bench", one.doc_id, one.text, DocumentInfo(one.title))
     entities = tuple(GivenEntity(name) for name in one.entities)
     facts = tuple(GivenFact(*triple) for triple in one.triples)
     return DocumentMessage("bench", one.doc_id, one.text, DocumentInfo(one.title), entities, facts)

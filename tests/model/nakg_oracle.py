@@ -16,7 +16,8 @@ from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassag
 from graphtide.graph.retrieval.nakg import Nakg
 from graphtide.graph.retrieval.nakg.clustering import ROUNDING
 from graphtide.graph.retrieval.nakg.documents import FIRSTS
-from graphtide.graph.retrieval.scoring.candidates import HUB, NEAR
+from graphtide.graph.retrieval.scoring.candidates import NEAR
+from graphtide.graph.retrieval.scoring.links import HUB
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN
 from graphtide.graph.retrieval.seeds import STATEMENTS
 from graphtide.graph.retrieval.types import Subgraph

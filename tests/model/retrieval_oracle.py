@@ -33,10 +33,13 @@ from graphtide.graph.records import (
     TripleRow,
     Vector,
 )
+from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
-from graphtide.graph.retrieval.modes.local import DIVERSITY
-from graphtide.graph.retrieval.scoring.candidates import HUB, NEAR, WALKED
-from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, Weighting
+from graphtide.graph.retrieval.modes.local import REPETITION
+from graphtide.graph.retrieval.scoring.about_links import LONGEST
+from graphtide.graph.retrieval.scoring.candidates import INJECTED, NAMED, NEAR, WALKED
+from graphtide.graph.retrieval.scoring.links import HUB
+from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, WALK_SHARE, UnaryWeights, Weighting
 from graphtide.graph.retrieval.search.ppr import RESTART
 from graphtide.graph.retrieval.seeds import ENTITIES, ENTITY_SHARE, PASSAGE_SHARE, PASSAGES, STATEMENTS
 from graphtide.graph.retrieval.types import Subgraph
@@ -182,24 +185,18 @@ def slow_vector(view: LiveView, question: Question) -> RetrievalResult:
 
 def slow_passages(view: LiveView, question: Question) -> RetrievalResult:
     """Run mode `passages` by its definition."""
-    relevance = _relevance(view, question)
-    ranked = _ranked(relevance, _chunk_name(view))[: question.top_k]
-    return _retrieved(view, [(value, n) for n, value in ranked], "passages")
+    ranked, share = _pair_ranking(view, question)
+    return _retrieved(view, list(zip(share, ranked, strict=True))[: question.top_k], "passages")
 
 
 def slow_local(view: LiveView, question: Question) -> RetrievalResult:
-    """Run mode `local` by its definition: the same relevance, then maximal marginal relevance one by one."""
-    relevance = _relevance(view, question)
-    taken: list[int] = []
-    while len(taken) < min(question.top_k, len(relevance)):
-        value = {
-            n: DIVERSITY * relevance[n]
-            - (1 - DIVERSITY) * max((_dot(view.indexes.chunks, n, other) for other in taken), default=0.0)
-            for n in relevance
-            if n not in taken
-        }
-        taken.append(_ranked(value, _chunk_name(view))[0][0])
-    return _retrieved(view, [(relevance[n], n) for n in taken], "local")
+    """Run mode `local` by its definition: the same ranking, with near duplicates of better passages last."""
+    ranked, share = _pair_ranking(view, question)
+    kept, repeated = list[int](), list[int]()
+    for n in ranked:
+        alike = any(_dot(view.indexes.chunks, n, other) > REPETITION for other in kept)
+        (repeated if alike and len(kept) < question.top_k else kept).append(n)
+    return _retrieved(view, list(zip(share, kept + repeated, strict=True))[: question.top_k], "local")
 
 
 def exact_pagerank(view: LiveView, restart: dict[int, float], probability: float) -> dict[int, float]:
@@ -247,50 +244,117 @@ def slow_restart(view: LiveView, question: Question) -> dict[int, float]:
     }
 
 
-def _relevance(view: LiveView, question: Question) -> dict[int, float]:
-    """Return every candidate's share in good pairs, from 0 to 1."""
-    weighting = Weighting()
-    cosine = {n: _cosine(view.indexes.chunks, n, question) for n in view.chunks}
-    near = _ranked(cosine, _chunk_name(view))[: max(NEAR, question.top_k)]
-    if not near:
-        return {}
-    mass = exact_pagerank(view, slow_restart(view, question), RESTART)
-    reached = {n: mass.get(2 * n + 1, 0.0) for n in view.chunks}
-    best = max(reached.values())
-    far = {n: m for n, m in reached.items() if m > best / 10**DECADES}
-    walked = _ranked(far, _chunk_name(view))[: max(WALKED, question.top_k)]
-    span = max(near[0][1] - near[-1][1], MIN_SPAN)
-    worth = {
-        n: (cosine[n] - near[-1][1]) / span
-        + weighting.walk * (max(0.0, 1 + math.log10(reached[n] / best) / DECADES) if reached[n] > 0 else 0.0)
-        for n in view.chunks
-    }
-    found = {n for n, _ in near} | {n for n, _ in walked}
-    firsts = [n for n, _ in _ranked({n: worth[n] for n in found}, _chunk_name(view))[: weighting.firsts]]
-    led_to = {first: _bridges(view, first) for first in firsts}
-    found |= {n for reach in led_to.values() for n in reach}
-    has = {n: set(_words(f"{view.documents[view.chunks[n].doc_id].info.title}\n{view.chunks[n].text}")) for n in found}
-    weight = _word_weights(question, has)
-    pairs: dict[tuple[int, int], float] = {}
+def _pair_ranking(view: LiveView, question: Question) -> tuple[list[int], list[float]]:
+    """Return the candidates, best first, and the score of each place of the ranking."""
+    pairs = _PairOracle(view, question)
+    if not pairs.found:
+        return [], []
+    weighting, names = pairs.weighting, _chunk_name(view)
+    opening = {n: pairs.unary(n, weighting.first, words=True) for n in pairs.found}
+    firsts = [n for n, _ in _ranked(opening, names)][: weighting.firsts]
+    drawn = _shares(opening, weighting.temperature)
+    part = dict(drawn)
     for first in firsts:
-        for second in found - {first}:
-            pairs[first, second] = (
-                worth[first]
-                + worth[second]
-                - weighting.redundancy * cosine[first] * _dot(view.indexes.chunks, first, second) / span
-                + weighting.bridge * led_to[first].get(second, 0.0)
-                + weighting.coverage * sum(w for word, w in weight.items() if word in has[first] | has[second])
-            )
-    if not pairs:
-        return dict.fromkeys(found, 1.0)
-    part: Counter[int] = Counter()
-    for (first, second), score in pairs.items():
-        good = math.exp((score - max(pairs.values())) / weighting.temperature)
-        part[first] += good  # type: ignore[assignment]
-        part[second] += good  # type: ignore[assignment]
-    logs = {n: weighting.temperature * math.log(max(part[n], 1e-300)) + 1e-6 * worth[n] for n in found}
-    low, high = min(logs.values()), max(logs.values())
-    return {n: (value - low) / (high - low) if high > low else 1.0 for n, value in logs.items()}
+        rest = {n: pairs.following(n, [first]) for n in pairs.found if n != first}
+        for n, share in _shares(rest, weighting.temperature).items():
+            part[n] += drawn[first] * share
+    included = {n: weighting.temperature * math.log(max(part[n], 1e-300)) + 1e-6 * opening[n] for n in pairs.found}
+    by_pairs = [n for n, _ in _ranked(included, names)]
+    chosen = by_pairs[:2]
+    while len(chosen) < min(weighting.greedy, len(by_pairs)):
+        left = {n: pairs.following(n, chosen) for n in pairs.found if n not in chosen}
+        chosen.append(_ranked(left, names)[0][0])
+    rank = {n: (place, 1) for place, n in enumerate(by_pairs)}
+    for place, n in enumerate(chosen):
+        rank[n] = min(rank[n], (place, 0))
+    low, high = min(included.values()), max(included.values())
+    scaled = [(value - low) / (high - low) if high > low else 1.0 for value in included.values()]
+    return sorted(pairs.found, key=lambda n: rank[n]), sorted(scaled, reverse=True)
+
+
+class _PairOracle:
+    """The candidates of a question, and the score of each as an opening or a continuation, term by term."""
+
+    def __init__(self, view: LiveView, question: Question) -> None:
+        self.view, self.weighting, name = view, Weighting(), _chunk_name(view)
+        self._cosine = {n: _cosine(view.indexes.chunks, n, question) for n in view.chunks}
+        near = _ranked(self._cosine, name)[: max(NEAR, question.top_k)]
+        self.found: set[int] = {n for n, _ in near}
+        if not near:
+            return
+        mass = exact_pagerank(view, slow_restart(view, question), RESTART)
+        self._reached = {n: mass.get(2 * n + 1, 0.0) for n in view.chunks}
+        self._best, self._least = max(self._reached.values()), near[-1][1]
+        self._span = max(near[0][1] - near[-1][1], MIN_SPAN)
+        far = {n: m for n, m in self._reached.items() if m > self._best / 10**DECADES}
+        self.found |= {n for n, _ in _ranked(far, name)[: max(WALKED, question.top_k)]}
+        self._named = dict(_ranked(self._about(_spans(question.text)), name)[:NAMED])
+        self.found |= self._named.keys()
+        worth = {n: self._near(n) + WALK_SHARE * self._reach(n) + self._named.get(n, 0.0) for n in self.found}
+        expanded = [n for n, _ in _ranked(worth, name)[: self.weighting.firsts]]
+        self.found |= self._injected(expanded, self._leads_to) | self._injected(expanded, self._leads_from)
+        titles = {n: view.documents[view.chunks[n].doc_id].info.title for n in self.found}
+        self._has = {n: set(_words(f"{titles[n]}\n{view.chunks[n].text}")) for n in self.found}
+        self._weight = _word_weights(question, self._has)
+
+    def unary(self, n: int, weights: UnaryWeights, *, words: bool) -> float:
+        own = weights.nearness * self._near(n) + weights.walk * self._reach(n) + weights.named * self._named.get(n, 0)
+        return own + words * weights.words * sum(w for word, w in self._weight.items() if word in self._has[n])
+
+    def following(self, n: int, chosen: list[int]) -> float:
+        covered = set().union(*(self._has[other] for other in chosen))
+        return (
+            self.unary(n, self.weighting.second, words=False)
+            + self.weighting.bridge * max(_bridges(self.view, other).get(n, 0.0) for other in chosen)
+            + self.weighting.about * max(self._leads_to(other).get(n, 0.0) for other in chosen) * (n not in self._named)
+            + self.weighting.coverage
+            * sum(w for word, w in self._weight.items() if word in self._has[n] and word not in covered)
+        )
+
+    def _near(self, n: int) -> float:
+        return (self._cosine[n] - self._least) / self._span
+
+    def _reach(self, n: int) -> float:
+        mass = self._reached[n]
+        return max(0.0, 1 + math.log10(mass / self._best) / DECADES) if mass > 0 else 0.0
+
+    def _injected(self, expanded: list[int], links: Callable[[int], dict[int, float]]) -> set[int]:
+        more: list[int] = []
+        for n in expanded:
+            new = {other: s for other, s in links(n).items() if other not in self.found and other not in more}
+            more += [other for other, _ in _ranked(new, _chunk_name(self.view))]
+        return set(more[:INJECTED])
+
+    def _title(self, n: int) -> str:
+        return normalise(self.view.documents[self.view.chunks[n].doc_id].info.title)
+
+    def _about(self, names: set[str]) -> dict[int, float]:
+        """Return the passages whose document has one of the names as its title, by how few have the same."""
+        titles = Counter(self._title(n) for n in self.view.chunks)
+        return {n: s for n in self.view.chunks if self._title(n) in names and (s := _rarity(titles[self._title(n)]))}
+
+    def _leads_to(self, first: int) -> dict[int, float]:
+        named = {entity.name for entity in self.view.entities.values() if first in entity.chunks}
+        return {n: strength for n, strength in self._about(named).items() if n != first}
+
+    def _leads_from(self, first: int) -> dict[int, float]:
+        mentioned = [entity for entity in self.view.entities.values() if entity.name == self._title(first)]
+        return {n: s for e in mentioned for n in e.chunks if n != first and (s := _rarity(len(e.chunks)))}
+
+
+def _rarity(passages: int) -> float:
+    return 1 / (1 + math.log(passages)) if passages <= HUB else 0.0
+
+
+def _shares(scores: dict[int, float], temperature: float) -> dict[int, float]:
+    best = max(scores.values(), default=0.0)
+    weights = {n: math.exp((score - best) / temperature) for n, score in scores.items()}
+    return {n: weight / sum(weights.values()) for n, weight in weights.items()}
+
+
+def _spans(question: str) -> set[str]:
+    words = question.split()
+    return {" ".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, min(i + LONGEST, len(words)) + 1)}
 
 
 def _bridges(view: LiveView, first: int) -> dict[int, float]:

@@ -27,7 +27,7 @@ from graphtide.graph.retrieval.global_search.reports import (
     worth_reading,
 )
 from graphtide.graph.retrieval.question_words import is_corpus_question
-from graphtide.graph.retrieval.scoring.candidates import entities_of
+from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.seeds import nearest, nearest_passages, searched_indexes
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPart, TraceItem, TraceStep
 from graphtide.graph.view import LiveView

@@ -1,10 +1,11 @@
-"""Mode `local`: from the question's seeds, out along the graph, and back to diverse passages.
+"""Mode `local`: from the question's seeds, out along the graph, and back to a few passages for an answer.
 
-Seeds among statements and entities (and the nearest passages), personalised PageRank over entities and passages, the
-best passages, and maximal marginal relevance: article "graph-rag-algorithms", HNSW seeds, "Personalized PageRank (PPR)"
-and "MMR". Deviations: the walk also runs over passages (Gutiérrez et al. 2024), so that it reaches the results; and the
-best passages are found in pairs (pair_scoring.py), since the walk knows how far a passage is from the question's
-entities, but not whether it states what was asked about them.
+Seeds among statements and entities (and the nearest passages), personalised PageRank over entities and passages, and
+the best passages: article "graph-rag-algorithms", HNSW seeds and "Personalized PageRank (PPR)". Deviations: the walk
+also runs over passages (Gutiérrez et al. 2024), so that it reaches the results; the best passages are found in pairs
+and as a set (pair_scoring.py), since the walk knows how far a passage is from the question's entities, but not whether
+it states what was asked about them; and instead of weighing novelty for every passage ("MMR", which costs chains their
+second hop), only repetitions are moved to the end.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from graphtide.graph.retrieval.scoring.pair_reranking import retrieve_by_pairs
 from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.view import LiveView
 
-DIVERSITY = 0.8  # lambda of MMR: mostly relevance, since pair scores include redundancy already
+REPETITION = 0.95
+"""The cosine above which a passage repeats another: near duplicates; two passages about one thing stay below it."""
 
 
 def retrieve_local(view: LiveView, question: Question) -> RetrievalResult:
-    """Return the `top_k` passages for a context: by their share of good pairs, without repetition. See
-    pair_reranking.py.
-    """
-    return retrieve_by_pairs(view, question, "local", DIVERSITY)
+    """Return the `top_k` passages for a context: by pairs and coverage, without repetition. See pair_reranking.py."""
+    return retrieve_by_pairs(view, question, "local", REPETITION)

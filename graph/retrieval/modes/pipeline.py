@@ -5,7 +5,7 @@ Article "graph-rag-algorithms", "The End-to-End Pipeline": 1. HNSW gives seeds; 
 explored entities; 5. a Steiner tree bridges seeds that are not connected among them; 6. MMR drops repetitions.
 
 Where the article gives no detail: passages are ranked by nearness to the question and by the walk's mass as in mode
-`local` (pair_scoring.unary_scores), candidates being the passages of the explored entities and the nearest ones; the
+`local` (pair_scoring.worth), candidates being the passages of the explored entities and the nearest ones; the
 passages of a bridge score as high as the best. The community's context is a part made of the statements among its
 explored entities: the article has a language model write a summary beforehand.
 """
@@ -24,7 +24,7 @@ from graphtide.graph.retrieval.modes import bridge
 from graphtide.graph.retrieval.scoring.candidates import NEAR, score_passages
 from graphtide.graph.retrieval.scoring.mmr import mmr
 from graphtide.graph.retrieval.scoring.pair_reranking import admitted_mass, relative
-from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, unary_scores
+from graphtide.graph.retrieval.scoring.pair_scoring import Scores, worth
 from graphtide.graph.retrieval.search.beam_search import Visit, explore, lexical_type_weight
 from graphtide.graph.retrieval.search.bfs import BfsLimits, breadth_first
 from graphtide.graph.retrieval.search.community_filter import CommunityRegion, regions
@@ -83,8 +83,8 @@ def retrieve_pipeline(view: LiveView, question: Question) -> RetrievalResult:
         return RetrievalResult((), Subgraph(), view.version, "pipeline", Trace() if question.explain else None)
     near = found.seeds.passages
     scale = (near[-1].cosine, near[0].cosine) if near else (0.0, 1.0)
-    worth = unary_scores(candidates.candidates(found.mass, scale), WEIGHTING)
-    relevance = relative(_raised(worth, candidates.numbers, {crossing.passage for crossing in found.crossings}))
+    value = worth(candidates.candidates(found.mass, scale))
+    relevance = relative(_raised(value, candidates.numbers, {crossing.passage for crossing in found.crossings}))
     order = mmr(relevance, candidates.vectors, question.top_k, DIVERSITY).tolist()
     numbers = [candidates.numbers[place] for place in order]
     passages = tuple(_passage(view, candidates.numbers[place], float(relevance[place])) for place in order)

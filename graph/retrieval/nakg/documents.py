@@ -15,7 +15,7 @@ import numpy as np
 
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.nakg.settings import Nakg
-from graphtide.graph.retrieval.scoring.candidates import HUB, entities_of, linked_passages
+from graphtide.graph.retrieval.scoring.links import HUB, entities_of, linked_passages
 from graphtide.graph.retrieval.scoring.pair_scoring import Scores
 from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import QuestionVector

@@ -12,7 +12,7 @@ import numpy as np
 from graphtide.graph.retrieval.nakg.documents import documents
 from graphtide.graph.retrieval.nakg.edges import DECIMALS, edge_weights
 from graphtide.graph.retrieval.nakg.settings import Nakg
-from graphtide.graph.retrieval.scoring.candidates import linked_passages
+from graphtide.graph.retrieval.scoring.links import linked_passages
 from graphtide.graph.retrieval.seeds import nearest_passages
 from graphtide.graph.view import LiveView
 

@@ -10,7 +10,7 @@ from graphtide.graph.retrieval.nakg.clustering import NOISE
 from graphtide.graph.retrieval.nakg.documents import Passages
 from graphtide.graph.retrieval.nakg.edges import DocumentGraph
 from graphtide.graph.retrieval.nakg.scoring import Scoring
-from graphtide.graph.retrieval.scoring.candidates import bridge_strength, entities_of
+from graphtide.graph.retrieval.scoring.links import bridge_strength, entities_of
 from graphtide.graph.retrieval.types import RetrievedPart, RetrievedPassage, TraceItem, TraceStep, quoted_part
 from graphtide.graph.view import LiveView
 

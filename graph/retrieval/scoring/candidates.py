@@ -1,26 +1,28 @@
-"""Candidate passages of a question, and the entities that link them.
+"""Candidate passages of a question: the nearest, the walk's best, those about things that it names, and linked ones.
 
 Invariant: candidates are in the order of their chunk ids, so that a later stable ranking breaks its ties by name.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring import terms
+from graphtide.graph.retrieval.scoring.about_links import PassageLinks, asked_names, strongest
 from graphtide.graph.retrieval.scoring.pair_scoring import (
     DECADES,
     WEIGHTING,
     Candidates,
+    Links,
     Positions,
     Scores,
     Weighting,
     unary_scores,
+    worth,
 )
 from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import Question
@@ -29,23 +31,40 @@ from graphtide.graph.view import LiveView, walk_chunk
 
 NEAR = 100
 WALKED = 100
-HUB = 20  # an entity in more passages is an unspecific link, and would make every question expensive
+NAMED = 40
+"""The number of passages about things that the question names, the most specific first."""
+INJECTED = 20
+"""The number of candidates that aboutness links add, in each direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePool:
-    """Candidates by position: their numbers in the view, their unary scores, and the words that weigh them.
+    """Candidates by position: their numbers in the view, their scores as openings of a pair, and the words that weigh
+    them.
 
-    `firsts` are the positions of those that open a pair, and `bridges` (firsts, n) holds the strength of the link from
-    each of them to each candidate.
+    `opening` (n,) scores them as firsts of a pair, `second` (n,) as seconds, but for the first. `firsts` are the
+    positions of those that open a pair, ascending, and `links` the links from each of them. `names` are the question's
+    spans, `expanded` the passages that links were followed from, by number.
     """
 
     numbers: tuple[int, ...]
     candidates: Candidates
-    worth: Scores
+    opening: Scores
+    second: Scores
     words: tuple[str, ...]
     firsts: Positions
-    bridges: Scores
+    links: tuple[Links, ...]
+    names: frozenset[str]
+    expanded: tuple[int, ...]
+    _links: PassageLinks
+    _places: Mapping[int, int]
+
+    def links_from(self, place: int) -> Links:
+        """Return the links from the candidate at a position to all of them."""
+        at = np.searchsorted(self.firsts, place)
+        if at < len(self.links) and self.firsts[at] == place:
+            return self.links[at]
+        return _links_from(self._links, self.numbers[place], self._places, self.candidates.named)
 
 
 def gather(
@@ -56,65 +75,63 @@ def gather(
     admits: ChunkPredicate | None = None,
     weighting: Weighting = WEIGHTING,
 ) -> CandidatePool | None:
-    """Return the nearest passages, the walk's best, and those linked to the best of both. None when there is none at
-    all.
+    """Return the candidates of a question, with the links between them. None when there is none at all.
 
     `seeds` and `mass` hold admitted passages only.
 
-    Cost: reads at most NEAR + WALKED + firsts * entities of a passage * HUB passages, whatever the graph's size.
+    Cost: reads at most NEAR + WALKED + NAMED + 2 * INJECTED passages, and the links of 2 * firsts passages, whatever
+    the graph's size.
     """
-    scale = (seeds.passages[-1].cosine, seeds.passages[0].cosine) if seeds.passages else (0.0, 1.0)
-    walked = _walked(view, mass, max(WALKED, question.top_k))
-    near = score_passages(view, question, walked.union(hit.number for hit in seeds.passages))
-    if not near.numbers:
+    if not seeds.passages:
         return None
-    chosen = best_first(unary_scores(near.candidates(mass, scale), weighting), weighting.firsts)
-    led_to = {near.numbers[position]: linked_passages(view, near.numbers[position], admits) for position in chosen}
-    found = near.joined(view, score_passages(view, question, set().union(*led_to.values()).difference(near.numbers)))
+    scale, names = (seeds.passages[-1].cosine, seeds.passages[0].cosine), asked_names(question.text)
+    links = PassageLinks(view, admits)
+    strengths = links.named(names)
+    named = {number: strengths[number] for number in strongest(view, strengths, NAMED)}
+    walked = _walked(view, mass, max(WALKED, question.top_k))
+    base = score_passages(view, question, walked.union(named, (hit.number for hit in seeds.passages)))
+    features = base.candidates(mass, scale, named)
+    best = best_first(worth(features) + features.named, weighting.firsts).tolist()
+    expanded = tuple(base.numbers[place] for place in best)
+    more = _injected(view, base.numbers, expanded, links.about) | _injected(
+        view, base.numbers, expanded, links.mentioning
+    )
+    found = base.joined(view, score_passages(view, question, more))
     asked, held = terms.occurrences(question.text, [titled(view, number) for number in found.numbers])
-    candidates = replace(found.candidates(mass, scale), held=held, words=terms.weights(held))
-    place = {number: position for position, number in enumerate(found.numbers)}
-    firsts = np.array(sorted(place[number] for number in led_to), dtype=np.intp)
-    strengths = np.zeros((len(firsts), len(place)))
-    for row, first in enumerate(firsts.tolist()):
-        for number, strength in led_to[found.numbers[first]].items():
-            if number in place:
-                strengths[row, place[number]] = strength
+    candidates = replace(found.candidates(mass, scale, named), held=held, words=terms.weights(held))
+    opening, second = (unary_scores(candidates, weights) for weights in (weighting.first, weighting.second))
+    firsts = np.sort(best_first(opening, weighting.firsts))
+    places = {number: place for place, number in enumerate(found.numbers)}
+    read = tuple(_links_from(links, found.numbers[place], places, candidates.named) for place in firsts.tolist())
     return CandidatePool(
-        found.numbers, candidates, unary_scores(candidates, weighting), tuple(asked), firsts, strengths
+        found.numbers, candidates, opening, second, tuple(asked), firsts, read, names, expanded, links, places
     )
 
 
-def linked_passages(view: LiveView, number: int, admits: ChunkPredicate | None) -> dict[int, float]:
-    """Return the passages that share an entity with this one, and the strength of the link.
-
-    An entity of n passages has strength 1 / (1 + ln n), 0.59 when it is in these two alone, and none with more than
-    HUB. Of several entities the strongest counts.
-    """
-    reached: dict[int, float] = {}
-    for node in entities_of(view, number):
-        chunks = view.entities[node].chunks
-        strength = bridge_strength(view, node)
-        for chunk in chunks if strength else ():
-            if chunk != number and reached.get(chunk, 0.0) < strength and (admits is None or admits(chunk)):
-                reached[chunk] = strength
-    return reached
-
-
-def bridge_strength(view: LiveView, node: int) -> float:
-    """Return how strongly an entity links its passages; 0 for an unspecific one."""
-    passages = len(view.entities[node].chunks)
-    return 1 / (1 + math.log(passages)) if 2 <= passages <= HUB else 0.0
-
-
-def entities_of(view: LiveView, chunk: int) -> set[int]:
-    """Return the entities a passage mentions."""
-    return {view.labels[mention.label].node for mention in view.chunks[chunk].mentions}
+def _links_from(links: PassageLinks, number: int, places: Mapping[int, int], named: Scores) -> Links:
+    """Return the links from a passage to the candidates at `places`."""
+    found = np.zeros((2, len(places)))
+    for row, strengths in zip(found, (links.shared(number), links.about(number)), strict=True):
+        for other, strength in strengths.items():
+            if other in places:
+                row[places[other]] = strength
+    return Links(found[0], found[1] * (named == 0))
 
 
 def best_first(values: Scores, count: int) -> Positions:
     """Return the positions of the `count` highest values, equal ones in their order."""
     return np.argsort(-values, kind="stable")[:count]
+
+
+def _injected(
+    view: LiveView, present: tuple[int, ...], expanded: tuple[int, ...], links: Callable[[int], dict[int, float]]
+) -> set[int]:
+    """Return the first INJECTED new passages that links lead to, from the best passage on, strongest links first."""
+    held, found = set(present), set[int]()
+    for number in expanded:
+        new = {n: strength for n, strength in links(number).items() if n not in held and n not in found}
+        found.update(strongest(view, new, INJECTED - len(found)))
+    return found
 
 
 def _walked(view: LiveView, mass: Mapping[int, float], count: int) -> set[int]:
@@ -141,11 +158,14 @@ class ScoredPassages:
         vectors, cosine = np.concatenate((self.vectors, others.vectors)), np.concatenate((self.cosine, others.cosine))
         return ScoredPassages(tuple(numbers[place] for place in order), vectors[order], cosine[order])
 
-    def candidates(self, mass: Mapping[int, float], scale: tuple[float, float]) -> Candidates:
-        """Return candidates with their similarity and the walk's mass, and no words yet."""
+    def candidates(
+        self, mass: Mapping[int, float], scale: tuple[float, float], named: Mapping[int, float] | None = None
+    ) -> Candidates:
+        """Return candidates with their similarity, the walk's mass and their names, and no words yet."""
         walk = np.array([mass.get(walk_chunk(number), 0.0) for number in self.numbers])
+        names = np.array([(named or {}).get(number, 0.0) for number in self.numbers])
         held = np.zeros((len(self.numbers), 0), dtype=bool)
-        return Candidates(self.cosine, walk, self.vectors, held, np.zeros(0), scale)
+        return Candidates(self.cosine, walk, names, self.vectors, held, np.zeros(0), scale)
 
 
 def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> ScoredPassages:

@@ -1,12 +1,15 @@
-"""Pair reranking: the steps that modes `local` and `passages` share: seeds, walk, candidates, pairs, choice.
+"""Pair reranking: the steps that modes `local` and `passages` share: seeds, walk, candidates, pairs, set, choice.
 
-The mode sets the weight of novelty in the choice. Invariant: canonical names and values alone decide, so equal graphs
-give equal results, to the last bit of a score where the indexes are exact.
+Two rankings are made: by each candidate's share of the good pairs, and by a greedy choice that starts with the best
+two and adds whatever continues the whole set best, which is what questions of three and four hops need. A passage
+takes the better of its two ranks (CombMAX by rank; Fox & Shaw 1994). The mode decides about repetitions. Invariant:
+canonical names and values alone decide, so equal graphs give equal results, to the last bit of a score where the
+indexes are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +17,14 @@ import numpy as np
 from graphtide.graph.retrieval import explain
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.scoring.candidates import NEAR, CandidatePool, best_first, gather
-from graphtide.graph.retrieval.scoring.mmr import Order, mmr
 from graphtide.graph.retrieval.scoring.pair_scoring import (
     WEIGHTING,
+    Links,
     Scores,
     Weighting,
-    marginal_log_weight,
-    pair_scores,
+    inclusion,
+    next_scores,
+    products,
 )
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart, searched_indexes
@@ -28,17 +32,21 @@ from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
 
+OPENING = 2
+"""The number of passages that the greedy choice takes over from the best pairs."""
+
 
 def retrieve_by_pairs(
-    view: LiveView, question: Question, mode: str, trade_off: float, weighting: Weighting = WEIGHTING
+    view: LiveView, question: Question, mode: str, repetition: float, weighting: Weighting = WEIGHTING
 ) -> RetrievalResult:
-    """Return the `top_k` passages by share of good pairs, weighted `trade_off` to 1 - `trade_off` against novelty
-    (mmr.py).
+    """Return the `top_k` passages by pairs and coverage; a passage whose cosine to a better one is above `repetition`
+    comes after all others.
 
-    `score` is the share of good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
-    searches, one walk, and some three hundred passages read: each step is bounded, whatever the graph's size.
+    `score` falls from 1 to 0 along the whole ranking: the i-th passage has the i-th largest share of good pairs, on a
+    logarithmic scale. Call under `view.lock.read()`. Cost: three searches, one walk, and some two hundred passages
+    read: each step is bounded, whatever the graph's size.
     """
-    found = rank_by_pairs(view, question, trade_off, weighting)
+    found = rank_by_pairs(view, question, repetition, weighting)
     pool = found.pool
     if pool is None:
         return RetrievalResult((), Subgraph(), view.version, mode, Trace() if question.explain else None)
@@ -49,6 +57,7 @@ def retrieve_by_pairs(
     steps = (
         *explain.seed_steps(view, found.seeds),
         explain.walk_step(view, found.restart, found.mass),
+        explain.named_step(view, pool),
         explain.word_step(pool),
         explain.pair_step(view, pool, found.scores, weighting),
         explain.choice_step(view, pool, found.relevance, found.order),
@@ -61,7 +70,8 @@ class PairRanking:
     """The ranking of a question's candidates, and the values that it was computed from. `pool` None: no candidate.
 
     `reached` is the mass of all nodes that the walk reached; `mass` is the same without the passages that a filter
-    excludes. `order` holds positions in the pool, best first; `relevance` (n,) is by position, from 0 to 1.
+    excludes. `order` holds positions in the pool, best first; `relevance` (n,) is by position, from 0 to 1. `greedy`
+    are the positions that the set coverage chose, in its order.
     """
 
     seeds: Seeds
@@ -72,10 +82,11 @@ class PairRanking:
     scores: Scores
     relevance: Scores
     order: list[int]
+    greedy: tuple[int, ...] = ()
 
 
 def rank_by_pairs(
-    view: LiveView, question: Question, trade_off: float, weighting: Weighting = WEIGHTING
+    view: LiveView, question: Question, repetition: float, weighting: Weighting = WEIGHTING
 ) -> PairRanking:
     """Return the ranking that `retrieve_by_pairs` shows. Call under `view.lock.read()`."""
     admits, indexes = admitted_chunks(view, question.filters), searched_indexes(view, question)
@@ -87,9 +98,13 @@ def rank_by_pairs(
     if pool is None:
         return PairRanking(seeds, start, reached, mass, None, np.zeros((0, 0)), np.zeros(0), [])
     scores = rerank_scores(pool, weighting)
-    relevance = relative(marginal_log_weight(scores, pool.firsts, pool.worth, weighting.temperature))
-    order: list[int] = _chosen(pool, relevance, question.top_k, trade_off).tolist()
-    return PairRanking(seeds, start, reached, mass, pool, scores, relevance, order)
+    included = inclusion(pool.opening, scores, pool.firsts, weighting.temperature)
+    by_pairs = best_first(included, len(included)).tolist()
+    chosen = set_coverage(pool, by_pairs[:OPENING], weighting)
+    ranked = without_repetition(pool, better_ranks(by_pairs, chosen), question.top_k, repetition)
+    relevance = np.empty(len(included))
+    relevance[ranked] = np.sort(relative(included))[::-1]
+    return PairRanking(seeds, start, reached, mass, pool, scores, relevance, ranked[: question.top_k], tuple(chosen))
 
 
 def admitted_mass(mass: dict[int, float], admits: ChunkPredicate | None) -> dict[int, float]:
@@ -100,23 +115,57 @@ def admitted_mass(mass: dict[int, float], admits: ChunkPredicate | None) -> dict
 
 
 def rerank_scores(pool: CandidatePool, weighting: Weighting) -> Scores:
-    """Return the scores of all pairs, a row for each first, (firsts, n)."""
-    rows = enumerate(pool.firsts.tolist())
-    return np.stack(
-        [pair_scores(pool.candidates, pool.worth, first, pool.bridges[row], weighting) for row, first in rows]
-    )
+    """Return the scores of all continuations, a row for each first, (firsts, n)."""
+    rows = zip(pool.firsts.tolist(), pool.links, strict=True)
+    return np.stack([next_scores(pool.candidates, pool.second, (first,), links, weighting) for first, links in rows])
+
+
+def set_coverage(pool: CandidatePool, opening: Sequence[int], weighting: Weighting) -> list[int]:
+    """Return positions: those of `opening`, then greedily the best continuation of all before it.
+
+    A link counts from any passage of the set, the strongest one; a word counts once for the set.
+    """
+    chosen, none = list[int](), np.zeros(len(pool.numbers))
+    links = Links(none, none)
+    while len(chosen) < min(weighting.greedy, len(pool.numbers)):
+        if len(chosen) < len(opening):
+            best = opening[len(chosen)]
+        else:
+            best = int(np.argmax(next_scores(pool.candidates, pool.second, chosen, links, weighting)))
+        chosen.append(best)
+        more = pool.links_from(best)
+        links = Links(np.maximum(links.bridges, more.bridges), np.maximum(links.about, more.about))
+    return chosen
+
+
+def better_ranks(by_pairs: Sequence[int], chosen: Sequence[int]) -> list[int]:
+    """Return the positions of `by_pairs` by the better of their ranks in both lists; equal ranks: `chosen` first."""
+    rank = {place: (number, 1) for number, place in enumerate(by_pairs)}
+    for number, place in enumerate(chosen):
+        rank[place] = min(rank[place], (number, 0))
+    return sorted(rank, key=lambda place: rank[place])
+
+
+def without_repetition(pool: CandidatePool, ranked: list[int], count: int, repetition: float) -> list[int]:
+    """Return the ranking with repetitions last, of its first `count`: a passage repeats those before it when its
+    cosine to one of them is above `repetition`. Cost: count² * d.
+    """
+    if repetition >= 1.0:
+        return ranked
+    kept: list[int] = []
+    repeated: list[int] = []
+    for number, place in enumerate(ranked):
+        if len(kept) == count:
+            return [*kept, *ranked[number:], *repeated] if repeated else ranked
+        close = products(pool.candidates.vectors[kept], pool.candidates.vectors[place]).max(initial=-1.0)
+        (repeated if close > repetition else kept).append(place)
+    return [*kept, *repeated]
 
 
 def relative(values: Scores) -> Scores:
     """Return values scaled from 0 for the smallest to 1 for the greatest; all 1 when they are equal."""
     low, high = values.min(), values.max()
     return (values - low) / (high - low) if high > low else np.ones(len(values))
-
-
-def _chosen(pool: CandidatePool, relevance: Scores, count: int, trade_off: float) -> Order:
-    if trade_off == 1.0:
-        return best_first(relevance, count)
-    return mmr(relevance, pool.candidates.vectors, count, trade_off)
 
 
 def _passage(view: LiveView, number: int, score: float) -> RetrievedPassage:

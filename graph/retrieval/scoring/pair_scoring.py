@@ -1,19 +1,21 @@
 """Pair scoring of passages: a multi-hop question is answered by passages together, not by each alone.
 
-It scores how well every two candidates answer the question together, and gives every candidate its share of the good
-pairs. The candidates come from elsewhere (candidates.py).
+It scores how well a second passage continues a first one, and gives every candidate its share of the good pairs. The
+candidates come from elsewhere (candidates.py).
 
-A pair is good when its passages are near the question and reached by the walk from its seeds; when an entity that few
-passages mention links them; when the second adds what the first does not cover; and when together they cover the
-question's words. No part is learned: similarities are measured on the scale of the question's own candidates, so that
-the weights hold for any embedder.
+A passage opens a pair when it is near the question, reached by the walk from its seeds, about a thing that the question
+names, and has its words. A second one continues it when, besides, it covers words of the question that the first does
+not, shares an entity with it that few passages mention, and is about something that the first mentions and the question
+does not name. Similarities are measured on the scale of the question's own candidates, so that the weights hold for any
+embedder; the weights are fitted (`Weighting`).
 
 Pure, on arrays. Invariant: no result depends on the order of the candidates, except that ties keep it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,27 +28,41 @@ Positions = NDArray[np.intp]
 
 DECADES = 3
 MIN_SPAN = 0.1  # of cosine: a few candidates that are all alike must not appear to differ
+WALK_SHARE = 0.5
+"""The weight of the walk beside nearness where no pair is scored: in the choice of the passages that links start from,
+and in mode `pipeline`."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnaryWeights:
+    """The weights of a passage's own terms: nearness, the walk's reach, being named, and the question's words."""
+
+    nearness: float
+    walk: float
+    named: float
+    words: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """The weights of a pair's score terms, each in units of "from the worst candidate's similarity to the best one's".
+    """The weights of the score terms, as logarithms of odds, with the terms in units of a question's best candidate.
 
-    Round numbers from the middle of a plateau on multi-hop questions. Bridge and coverage have the largest weights,
-    redundancy the second, the walk a small one: its main use is to find candidates.
-
-    Two further terms were tried and left out, since tests/bench/retrieval.py, which prints them, finds no gain: the
-    trussness of the relation between the two passages' entities (at weight 0.5, recall@2 falls by 0.05 and recall@5 by
-    0.01), and a shared entity on a path from the question's entities (at weight 0.25, recall@2 falls by 0.04 and
-    recall@5 gains 0.01, within the noise). Nine edges in ten of such a graph are in no triangle.
+    Fitted by `python -m tests.bench.retrieval_fit`, a conditional logistic regression on the questions of
+    2WikiMultiHopQA's training set and on fifty of MuSiQue's, and rounded. No weight may be negative, and that of
+    nearness is at least 1: titles answer those questions so well that the fit would do without vectors. The similarity
+    of the two passages, the relation's similarity to the question, trussness, and paths from the question's entities
+    were tried as further terms and left out: they gain nothing on questions held out.
     """
 
-    walk: float = 0.5
-    redundancy: float = 0.5
-    bridge: float = 2.0
-    coverage: float = 2.0
+    first: UnaryWeights = field(default_factory=lambda: UnaryWeights(nearness=1.0, walk=2.0, named=2.4, words=1.8))
+    second: UnaryWeights = field(default_factory=lambda: UnaryWeights(nearness=1.0, walk=1.6, named=3.9))
+    bridge: float = 4.7
+    about: float = 5.3
+    coverage: float = 7.2
     firsts: int = 20
-    temperature: float = 0.1
+    temperature: float = 0.2
+    greedy: int = 6
+    """The number of passages that the set coverage chooses; see `pair_reranking.py`."""
 
 
 WEIGHTING = Weighting()
@@ -56,12 +72,14 @@ WEIGHTING = Weighting()
 class Candidates:
     """The features of n passages; `held` (n, words) marks which of the question's words each has.
 
-    `cosine` and `walk` (mass, 0 for an unreached passage) are (n,), `vectors` (n, d) unit length, `words` the words'
-    weights summing to 1, `scale` the cosine of the worst and the best candidate that count as 0 and 1.
+    `cosine`, `walk` (mass, 0 for an unreached passage) and `named` (the specificity of the question's name for what the
+    passage is about, 0 without one) are (n,), `words` the words' weights summing to 1, `scale` the cosine of the worst
+    and the best candidate that count as 0 and 1.
     """
 
     cosine: Scores
     walk: Scores
+    named: Scores
     vectors: Vectors
     held: Held
     words: Scores
@@ -73,6 +91,17 @@ class Candidates:
     @property
     def span(self) -> float:
         return max(self.scale[1] - self.scale[0], MIN_SPAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The strengths of the links from one passage, or from the strongest of a set, to n candidates, each (n,).
+
+    `bridges` are by a shared entity, `about` by what the candidate is about and the question does not name.
+    """
+
+    bridges: Scores
+    about: Scores
 
 
 def on_scale(values: Scores, lowest: float, span: float) -> Scores:
@@ -99,39 +128,59 @@ def reach(walk: Scores) -> Scores:
     return share.clip(0, 1)
 
 
-def unary_scores(candidates: Candidates, weighting: Weighting) -> Scores:
-    """Return each passage's own score: nearness and reach, (n,)."""
-    worth: Scores = nearness(candidates) + weighting.walk * reach(candidates.walk)
-    return worth
+def worth(candidates: Candidates) -> Scores:
+    """Return each passage's worth by similarity and walk alone, (n,)."""
+    found: Scores = nearness(candidates) + WALK_SHARE * reach(candidates.walk)
+    return found
 
 
-def pair_scores(candidates: Candidates, worth: Scores, first: int, bridges: Scores, weighting: Weighting) -> Scores:
-    """Return the score of the pair (first, p) for every p, (n,); -inf for the first itself.
-
-    `bridges` (n,) in [0, 1] is the specificity of the best entity that `first` and p share. The third term is the part
-    of p's similarity to the question that `first` explains already, cos(q, first) * cos(first, p): subtracting all of
-    it would compare p with the question's residual without the direction of `first` (the first step of orthogonal
-    matching pursuit, Pati et al. 1993). Cost O(n * d).
-    """
-    score = sum(part for _, part in score_terms(candidates, worth, first, bridges, weighting))
-    whole = np.asarray(score, dtype=np.float64)
-    whole[first] = -np.inf
-    return whole
+def unary_scores(candidates: Candidates, weights: UnaryWeights) -> Scores:
+    """Return each passage's own score, (n,)."""
+    return _total(unary_terms(candidates, weights))
 
 
-def score_terms(
-    candidates: Candidates, worth: Scores, first: int, bridges: Scores, weighting: Weighting
-) -> tuple[tuple[str, Scores], ...]:
-    """Return the terms whose sum is the scores of `pair_scores`, each (n,), by name."""
-    explained = candidates.cosine[first] * products(candidates.vectors, candidates.vectors[first])
-    covered = (candidates.held | candidates.held[first]) @ candidates.words
+def unary_terms(candidates: Candidates, weights: UnaryWeights) -> tuple[tuple[str, Scores], ...]:
+    """Return the terms whose sum is the score of `unary_scores`, each (n,), by name."""
     return (
-        ("first", np.full(len(candidates), worth[first])),
-        ("second", worth),
-        ("redundancy", -weighting.redundancy * explained / candidates.span),
-        ("bridge", weighting.bridge * bridges),
-        ("coverage", weighting.coverage * covered),
+        ("nearness", weights.nearness * nearness(candidates)),
+        ("walk", weights.walk * reach(candidates.walk)),
+        ("named", weights.named * candidates.named),
+        ("words", weights.words * (candidates.held @ candidates.words)),
     )
+
+
+def next_scores(
+    candidates: Candidates, second: Scores, chosen: Sequence[int], links: Links, weighting: Weighting
+) -> Scores:
+    """Return each passage's score as the next one after those `chosen`, (n,); -inf for these themselves.
+
+    `second` (n,) are the unary scores by `weighting.second`, `links` the strongest from any of `chosen`.
+    """
+    scores = second + _total(_added_terms(candidates, chosen, links, weighting))
+    scores[list(chosen)] = -np.inf
+    return scores
+
+
+def next_terms(
+    candidates: Candidates, chosen: Sequence[int], links: Links, weighting: Weighting
+) -> tuple[tuple[str, Scores], ...]:
+    """Return the terms whose sum is the scores of `next_scores`, each (n,), by name."""
+    return (*unary_terms(candidates, weighting.second), *_added_terms(candidates, chosen, links, weighting))
+
+
+def _added_terms(
+    candidates: Candidates, chosen: Sequence[int], links: Links, weighting: Weighting
+) -> tuple[tuple[str, Scores], ...]:
+    fresh = ~candidates.held[list(chosen)].any(axis=0) * candidates.words
+    return (
+        ("bridge", weighting.bridge * links.bridges),
+        ("about", weighting.about * links.about),
+        ("coverage", weighting.coverage * (candidates.held @ fresh)),
+    )
+
+
+def _total(terms: Sequence[tuple[str, Scores]]) -> Scores:
+    return np.asarray(sum(values for _, values in terms), dtype=np.float64)
 
 
 def products(vectors: Vectors, other: Vectors) -> Scores:
@@ -144,18 +193,24 @@ def products(vectors: Vectors, other: Vectors) -> Scores:
     return found
 
 
-def marginal_log_weight(scores: Scores, firsts: Positions, worth: Scores, temperature: float) -> Scores:
-    """Return each candidate's share of the pairs' weight, as a logarithm with 0 for all of it, (n,).
-
-    `scores` (firsts, n). A pair weighs exp(score / temperature), so near-ties share the weight. The two passages of an
-    isolated pair have equal shares: then the one with the higher unary score is first.
-    """
+def shares(scores: Scores, temperature: float) -> Scores:
+    """Return the shares exp(score / temperature) of n scores, summing to 1; -inf has none. All zero without a score."""
     best = scores.max(initial=-np.inf)
     if not np.isfinite(best):
-        return on_scale(worth, float(worth.max(initial=0.0)), 1.0)
-    weight = np.exp((scores - best) / temperature)
-    part = weight.sum(axis=0)
-    part[firsts] += weight.sum(axis=1)
-    tiny = np.finfo(np.float64).tiny
-    logs: Scores = temperature * np.log(np.maximum(part, tiny) / weight.sum())
-    return logs + 1e-6 * worth
+        return np.zeros(len(scores))
+    weight: Scores = np.exp((scores - best) / temperature)
+    return weight / weight.sum()
+
+
+def inclusion(first: Scores, seconds: Scores, firsts: Positions, temperature: float) -> Scores:
+    """Return each candidate's expected number of places in a pair, as a logarithm, (n,).
+
+    `first` (n,) scores the opening passages, `seconds` (firsts, n) the continuations of each of `firsts`. A pair is
+    drawn by `shares` of the first, and then of the second; the logarithm is scaled by the temperature.
+    """
+    opening = shares(first, temperature)
+    part = opening.copy()
+    for place, row in zip(firsts.tolist(), seconds, strict=True):
+        part += opening[place] * shares(row, temperature)
+    logs: Scores = temperature * np.log(np.maximum(part, np.finfo(np.float64).tiny))
+    return logs + 1e-6 * first

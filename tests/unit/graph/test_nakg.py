@@ -19,7 +19,7 @@ from graphtide.graph.retrieval.nakg.documents import candidate_passages, documen
 from graphtide.graph.retrieval.nakg.edges import connect
 from graphtide.graph.retrieval.nakg.propagation import propagate
 from graphtide.graph.retrieval.nakg.scoring import lexical, separated
-from graphtide.graph.retrieval.scoring.candidates import HUB, entities_of
+from graphtide.graph.retrieval.scoring.links import HUB, entities_of
 from graphtide.graph.retrieval.seeds import find_seeds
 from tests.model.dbscan_oracle import slow_dbscan
 from tests.model.nakg_oracle import slow_attention, slow_document, slow_edges, slow_propagation

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from graphtide.graph.retrieval.filters import same_json
 from graphtide.graph.retrieval.scoring import terms
-from graphtide.graph.retrieval.scoring.candidates import HUB, linked_passages
+from graphtide.graph.retrieval.scoring.links import HUB, linked_passages
 from graphtide.graph.retrieval.scoring.mmr import mmr
 from graphtide.graph.retrieval.scoring.pair_scoring import (
     Candidates,
+    Links,
     Weighting,
-    marginal_log_weight,
-    pair_scores,
+    inclusion,
+    next_scores,
+    next_terms,
     reach,
-    score_terms,
     unary_scores,
 )
 from graphtide.graph.retrieval.search.ppr import RESTART, personalised_pagerank
@@ -77,46 +78,52 @@ def random_candidates(seed: int, count: int) -> Candidates:
     held = rng.random((count, 5)) < 0.4
     cosine = rng.uniform(-0.1, 0.8, count)
     walked = rng.choice([0.0, 1e-9, 1e-4, 0.01, 0.3], count)
-    return Candidates(
-        cosine, walked, unit_vectors(rng, count), held, terms.weights(held), (float(np.median(cosine)), cosine.max())
-    )
+    named = rng.choice([0.0, 0.0, 0.59, 1.0], count)
+    scale = (float(np.median(cosine)), float(cosine.max()))
+    return Candidates(cosine, walked, named, unit_vectors(rng, count), held, terms.weights(held), scale)
 
 
+@pytest.mark.parametrize("chosen", [(3,), (3, 7, 11)])
 @pytest.mark.parametrize("seed", range(5))
-def test_pair_scores_as_its_definition_in_scalars(seed: int) -> None:
-    """The score is both passages' worth, less the overlap of the second, plus the bridge and the words covered."""
+def test_next_passage_scores_as_its_definition_in_scalars(seed: int, chosen: tuple[int, ...]) -> None:
+    """The score is its own worth, plus both links, plus the words that no chosen passage has."""
     print("seed", seed)
-    weighting = Weighting()
-    candidates = random_candidates(seed, 20)
-    bridge = np.random.default_rng(seed).random(20)
-    worth = unary_scores(candidates, weighting)
-    scores = pair_scores(candidates, worth, 3, bridge, weighting)
-    assert scores[3] == -np.inf
-    for other in set(range(20)) - {3}:
-        alike = sum(float(a) * float(b) for a, b in zip(candidates.vectors[3], candidates.vectors[other], strict=True))
+    weighting, rng = Weighting(), np.random.default_rng(seed)
+    candidates, links = random_candidates(seed, 20), Links(rng.random(20), rng.random(20))
+    second = unary_scores(candidates, weighting.second)
+    scores = next_scores(candidates, second, chosen, links, weighting)
+    assert (scores[list(chosen)] == -np.inf).all()
+    lowest, highest = candidates.scale
+    for other in set(range(20)) - set(chosen):
         words = sum(
             weight
             for word, weight in enumerate(candidates.words)
-            if candidates.held[3, word] or candidates.held[other, word]
+            if candidates.held[other, word] and not any(candidates.held[one, word] for one in chosen)
         )
-        expected = worth[3] + worth[other] + weighting.bridge * bridge[other] + weighting.coverage * words
-        expected -= weighting.redundancy * candidates.cosine[3] * alike / candidates.span
-        assert scores[other] == pytest.approx(expected, abs=1e-5)
-    added = sum(part for _, part in score_terms(candidates, worth, 3, bridge, weighting))
-    assert np.delete(added, 3) == pytest.approx(np.delete(scores, 3))
+        own = weighting.second
+        expected = own.nearness * (candidates.cosine[other] - lowest) / max(highest - lowest, 0.1)
+        expected += own.walk * reach(candidates.walk)[other] + own.named * candidates.named[other]
+        expected += weighting.bridge * links.bridges[other] + weighting.about * links.about[other]
+        assert scores[other] == pytest.approx(expected + weighting.coverage * words, abs=1e-9)
+    added = sum(part for _, part in next_terms(candidates, chosen, links, weighting))
+    assert np.delete(added, chosen) == pytest.approx(np.delete(scores, chosen))
 
 
-def test_inclusion_shares_the_weight_of_pairs_among_their_members() -> None:
-    """This is computed by hand: two pairs of scores 1 and 0 at temperature 1 weigh e and 1."""
-    scores = np.array([[-np.inf, 1.0, 0.0]])
-    logs = marginal_log_weight(scores, np.array([0]), np.zeros(3), 1.0)
-    assert logs == pytest.approx([0.0, math.log(math.e / (math.e + 1)), math.log(1 / (math.e + 1))])
+def test_inclusion_is_the_expected_number_of_places_in_a_pair() -> None:
+    """This is computed by hand: the first is drawn by e to 1, the second of each by e to 1."""
+    logs = inclusion(np.array([1.0, 0.0]), np.array([[-np.inf, 1.0], [0.0, -np.inf]]), np.array([0, 1]), 1.0)
+    assert np.exp(logs) == pytest.approx([1.0, 1.0], abs=1e-5)
+    alone = inclusion(np.array([1.0, 0.0, 0.0]), np.array([[-np.inf, 1.0, 0.0]]), np.array([0]), 1.0)
+    drawn = math.e / (math.e + 2)
+    assert np.exp(alone) == pytest.approx(
+        [drawn, 1 / (math.e + 2) + drawn * math.e / (math.e + 1), 1 / (math.e + 2) + drawn / (math.e + 1)], abs=1e-5
+    )
 
 
-def test_inclusion_is_the_worth_when_a_passage_stands_alone() -> None:
-    """Without any pair only the passage's own worth counts."""
-    assert marginal_log_weight(np.array([[-np.inf]]), np.array([0]), np.array([0.7]), 0.1).tolist() == pytest.approx(
-        [0.0]
+def test_inclusion_is_all_when_a_passage_stands_alone() -> None:
+    """Without any pair only the passage's own share counts."""
+    assert inclusion(np.array([0.7]), np.array([[-np.inf]]), np.array([0]), 0.1).tolist() == pytest.approx(
+        [0.0], abs=1e-5
     )
 
 

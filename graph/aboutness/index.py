@@ -1,0 +1,83 @@
+"""Aboutness index: from a normalised name to the passages that are about what it names.
+
+Together with the labels that passages mention it gives directed links: passage A leads to passage B when A mentions an
+entity one of whose labels is a key of B. The index holds one direction, the view's own tables the other, so a link
+needs no row, and none can be left behind when a passage is edited or deleted.
+
+Invariant: the index equals the one that is built from the view's present tables, whatever the order of the deltas.
+Cost of a delta: the passages that it changes, and those of its changed documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Protocol
+
+from graphtide.graph.aboutness.keys import passage_keys
+from graphtide.graph.records import DocumentRow, GraphDelta
+from graphtide.graph.view_tables import ViewChunk, ViewLabel, ViewStatement
+
+_NONE: frozenset[int] = frozenset()
+
+
+class PassageTables(Protocol):
+    """The tables that a passage's keys are computed from."""
+
+    @property
+    def documents(self) -> Mapping[str, DocumentRow]: ...
+
+    @property
+    def chunks(self) -> Mapping[int, ViewChunk]: ...
+
+    @property
+    def labels(self) -> Mapping[int, ViewLabel]: ...
+
+    @property
+    def statements(self) -> Mapping[int, ViewStatement]: ...
+
+
+class AboutnessIndex:
+    """See the module. Passages are the numbers of the view."""
+
+    def __init__(self) -> None:
+        self._keys: dict[int, tuple[str, ...]] = {}
+        self._passages: dict[str, set[int]] = {}
+        self.changed_keys: set[str] = set()
+        """The keys whose passages the last delta changed."""
+
+    def passages(self, name: str) -> Set[int]:
+        """Return the passages that are about what a normalised name names."""
+        return self._passages.get(name, _NONE)
+
+    def keys(self, chunk: int) -> tuple[str, ...]:
+        """Return the names of what a passage is about."""
+        return self._keys.get(chunk, ())
+
+    def follow(self, tables: PassageTables, delta: GraphDelta) -> None:
+        """Take over a delta that the tables hold already."""
+        self.changed_keys.clear()
+        for chunk in delta.gone.chunks:
+            self._set(chunk, ())
+        changed = {row.chunk for row in delta.chunks}
+        changed.update(chunk for row in delta.documents for chunk in row.chunks)
+        for chunk in changed:
+            held = tables.chunks[chunk]
+            subjects = [tables.labels[tables.statements[s.statement].subject].name for s in held.evidence]
+            self._set(chunk, passage_keys(held, tables.documents.get(held.doc_id), subjects))
+
+    def _set(self, chunk: int, keys: tuple[str, ...]) -> None:
+        before = self._keys.get(chunk, ())
+        for key in before:
+            if key not in keys:
+                self.changed_keys.add(key)
+                self._passages[key].discard(chunk)
+                if not self._passages[key]:
+                    del self._passages[key]
+        for key in keys:
+            if key not in before:
+                self.changed_keys.add(key)
+                self._passages.setdefault(key, set()).add(chunk)
+        if keys:
+            self._keys[chunk] = keys
+        else:
+            self._keys.pop(chunk, None)

@@ -1,0 +1,116 @@
+"""Links between passages by what they are about, read from the view's tables and its aboutness index.
+
+A link is directed: it leads from a passage that mentions a thing to a passage that is about it. Its strength is 1 when
+one passage alone is about the thing, and falls with their number, as that of a shared entity does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from graphtide.graph.resolution.normalisation import normalise
+from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.retrieval.scoring.links import entities_of, linked_passages, specificity
+from graphtide.graph.view import LiveView
+
+LONGEST = 12
+READ = 200
+_AROUND = "?!\"'()[]{}.,;:-"
+_AFTER = "?,;:.-"
+_WORDS = """a an the of in on at to for by with from and or is was were are be been it its that this which who whom
+whose what when where why how did do does as his her their he she they"""
+_FUNCTION_WORDS = frozenset(_WORDS.split())
+
+Strengths = dict[int, float]
+
+
+@dataclass(slots=True)
+class PassageLinks:
+    """The links of passages for one question, each read once. Call under `view.lock.read()`.
+
+    `admits` is the question's filter: no link leads to another passage.
+    """
+
+    view: LiveView
+    admits: ChunkPredicate | None = None
+    _shared: dict[int, Strengths] = field(default_factory=dict)
+    _about: dict[int, Strengths] = field(default_factory=dict)
+
+    def shared(self, number: int) -> Strengths:
+        """Return the passages that share an entity with this one, with the strength of the link."""
+        if number not in self._shared:
+            self._shared[number] = linked_passages(self.view, number, self.admits)
+        return self._shared[number]
+
+    def about(self, number: int) -> Strengths:
+        """Return the passages that are about what this one mentions, with the strength of the link to each.
+
+        A name is any label of a mentioned entity. Cost: the entities of the passage times HUB.
+        """
+        if number not in self._about:
+            self._about[number] = self._but(number, self.named(mentioned_names(self.view, number)))
+        return self._about[number]
+
+    def mentioning(self, number: int) -> Strengths:
+        """Return the passages that mention what this one is about: the links' other end.
+
+        Cost: the keys of the passage times HUB.
+        """
+        nodes = {node for key in self.view.about.keys(number) for node in self.view.named(key)}
+        links = (link for node in nodes for link in _all(self.view.entities[node].chunks))
+        return self._but(number, self._strongest(links))
+
+    def named(self, names: Iterable[str]) -> Strengths:
+        """Return the passages that are about one of the names, with the strength of the most specific one."""
+        return self._strongest(link for name in names for link in _all(self.view.about.passages(name)))
+
+    def _strongest(self, links: Iterable[tuple[int, float]]) -> Strengths:
+        found: Strengths = {}
+        for chunk, strength in links:
+            if found.get(chunk, 0.0) < strength and (self.admits is None or self.admits(chunk)):
+                found[chunk] = strength
+        return found
+
+    @staticmethod
+    def _but(number: int, found: Strengths) -> Strengths:
+        found.pop(number, None)
+        return found
+
+
+def asked_names(question: str) -> frozenset[str]:
+    """Return every span of a question that may be a name, normalised: at most LONGEST of its first READ words each.
+
+    A span is read without the punctuation of the sentence, without any around it, and without a final 's. One of
+    function words alone names nothing.
+    """
+    words = normalise(question).split(" ")[:READ]
+    spans = (
+        " ".join(words[first : first + length])
+        for first in range(len(words))
+        for length in range(1, min(LONGEST, len(words) - first) + 1)
+    )
+    return frozenset(name for span in spans for name in _spellings(span))
+
+
+def mentioned_names(view: LiveView, number: int) -> set[str]:
+    """Return the names of all labels of the entities that a passage mentions."""
+    return {view.labels[label].name for node in entities_of(view, number) for label in view.entities[node].labels}
+
+
+def strongest(view: LiveView, links: Mapping[int, float], count: int) -> list[int]:
+    """Return the `count` passages with the strongest links, equal ones by chunk id."""
+    return sorted(links, key=lambda number: (-links[number], view.chunks[number].chunk_id))[:count]
+
+
+def _spellings(span: str) -> Iterator[str]:
+    bare = span.strip(_AROUND)
+    for name in (span.rstrip(_AFTER), bare, bare.removesuffix("'s")):
+        if name and not _FUNCTION_WORDS.issuperset(name.split(" ")):
+            yield name
+
+
+def _all(passages: Collection[int]) -> Iterator[tuple[int, float]]:
+    """Return the passages of one name with its strength; none when there are too many of them."""
+    strength = specificity(len(passages))
+    return ((chunk, strength) for chunk in (passages if strength else ()))

@@ -1,0 +1,170 @@
+"""Aboutness: the keys of a passage, the index, and the directed links between passages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from graphtide.graph.aboutness import title_keys
+from graphtide.graph.records import DocumentInfo, Extraction
+from graphtide.graph.retrieval import Filters, Question, retrieve
+from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.scoring.about_links import PassageLinks, asked_names
+from graphtide.graph.retrieval.scoring.links import HUB
+from graphtide.graph.text.place import Place
+from graphtide.graph.view import LiveView
+from tests.model.retrieval_oracle import WORDS, SmallDocument, bag_of_words, small_view
+from tests.support.extractions import random_extraction, unit
+from tests.support.worlds import RandomWorld, empty_view, snapshot_of
+
+TITLES = ("", "Ada Lovelace", "Heat (film)", "Heat", "The Difference Engine", "London")
+
+
+def titled_extraction(rng: random.Random, doc_id: str, revision: int) -> Extraction:
+    """Return a random extraction whose title and headings are among few, so that passages share keys."""
+    made = random_extraction(rng, doc_id, revision)
+    headings = (rng.choice(TITLES),) if rng.random() < 0.5 else ()
+    units = tuple(replace(each, place=Place(headings=headings)) for each in made.units)
+    return replace(made, info=DocumentInfo(rng.choice(TITLES)), units=units)
+
+
+def keys_by_passage(view: LiveView) -> Mapping[str, tuple[str, ...]]:
+    return {chunk.chunk_id: view.about.keys(number) for number, chunk in view.chunks.items()}
+
+
+def passages_by_key(view: LiveView) -> Mapping[str, set[str]]:
+    keys = {key for number in view.chunks for key in view.about.keys(number)}
+    return {key: {view.chunks[number].chunk_id for number in view.about.passages(key)} for key in keys}
+
+
+def links_by_name(view: LiveView) -> Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]]:
+    """Return the links from and to every passage, by chunk id."""
+    links, name = PassageLinks(view), {number: chunk.chunk_id for number, chunk in view.chunks.items()}
+    found = {}
+    for number in view.chunks:
+        both = (links.about(number), links.mentioning(number))
+        found[name[number]] = tuple({name[other]: s for other, s in strengths.items()} for strengths in both)
+    return found  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_links_equal_those_of_a_view_filled_at_once_after_every_change(seed: int) -> None:
+    """Inserts, edits, changed titles and deletions leave the index of a build from the live set, in another order."""
+    print("seed", seed)
+    rng = random.Random(seed)
+    world, view = RandomWorld(rng), empty_view()
+    for revision in range(1, 41):
+        doc_id = f"d{rng.randint(1, 8)}"
+        gone = doc_id in world.live and rng.random() < 0.35
+        view.apply(world.change(doc_id if gone else titled_extraction(rng, doc_id, revision)))
+        if revision % 4 == 0:
+            fresh = empty_view()
+            fresh.apply(snapshot_of(world.live))
+            assert keys_by_passage(view) == keys_by_passage(fresh)
+            assert passages_by_key(view) == passages_by_key(fresh)
+            assert links_by_name(view) == links_by_name(fresh)
+
+
+def test_nothing_is_left_when_every_document_is_deleted() -> None:
+    """The index holds no key of a deleted passage."""
+    rng = random.Random(5)
+    world, view = RandomWorld(rng), empty_view()
+    for revision in range(1, 20):
+        view.apply(world.change(titled_extraction(rng, f"d{revision % 6}", revision)))
+    names = {key for number in view.chunks for key in view.about.keys(number)}
+    numbers = list(view.chunks)
+    view.apply(world.change(*sorted(world.live)))
+    assert names
+    assert not any(view.about.passages(name) for name in names)
+    assert not any(view.about.keys(number) for number in numbers)
+
+
+def test_title_changes_links_when_the_text_stays() -> None:
+    """A revision that changes the title alone moves the link, and the old key leads nowhere."""
+    world, view = RandomWorld(random.Random(0)), empty_view()
+    one = unit("Ada met Charles.", [("Ada", "person", ""), ("Charles", "person", "")], ())
+    two = unit("He built an engine.", [("engine", "thing", "")], ())
+    view.apply(
+        world.change(
+            Extraction("a", 1, DocumentInfo("Note"), (one,)), Extraction("b", 2, DocumentInfo("Charles"), (two,))
+        )
+    )
+    a, b = (row.chunks[0] for row in (view.documents["a"], view.documents["b"]))
+    assert PassageLinks(view).about(a) == {b: 1.0}
+    assert PassageLinks(view).mentioning(b) == {a: 1.0}
+    view.apply(world.change(Extraction("b", 3, DocumentInfo("Ada"), (two,))))
+    assert not view.about.passages("charles")
+    assert PassageLinks(view).about(a) == {view.documents["b"].chunks[0]: 1.0}
+
+
+def test_commit_costs_its_own_passages_whatever_the_graph() -> None:
+    """A delta changes the keys of its documents alone, in a graph of 20 documents and in one of 200."""
+    for documents in (20, 200):
+        world, view = RandomWorld(random.Random(1)), empty_view()
+        rng = random.Random(2)
+        view.apply(world.change(*(titled_extraction(rng, f"x{n}", n + 1) for n in range(documents))))
+        view.apply(world.change(replace(titled_extraction(rng, "new", 1_000), info=DocumentInfo("Only here"))))
+        mine = {key for number in view.documents["new"].chunks for key in view.about.keys(number)}
+        assert "only here" in view.about.changed_keys <= mine
+
+
+@pytest.mark.parametrize(
+    ("title", "keys"),
+    [
+        ("Heat (film)", {"heat (film)", "heat"}),
+        ("  Ada  Lovelace ", {"ada lovelace"}),
+        ("", set()),
+        ("x" * 200, set()),
+    ],
+)
+def test_title_is_a_key_with_and_without_its_qualifier(title: str, keys: set[str]) -> None:
+    """The spelling is normalised as that of a label; a sentence is no key."""
+    assert title_keys(title) == keys
+
+
+def test_leading_subject_is_a_key_where_the_title_does_not_tell() -> None:
+    """It is the subject of at least half of the statements, and not one that is stated once."""
+    facts = (("pump", "feeds", "tank"), ("pump", "has", "valve"), ("valve", "of", "brass"))
+    untitled = small_view([SmallDocument("a", "pump tank valve", ("pump",), facts)])
+    assert untitled.about.keys(0) == ("pump",)
+    titled = small_view([SmallDocument("a", "pump tank valve", ("pump",), facts, DocumentInfo("Manual"))])
+    assert titled.about.keys(0) == ("manual",)
+    assert small_view([SmallDocument("a", "pump", ("pump",), facts[:1])]).about.keys(0) == ()
+
+
+def test_thing_that_many_passages_are_about_links_none() -> None:
+    """Strength falls with the number of passages of one key, and is none beyond HUB."""
+    for count, strength in ((1, 1.0), (2, 0.59), (HUB, 0.25), (HUB + 1, 0.0)):
+        crowd = [SmallDocument(f"x{n:02d}", "fjord", (), (), DocumentInfo("Larch")) for n in range(count)]
+        view = small_view([SmallDocument("a", "amber", ("larch",)), *crowd])
+        links = PassageLinks(view).about(view.chunk_numbers["a#0"])
+        assert list(links.values()) == pytest.approx([strength] * count if strength else [], abs=0.005)
+
+
+def test_names_are_read_from_a_question_with_its_punctuation() -> None:
+    """A possessive, a question mark and quotation marks around a span do not hide the name."""
+    names = asked_names("Who is the mother of \u201cHeat\u201d's director, Michael Mann?")
+    assert {"heat", "director", "michael mann"} <= names
+    assert not names & {"", "who", "of", "who is the"}
+    assert "help!" in asked_names("Who wrote Help!?")
+
+
+def test_passage_about_a_named_thing_is_found_when_it_shares_no_word_with_the_question() -> None:
+    """The chain goes from the named title to what that passage mentions; the filter applies to links, too."""
+    rng = random.Random(3)
+    noise = [SmallDocument(f"n{n:03d}", " ".join(rng.choices(WORDS, k=4)), ("cedar",)) for n in range(150)]
+    chain = [
+        SmallDocument("film", "ember fjord", ("grove",), (), DocumentInfo("Amber Birch", source="a")),
+        SmallDocument("person", "inlet larch", ("heron",), (), DocumentInfo("grove", source="b")),
+    ]
+    view = small_view([*noise, *chain])
+    question = Question("who leads amber birch", bag_of_words("cedar jetty"), 2, "local")
+    assert [passage.doc_id for passage in retrieve(view, question).passages] == ["film", "person"]
+    only = Filters(sources=("a",))
+    found = retrieve(view, replace(question, filters=only, top_k=5, explain=True))
+    assert [passage.doc_id for passage in found.passages] == ["film"]
+    first = view.chunk_numbers["film#0"]
+    assert PassageLinks(view, admitted_chunks(view, only)).about(first) == {}
