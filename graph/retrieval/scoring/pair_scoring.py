@@ -199,7 +199,8 @@ def shares(scores: Scores, temperature: float) -> Scores:
     if not np.isfinite(best):
         return np.zeros(len(scores))
     weight: Scores = np.exp((scores - best) / temperature)
-    return weight / weight.sum()
+    total: Scores = weight / weight.sum()
+    return total
 
 
 def inclusion(first: Scores, seconds: Scores, firsts: Positions, temperature: float) -> Scores:
