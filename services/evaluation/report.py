@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from graphtide.services.evaluation.measures.estimates import MeanEstimate, Values, difference, estimate
 from graphtide.services.evaluation.measures.graphrag_bench import MEASURES
@@ -17,6 +17,7 @@ from graphtide.services.evaluation.measures.rubric import OVERALL, SCORES
 from graphtide.services.evaluation.run import EvaluationOutcome, EvaluationPlan
 from graphtide.streams.usage import ModelUsage
 
+T = TypeVar("T")
 Json = dict[str, Any]
 Figures = Mapping[str, MeanEstimate | None]
 
@@ -50,25 +51,27 @@ def report_json(
         "stopped": outcome.stopped,
         "answers": _answer_counts(plan, outcome),
         "judge_failures": {name: dict(sorted(counts.items())) for name, counts in sorted(outcome.failures.items())},
-        "usage": {purpose: _usage(used, settings.priced) for purpose, used in sorted(spent.items())},
+        "usage": {
+            purpose: _usage(used, settings.priced) for purpose, used in sorted(spent.items()) if used != ModelUsage()
+        },
     }
     if outcome.exact:
-        body["exact"] = {name: _figures(values, plan.seed) for name, values in outcome.exact.items()}
+        exact = _ordered(outcome.exact, body["systems"])
+        body["exact"] = {name: _figures(values, ("em", "f1"), plan.seed) for name, values in exact.items()}
         body["exact_difference"] = {
-            name: {
-                part: _shown(difference(outcome.exact[ours][part], values[part], plan.seed)) for part in ("em", "f1")
-            }
-            for name, values in outcome.exact.items()
-            if name != ours and ours in outcome.exact
+            name: {part: _shown(difference(exact[ours][part], values[part], plan.seed)) for part in ("em", "f1")}
+            for name, values in exact.items()
+            if name != ours and ours in exact
         }
     if outcome.comparisons:
         body["pairwise"] = {name: _compared(each, plan.seed) for name, each in outcome.comparisons.items()}
     if outcome.scores:
-        body["scores"] = {name: _figures(values, plan.seed) for name, values in outcome.scores.items()}
+        scores = _ordered(outcome.scores, body["systems"])
+        body["scores"] = {name: _figures(values, (*SCORES, OVERALL), plan.seed) for name, values in scores.items()}
     if outcome.benchmark:
         body["graphrag_bench"] = {
-            name: {kind: _figures(kinds[kind], plan.seed) for kind in MEASURES if kind in kinds}
-            for name, kinds in outcome.benchmark.items()
+            name: {kind: _figures(kinds[kind], parts, plan.seed) for kind, parts in MEASURES.items() if kind in kinds}
+            for name, kinds in _ordered(outcome.benchmark, body["systems"]).items()
         }
     body["rows"] = list(_rows(plan, outcome))
     return body
@@ -170,8 +173,13 @@ def _compared(comparison: Comparison, seed: int) -> Json:
     return compared
 
 
-def _figures(values: Mapping[str, Values], seed: int) -> Json:
-    return {name: _shown(estimate(each, seed)) for name, each in values.items()}
+def _ordered(by_system: Mapping[str, T], systems: Sequence[str]) -> dict[str, T]:
+    """Return the entries in the order of the systems, whatever the order in which calls ended."""
+    return {name: by_system[name] for name in systems if name in by_system}
+
+
+def _figures(values: Mapping[str, Values], parts: Sequence[str], seed: int) -> Json:
+    return {name: _shown(estimate(values[name], seed)) for name in parts if name in values}
 
 
 def _shown(each: MeanEstimate | None) -> Json | None:

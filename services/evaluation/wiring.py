@@ -18,6 +18,7 @@ from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.usage.accounting import Price, Rules, UsageAccounting
 from graphtide.infra.private_files import make_private_file, make_private_folder
 from graphtide.infra.settings import Settings
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.evaluation.answers import (
     AnswerSource,
     AnswerStyle,
@@ -41,7 +42,7 @@ from graphtide.services.evaluation.run import (
     Progress,
 )
 from graphtide.services.model_wiring import open_embedder
-from graphtide.services.sdk.embedded import open_database
+from graphtide.services.sdk.embedded import EmbeddedDatabase
 from graphtide.services.sdk.interface import Graph
 from graphtide.services.sdk.remote.database import connect
 from graphtide.streams.errors import Broken, Invalid, Rejected
@@ -103,7 +104,7 @@ async def evaluate(options: EvaluationOptions, location: GraphLocation, settings
         async with AsyncExitStack() as stack:
             models = _EvaluationModels(options, settings, journal, stack)
             asks = options.corpus is not None or not all(map(_is_file, (options.mode, *options.against)))
-            graph = await stack.enter_async_context(_graph(location)) if asks else None
+            graph = await stack.enter_async_context(_graph(location, settings)) if asks else None
             if graph is not None:
                 await _load_corpus(graph, options, location, journal)
             plan = EvaluationPlan(
@@ -217,10 +218,14 @@ def _is_file(system: str) -> bool:
 
 
 @asynccontextmanager
-async def _graph(location: GraphLocation) -> AsyncIterator[Graph]:
+async def _graph(location: GraphLocation, settings: Settings) -> AsyncIterator[Graph]:
     if location.data is not None:
-        async with open_database(location.data) as embedded:
-            yield embedded.graph(location.graph)
+        if settings.kafka or settings.bolt:
+            raise Broken("--data is for a data folder, and the settings name a cluster: give --url instead")
+        from graphtide.services.wiring import open_application
+
+        async with open_application(settings.model_copy(update={"data": location.data})) as application:
+            yield EmbeddedDatabase(application, RequestLimits.of(settings)).graph(location.graph)
         return
     cert, verify = location.client_cert or None, location.ca_file or True
     async with connect(location.url, api_key=location.api_key, verify=verify, cert=cert) as remote:
