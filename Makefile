@@ -113,6 +113,9 @@ eval: env ## measure and judge answers with the configured model: QUESTIONS=file
 bench-standing: env ## standing questions: CPU of a document at 0, 100 and 10,000 of them, latency of events
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.standing $(ARGS)
 
+bench-postgres: env ## latency from a row of PostgreSQL through Debezium and Kafka to an answer
+	@$(BIN)/python -m tests.bench.postgres $(ARGS)
+
 bench-reports: env ## cost of reports after an edit of a document, and cost of themes; ten minutes
 	@$(BIN)/python -m tests.bench.reports
 

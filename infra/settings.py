@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -108,6 +108,7 @@ class Settings(BaseSettings):
     kafka_ssl_key_file: str = ""
     kafka_prefix: str = ""
     kafka_session_timeout_s: float = Field(default=30.0, ge=1, allow_inf_nan=False)
+    sources: list[dict[str, Any]] = []
     sources_file: str = ""
     schema_registry_url: str = Field(default="", pattern=r"^(https?://[^@\s]+)?$")
     schema_registry_user: str = ""
@@ -182,7 +183,7 @@ class Settings(BaseSettings):
     @property
     def names_cluster(self) -> bool:
         """Return True if the settings name a cluster. A broker alone may be that of an embedded service's sources."""
-        return bool(self.bolt or (self.kafka and not self.sources_file))
+        return bool(self.bolt or (self.kafka and not (self.sources or self.sources_file)))
 
 
 @cache

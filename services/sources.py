@@ -34,11 +34,11 @@ class SourceTarget:
 
 
 def mapped_sources(settings: Settings) -> SourcesFile:
-    """Return the content of the sources file. Raises Broken for an unusable one, and for topics without a broker."""
-    file = load_sources(settings.sources_file)
+    """Return the mappings of the settings. Raises Broken for wrong ones, and for topics without a broker."""
+    file = load_sources(settings.sources_file, settings.sources)
     if file.topics() and not settings.kafka:
         first = next(iter(file.topics()))
-        raise Broken(f"GRAPHTIDE_SOURCES_FILE maps the topic {first}, and no broker is set: set GRAPHTIDE_KAFKA")
+        raise Broken(f"the sources map the topic {first}, and no broker is set: set GRAPHTIDE_KAFKA")
     return file
 
 

@@ -36,6 +36,8 @@ ASKING_S = 5.0
 """Longest wait for the start or end of a topic: milliseconds while the broker answers."""
 UNKNOWN_GROUP = 69
 """GROUP_ID_NOT_FOUND: the coordinator does not know the group any more, or not yet. It then has no member."""
+ABSENT_S = 10.0
+"""Seconds until a missing topic of another system is looked for again."""
 OVERHEAD_BYTES = 1024
 """Size of a record beyond its key, value and headers."""
 
@@ -105,7 +107,8 @@ class KafkaLog:
         except Broken as error:
             raise Retryable(
                 f"the source topic {name!r} is not on the Kafka cluster yet: its producer creates it with the first"
-                " record, or correct topic in the sources file"
+                " record, or correct topic in the sources file",
+                ABSENT_S,
             ) from error
 
     def reader(self, topic: str, offsets: Mapping[int, int]) -> KafkaConsumer:

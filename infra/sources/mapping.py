@@ -1,13 +1,13 @@
-"""Mappings of sources to documents: the sources file, read once where a process is composed.
+"""Mappings of sources to documents: the settings and the sources file, read once where a process is composed.
 
-A mapping is a table `[[source]]` of a TOML file. Invariant: a mapping that is loaded has well-formed templates, and a
-topic of its own.
+A mapping is a table `[[sources]]` of the settings or of a TOML file. Invariant: a mapping that is loaded has
+well-formed templates, and a topic of its own.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -133,12 +133,12 @@ class SourcesFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: list[SourceMapping] = []
+    sources: list[SourceMapping] = []
 
     @model_validator(mode="after")
     def _are_distinct(self) -> SourcesFile:
         seen: set[tuple[str, str]] = set()
-        for mapping in self.source:
+        for mapping in self.sources:
             place = (mapping.topic, mapping.graph if mapping.topic == DOCUMENTS else "")
             if place in seen:
                 raise ValueError(f"the topic {mapping.topic} has two mappings; keep one")
@@ -147,24 +147,25 @@ class SourcesFile(BaseModel):
 
     def topics(self) -> Mapping[str, SourceMapping]:
         """Return the mappings of other systems' topics."""
-        return {mapping.topic: mapping for mapping in self.source if mapping.topic != DOCUMENTS}
+        return {mapping.topic: mapping for mapping in self.sources if mapping.topic != DOCUMENTS}
 
     def direct(self) -> Mapping[str, SourceMapping]:
         """Return the mappings of values that are published directly, by graph."""
-        return {mapping.graph: mapping for mapping in self.source if mapping.topic == DOCUMENTS}
+        return {mapping.graph: mapping for mapping in self.sources if mapping.topic == DOCUMENTS}
 
 
-def load_sources(file: str) -> SourcesFile:
-    """Return the mappings in a TOML file; none without a file. Raises Broken for an unusable file."""
-    if not file:
-        return SourcesFile()
+def load_sources(file: str, given: Sequence[Mapping[str, object]] = ()) -> SourcesFile:
+    """Return the mappings given in the settings, and those in a TOML file, if there is one. Raises Broken."""
+    place = f"GRAPHTIDE_SOURCES_FILE names {file}" if file else "GRAPHTIDE_SOURCES is set"
     try:
-        return SourcesFile.model_validate(tomllib.loads(Path(file).read_text(encoding="utf-8")))
+        found = tomllib.loads(Path(file).read_text(encoding="utf-8")) if file else {}
+        found["sources"] = [*given, *found.get("sources", ())]
+        return SourcesFile.model_validate(found)
     except OSError as error:
-        raise Broken(f"GRAPHTIDE_SOURCES_FILE names {file}, which cannot be read ({error.strerror})") from error
+        raise Broken(f"{place}, which cannot be read ({error.strerror})") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise Broken(f"GRAPHTIDE_SOURCES_FILE names {file}, which is invalid: {place}: {first['msg']}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Broken(f"GRAPHTIDE_SOURCES_FILE names {file}, which is not TOML: {error}") from error
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "sources"
+        raise Broken(f"{place}, which is invalid: {where}: {first['msg']}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
+        raise Broken(f"{place}, which is not TOML with tables [[sources]]: {error}") from error

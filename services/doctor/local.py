@@ -17,6 +17,7 @@ from graphtide.services.cluster.settings_check import check_cluster
 from graphtide.services.doctor import DoctorFinding
 from graphtide.services.health import MIN_FREE_BYTES
 from graphtide.services.model_wiring import plan
+from graphtide.services.sources import mapped_sources
 from graphtide.streams.errors import Broken
 
 _START = "the service does not start"
@@ -24,7 +25,7 @@ _START = "the service does not start"
 
 def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
     """Yield contradictions of settings, unknown variables, missing protection and missing models."""
-    for check in (plan, gate_of, certificates, check_cluster):
+    for check in (plan, gate_of, certificates, check_cluster, mapped_sources):
         try:
             check(settings)
         except Broken as error:

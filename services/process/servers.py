@@ -155,7 +155,7 @@ def _http_server(parts: Parts, limits: RequestLimits, streams: EventStreams) -> 
     from graphtide.services.api.http.transport.cross_origin import allow_origins
     from graphtide.services.api.http.transport.server import http_server
 
-    values = DirectValues.of(load_sources(parts.settings.sources_file))
+    values = DirectValues.of(load_sources(parts.settings.sources_file, parts.settings.sources))
     app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams, parts.settings.page, values)
     settings, tls = parts.settings, parts.guard.tls
     allow_origins(app, settings.cors_origins)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import NewPartitions
 
 from graphtide.infra.kafka import topics as kafka_topics
@@ -65,6 +67,26 @@ async def test_consumer_delivers_nothing_of_a_partition_it_lost(
     assert await nothing(first, 0.5)
     await first.close()
     await second.close()
+
+
+async def test_source_consumer_restores_keys_and_waits_for_a_topic(kafka: KafkaServer, log: KafkaLog) -> None:
+    """A topic of another system has no prefix; its keys are any bytes; a missing one may appear later."""
+    topic = f"{uuid.uuid4().hex[:8]}.public.rows"
+    waiting = log.source_consumer(topic)
+    with pytest.raises(Retryable, match=topic):
+        await waiting.poll(1, 5)
+    await waiting.close()
+    make_topic(kafka, topic, 1)
+    keys = [b"\0\0\0\0\1\xff\\x", b'{"id": 1}', b"", "é".encode()]
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.address)
+    await producer.start()
+    for key in keys:
+        await producer.send_and_wait(topic, b"1", key=key)
+    await producer.stop()
+    reader = log.source_consumer(topic)
+    found = await taken(reader, len(keys))
+    assert [each.record.key.encode(errors="surrogateescape") for each in found] == keys
+    await reader.close()
 
 
 async def test_consumer_gets_the_partitions_of_one_that_left(

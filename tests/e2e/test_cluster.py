@@ -24,15 +24,19 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from graphtide.infra.bolt import cypher
+from graphtide.streams.messages import DOCUMENTS
 from tests.support.cluster import Cluster, until
 from tests.support.examples import printed, promised
-from tests.support.kafka_server import KafkaServer, fresh
+from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.neo4j_server import GraphServer, clear
+from tests.support.other_producers import OtherProducer
 from tests.support.ports import free_port
 from tests.support.processes import start_service
+from tests.support.source_records import change, encoded
 from tests.support.wire import wire
 
 PARTITIONS = 4
+SOURCES = '[[sources]]\ntopic = "{topic}"\ngraph = "rows"\nid = "rows/{{id}}"\ntext = "{{signer}} signed {{name}}."\n'
 NO_PORTS = ("--metrics-port", "0")
 SERVE = ("serve", "--port", "0", "--grpc-port", "0")
 PEOPLE = (
@@ -62,8 +66,11 @@ class Live:
 def live(kafka: KafkaServer, graph_server: GraphServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """Yield the processes, on topics of their own and an empty database."""
     clear(graph_server.address)
-    lazy = {"GRAPHTIDE_LAZY_REPORTS": "true"}
-    cluster = Cluster(fresh(kafka), graph_server, tmp_path_factory.mktemp("cluster"), lazy)
+    address, folder = fresh(kafka), tmp_path_factory.mktemp("cluster")
+    make_topic(kafka, address.topic("rows"), 2)
+    (folder / "sources.toml").write_text(SOURCES.format(topic=address.topic("rows")))
+    settings = {"GRAPHTIDE_LAZY_REPORTS": "true", "GRAPHTIDE_SOURCES_FILE": str(folder / "sources.toml")}
+    cluster = Cluster(address, graph_server, folder, settings)
     made = cluster.run("topics", "apply", "--partitions", str(PARTITIONS))
     assert made.returncode == 0, made.stderr
     try:
@@ -133,6 +140,29 @@ def test_reader_sees_its_own_writes_on_each_replica(live: Live, client: httpx.Cl
     token = publish(client, f"{live[0]}/own", "d1", None)
     for face in range(2):
         assert "d1" not in {passage["doc_id"] for passage in ask(client, f"{live[face]}/own", token)["passages"]}
+
+
+def test_rows_and_events_in_kafka_are_documents(live: Live, client: httpx.Client) -> None:
+    """A topic of another system; a CloudEvent and a Debezium envelope in `documents`, whose keys name them."""
+    producer = OtherProducer(live.cluster.kafka)
+    row = {"id": 7, "name": "Boiler", "signer": "Ana Ruiz"}
+    event = {"specversion": "1.0", "id": "e", "source": "/crm", "type": "saved", "data": {"text": "Bo Lind came."}}
+    producer.append("rows", [('{"id": 7}', encoded(change("c", row)))])
+    direct = change("c", {"text": "Cleo went."})
+    producer.append(DOCUMENTS, [("rows|event", encoded(event)), ("rows|row", encoded(direct))])
+
+    def states(face: int) -> list[str]:
+        found = [client.get(f"{live[face]}/rows/documents/{name}").json() for name in ("event", "row", "rows/7")]
+        return [each.get("state", "none") for each in found]
+
+    for face in range(2):
+        until(lambda: states(face) == ["applied"] * 3)  # noqa: B023 - called before the next turn
+    found = client.get(f"{live[1]}/rows/documents/rows/7").json()
+    assert found["text"] == "Ana Ruiz signed Boiler."
+    producer.append("rows", [('{"id": 7}', encoded(change("d", None, lsn=2)))])
+    producer.append(DOCUMENTS, [("rows|row", encoded(change("d", None)))])
+    for face in range(2):
+        until(lambda: states(face) == ["applied", "deleted", "deleted"])  # noqa: B023 - called before the next turn
 
 
 def test_example_writes_documents_to_kafka_itself(live: Live, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.maven import Unavailable, cache_folder
@@ -58,12 +60,20 @@ class PostgresServer:
 
     def run(self, *statements: str) -> str:
         """Run statements, each in a transaction of its own; return the last one's rows as psql prints them."""
-        options = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port)]
-        command = [self._program("psql"), *options, "-U", self.user, self.name]
         text = ";\n".join((*statements, ""))
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(self._psql(), input=text, capture_output=True, text=True, check=False, timeout=120)
         assert not done.returncode, done.stderr
         return done.stdout.strip()
+
+    @contextmanager
+    def session(self) -> Iterator[PostgresSession]:
+        """Yield a connection that is open before its first statement, for measurements."""
+        session = PostgresSession(self._psql())
+        try:
+            session.wait()
+            yield session
+        finally:
+            session.end()
 
     def end(self) -> None:
         """Stop the server and delete its data."""
@@ -80,8 +90,35 @@ class PostgresServer:
                 raise RuntimeError(f"PostgreSQL did not start: {log}")
             time.sleep(0.1)
 
+    def _psql(self) -> list[str]:
+        options = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port)]
+        return [self._program("psql"), *options, "-U", self.user, self.name]
+
     def _program(self, name: str) -> str:
         return str(self._programs / name)
+
+
+class PostgresSession:
+    """A connection of psql. Statements are sent without waiting for their end."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def send(self, statement: str) -> None:
+        """Send a statement."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{statement};\n")
+        self._process.stdin.flush()
+
+    def wait(self) -> None:
+        """Return when the statements before have ended."""
+        self.send("SELECT 1")
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+
+    def end(self) -> None:
+        """Close the connection."""
+        self._process.communicate(timeout=60)
 
 
 def programs() -> Path:

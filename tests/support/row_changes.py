@@ -20,7 +20,7 @@ CREATE = """CREATE TABLE {table} (
     id int PRIMARY KEY, name text NOT NULL, signer text, signed_on date, amount numeric(10,2), notes text
 )"""
 SOURCES = """
-[[source]]
+[[sources]]
 topic = "{topic}"
 graph = "contracts"
 text = "{{signer}} signed the contract {{name}} on {{signed_on}} for {{amount}} euros. {{notes}}"
@@ -71,8 +71,8 @@ class RowWorld:
 
 
 @contextmanager
-def row_world(kafka: KafkaServer, folder: Path) -> Iterator[RowWorld]:
-    """Start everything for the duration of a block. Raises Unavailable."""
+def row_world(kafka: KafkaServer, folder: Path, model: str = "hashing") -> Iterator[RowWorld]:
+    """Start everything for the duration of a block, with an embedding model in the process. Raises Unavailable."""
     prefix = f"shop{uuid.uuid4().hex[:8]}"
     table = "contracts"
     topic = f"{prefix}.public.{table}"
@@ -90,7 +90,7 @@ def row_world(kafka: KafkaServer, folder: Path) -> Iterator[RowWorld]:
             "GRAPHTIDE_KAFKA": kafka.address,
             "GRAPHTIDE_SOURCES_FILE": str(sources),
             "GRAPHTIDE_KAFKA_SESSION_TIMEOUT_S": "3",
-            "GRAPHTIDE_EMBEDDING_MODEL": "hashing",
+            "GRAPHTIDE_EMBEDDING_MODEL": model,
         }
         engine.start()
         service = start_service(folder / "data", settings, folder / "service.log")

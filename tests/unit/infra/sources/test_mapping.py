@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from graphtide.infra.settings import load_settings
 from graphtide.infra.sources.mapping import load_sources
 from graphtide.infra.sources.templates import Fields, Template
+from graphtide.services.sources import mapped_sources
 from graphtide.streams.errors import Broken, Rejected
 
-GOOD = '[[source]]\ntopic = "t"\ngraph = "g"\n'
+GOOD = '[[sources]]\ntopic = "t"\ngraph = "g"\n'
 
 
 def test_file_is_read_when_it_is_well_formed(tmp_path: Path) -> None:
     """Mappings of topics and of direct values are separate."""
     file = tmp_path / "sources.toml"
-    file.write_text(GOOD + 'id = "{id}"\n[[source]]\ntopic = "documents"\ngraph = "g"\n')
+    file.write_text(GOOD + 'id = "{id}"\n[[sources]]\ntopic = "documents"\ngraph = "g"\n')
     found = load_sources(str(file))
     assert (list(found.topics()), list(found.direct())) == (["t"], ["g"])
     assert not load_sources("").topics()
@@ -25,17 +27,17 @@ def test_file_is_read_when_it_is_well_formed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("[[source", "is not TOML"),
+        ("[[sources", "is not TOML"),
         (GOOD + GOOD, "two mappings"),
-        (GOOD + 'id = "{"\n', "source.0.id"),
+        (GOOD + 'id = "{"\n', "sources.0.id"),
         (GOOD + 'title = "{a!r}"\n', "plain name"),
         (GOOD + 'title = "{a:>9}"\n', "plain name"),
         (GOOD + 'title = "{}"\n', "plain name"),
         (GOOD + 'text = "fixed"\n', "names no field"),
-        (GOOD + 'color = "red"\n', "source.0.color"),
+        (GOOD + 'color = "red"\n', "sources.0.color"),
         (GOOD + 'media_type = "text/x"\n', "not readable"),
-        (GOOD + '[source.operations]\nz = "delete"\n', "operations"),
-        ('[[source]]\ntopic = "extractions"\ngraph = "g"\n', "a topic of Graphtide itself"),
+        (GOOD + '[sources.operations]\nz = "delete"\n', "operations"),
+        ('[[sources]]\ntopic = "extractions"\ngraph = "g"\n', "a topic of Graphtide itself"),
     ],
 )
 def test_file_is_refused_with_the_place(tmp_path: Path, text: str, cause: str) -> None:
@@ -45,6 +47,23 @@ def test_file_is_refused_with_the_place(tmp_path: Path, text: str, cause: str) -
     with pytest.raises(Broken, match=cause) as caught:
         load_sources(str(file))
     assert str(file) in str(caught.value)
+
+
+def test_settings_give_mappings_as_the_file_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A JSON list in the environment; a wrong one is refused without its content."""
+    monkeypatch.setenv("GRAPHTIDE_SOURCES", '[{"topic": "t", "graph": "g"}]')
+    monkeypatch.setenv("GRAPHTIDE_KAFKA", "broker:9092")
+    settings = load_settings()
+    assert list(mapped_sources(settings).topics()) == ["t"]
+    assert not settings.names_cluster
+    file = tmp_path / "sources.toml"
+    file.write_text(GOOD.replace('"t"', '"u"'))
+    assert list(load_sources(str(file), settings.sources).topics()) == ["t", "u"]
+    with pytest.raises(Broken, match=r"GRAPHTIDE_SOURCES.*sources\.0\.graph"):
+        load_sources("", [{"topic": "t"}])
+    monkeypatch.delenv("GRAPHTIDE_KAFKA")
+    with pytest.raises(Broken, match="set GRAPHTIDE_KAFKA"):
+        mapped_sources(load_settings())
 
 
 def test_file_is_refused_when_it_is_missing(tmp_path: Path) -> None:
