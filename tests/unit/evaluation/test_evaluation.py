@@ -160,6 +160,16 @@ def test_failures_of_the_endpoint_are_retried_and_change_nothing(tmp_path: Path)
     assert body["complete"]
 
 
+def test_endpoint_that_knows_neither_seed_nor_temperature_is_asked_without_them(tmp_path: Path) -> None:
+    """Each refusal costs one refused call; the verdicts are the same."""
+    asked = options(tmp_path, 2)
+    with LlmServer(says=judging(longer), refuses=("seed", "temperature")) as server:
+        body = run(asked, server, llm_concurrency=1)
+    assert body["complete"]
+    assert len(server.seen) == 2 + 4
+    assert not {"seed", "temperature"} & server.seen[-1].body.keys()
+
+
 def test_wrong_key_stops_at_once_and_a_later_run_continues(tmp_path: Path) -> None:
     """The report is incomplete and names the reason, without the key."""
     asked, key = options(tmp_path, 2), "sk-secret-of-the-test"

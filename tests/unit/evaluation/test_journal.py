@@ -33,7 +33,7 @@ def test_journal_refuses_a_second_process_and_other_files(tmp_path: Path) -> Non
     with EvaluationJournal(tmp_path / "journal"), pytest.raises(Broken, match="in use"):
         EvaluationJournal(tmp_path / "journal")
     other = tmp_path / "notes"
-    other.write_text("Dear diary\n")
+    other.write_text("My diary\n")
     with pytest.raises(Broken, match="line 1"):
         EvaluationJournal(other)
-    assert other.read_text() == "Dear diary\n"
+    assert other.read_text() == "My diary\n"
