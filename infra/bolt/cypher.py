@@ -729,6 +729,11 @@ PUT_ANSWER = (
 )
 COUNT_QUESTIONS = "MERGE (c:Counter {name: $name}) SET c.value = coalesce(c.value, 0) + 1"
 QUESTION_COUNTS = "MATCH (c:Counter) WHERE c.name STARTS WITH $prefix RETURN c.name AS name, c.value AS value"
+READ_COUNTER = "MATCH (c:Counter {name: $name}) RETURN c.value AS value"
+RAISE_COUNTERS = (
+    "UNWIND $rows AS row MERGE (c:Counter {name: row.name})"
+    " SET c.value = CASE WHEN coalesce(c.value, 0) < row.value THEN row.value ELSE c.value END"
+)
 UNSENT_EVENTS = (
     "MATCH (e:QuestionEvent {unsent: true}) WHERE e.answer_due = false MATCH (q:Question {key: e.question})"
     " RETURN" + _EVENT + " ORDER BY e.key LIMIT $limit"

@@ -27,6 +27,8 @@ from graphtide.streams.standing.store import EVENTS_KEPT
 
 COUNTERS = "questions" + SCOPE_MARK
 """Beginning of the names of the counters of registrations, one for each graph."""
+EVALUATED = "evaluated" + SCOPE_MARK
+"""Beginning of the names of the versions up to which graphs are evaluated."""
 NO_EVIDENCE = from_json(encode_evidence(()))
 
 
@@ -140,6 +142,16 @@ class BoltQuestionStore:
         """See SharedQuestionStore.sent."""
         keys = [_event_key(graph, event.question_id, event.seq) for graph, event in events]
         await self._database.ask_each_key(cypher.MARK_EVENTS_SENT, keys)
+
+    async def evaluated(self, graph: str) -> int:
+        """See SharedQuestionStore.evaluated."""
+        rows = await self._database.ask(cypher.READ_COUNTER, name=EVALUATED + graph)
+        return int(rows[0]["value"]) if rows else 0
+
+    async def note_evaluated(self, versions: Mapping[str, int]) -> None:
+        """See SharedQuestionStore.note_evaluated."""
+        rows = [{"name": EVALUATED + graph, "value": version} for graph, version in versions.items()]
+        await self._database.write(lambda tx: tx.each(cypher.RAISE_COUNTERS, rows))
 
 
 async def _locked(tx: Transaction, keys: Sequence[str]) -> list[StoredQuestion]:

@@ -21,7 +21,7 @@ from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.services.changes.feed import resolve
 from graphtide.services.runtime import Runtime
-from graphtide.streams.changes.change_log import ChangeLog, ChangeRecord, change_token
+from graphtide.streams.changes.change_log import ChangeReader, ChangeRecord, change_token
 from graphtide.streams.errors import Expired, Invalid, NotFound
 from graphtide.streams.follow.view_registry import dimensions
 
@@ -100,7 +100,7 @@ def undo(tables: RowTables, records: list[ChangeRecord]) -> None:
         tables.revert(record.delta(), record.old_rows().rows)
 
 
-async def newest_first(log: ChangeLog, graph: str, after: int, until: int) -> AsyncIterator[list[ChangeRecord]]:
+async def newest_first(log: ChangeReader, graph: str, after: int, until: int) -> AsyncIterator[list[ChangeRecord]]:
     """Yield the records of the versions `until` down to `after` + 1, a page at a time. Raises Expired for a gap."""
     top = until
     while top > after:

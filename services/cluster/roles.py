@@ -41,6 +41,7 @@ from graphtide.services.process.background_tasks import (
 from graphtide.services.runtime import Runtime
 from graphtide.services.sources import SourceTarget, mapped_sources, source_states, source_tasks
 from graphtide.services.standing.evaluation import evaluated_here
+from graphtide.services.standing.history import RetainedHistory
 from graphtide.services.standing.service import EventSignal, StandingService, StoredRegistrar
 from graphtide.streams.changes.change_log import ChangeRetention
 from graphtide.streams.changes.cluster_log import ClusterChangeLog
@@ -54,7 +55,7 @@ from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
-from graphtide.streams.standing.shared import EvaluatedViews, follow_registrations, relay_events
+from graphtide.streams.standing.shared import EvaluatedViews, follow_registrations, note_progress, relay_events
 from graphtide.streams.summarize.report_requests import ReportRequestPublisher
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from graphtide.streams.summarize.stage import DebounceSettings, SummarizeStage
@@ -160,9 +161,12 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
     indexes = IndexFolder(folder)
     await drop_deleted_indexes(indexes, backing.store)
     views = EvaluatedViews(indexes, load_functional_predicates(settings.functional_predicates_file))
+    history = RetainedHistory(RetainedDeltas(backing.log, settings.change_retention_commits), views, backing.questions)
+    models = tools.models
     standing = await evaluated_here(
-        backing.questions, views, tools.models.embedder, tools.models.generator, backing.store, tools.registry
+        backing.questions, views, models.embedder, models.generator, backing.store, tools.registry, history
     )
+    standing.stage.history = history if settings.change_retention_commits else None
     views.stage = standing.stage
     async with _followed(tools, views, lambda: None) as follower:
         due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
@@ -180,6 +184,7 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
             "lag": lag,
             "standing-registrations": lambda: follow_registrations(backing.questions, standing.stage),
             "standing-answers": standing.answers.run,
+            "standing-progress": lambda: note_progress(backing.questions, standing.stage),
             "standing-topic": lambda: relay_events(backing.questions, backing.log),
         }
         if settings.purge_at:

@@ -11,15 +11,15 @@ from graphtide.graph.records import GraphDelta
 from graphtide.infra.observability.metrics.standing import StandingMetrics
 from graphtide.services.standing.answers import AnswerWriter
 from graphtide.services.standing.service import EventSignal, StandingService
-from graphtide.streams.changes.change_log import ChangeLog
+from graphtide.streams.changes.change_log import ChangeReader
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.model_ports import Embedder, Generator
-from graphtide.streams.ports import GraphStore, RevisionState
+from graphtide.streams.ports import GraphStore
 from graphtide.streams.standing.records import Cause
+from graphtide.streams.standing.replay import causes_of as caused_by
 from graphtide.streams.standing.stage import StandingStage
 from graphtide.streams.standing.store import QuestionStore
 
-_CAUSES = (RevisionState.APPLIED, RevisionState.DELETED)
 POLL_S = 30.0
 """Interval at which readers of events look although nothing woke them."""
 
@@ -40,7 +40,7 @@ async def evaluated_here(
     generator: Generator,
     graphs: GraphStore,
     registry: CollectorRegistry,
-    changes: ChangeLog | None = None,
+    changes: ChangeReader | None = None,
 ) -> EvaluatedHere:
     """Return the components; the graphs that have questions are known, and not evaluated yet."""
     signal = EventSignal()
@@ -53,16 +53,14 @@ async def evaluated_here(
 
 
 def causes_of(
-    graphs: GraphStore, changes: ChangeLog | None
+    graphs: GraphStore, changes: ChangeReader | None
 ) -> Callable[[str, int, GraphDelta | None], Awaitable[tuple[Cause, ...]]]:
     """Return the function that names the revisions that a commit applied; after a restart by the change log."""
 
     async def causes(graph: str, version: int, delta: GraphDelta | None) -> tuple[Cause, ...]:
         if delta is None or delta.snapshot:
             records = await changes.read(graph, version - 1, 1) if changes else ()
-            documents = [each for record in records if record.version == version for each in record.documents]
-            found = {each.id: each.revision for each in documents if each.state in _CAUSES}
-            return tuple(Cause(doc_id, revision) for doc_id, revision in sorted(found.items()))
+            return next((caused_by(record) for record in records if record.version == version), ())
         deleted = [doc_id for doc_id in delta.gone.documents if doc_id not in {row.doc_id for row in delta.documents}]
         stored = await graphs.standings(graph, deleted)
         found = {row.doc_id: row.revision for row in delta.documents}

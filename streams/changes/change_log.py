@@ -74,7 +74,15 @@ class ChangeRecord:
         return old_rows.decode(self.graph, self.version - 1, self.old)
 
 
-class ChangeLog(Protocol):
+class ChangeReader(Protocol):
+    """A reader of retained commits."""
+
+    async def read(self, graph: str, after: int, limit: int) -> Sequence[ChangeRecord]:
+        """Return up to `limit` records with versions above `after`, in order, together of a bounded size."""
+        ...
+
+
+class ChangeLog(ChangeReader, Protocol):
     """The retained commits of the graphs of a process."""
 
     async def first(self, graph: str) -> int:
@@ -90,10 +98,6 @@ class ChangeLog(Protocol):
 
     async def retains(self, graph: str, version: int) -> bool:
         """Return True if a reader may resume after that version. Cheaper than `first` where the log is long."""
-        ...
-
-    async def read(self, graph: str, after: int, limit: int) -> Sequence[ChangeRecord]:
-        """Return up to `limit` records with versions above `after`, in order, together of a bounded size."""
         ...
 
     async def version_of(self, graph: str, until: Mapping[int, int]) -> int:

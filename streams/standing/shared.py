@@ -19,6 +19,7 @@ from graphtide.streams.standing.store import SharedQuestionStore
 from graphtide.streams.tracing import Headers
 
 POLL_S = 0.3
+PROGRESS_S = 1.0
 BATCH = 100
 SCHEMA = 1
 
@@ -44,6 +45,21 @@ async def follow_registrations(store: SharedQuestionStore, stage: StandingStage,
         for graph, revision in (await store.revisions()).items():
             if known.get(graph) != revision and await stage.refresh(graph):
                 known[graph] = revision
+        await asyncio.sleep(poll_s)
+
+
+async def note_progress(store: SharedQuestionStore, stage: StandingStage, poll_s: float = PROGRESS_S) -> None:
+    """Store the versions up to which this process has evaluated the questions of its graphs, until cancelled.
+
+    A worker that starts continues there. A version that was evaluated after the last look is evaluated again.
+    """
+    noted: dict[str, int] = {}
+    while True:
+        versions = {graph: stage.version(graph) for graph, count in stage.counts().items() if count}
+        news = {graph: version for graph, version in versions.items() if version and noted.get(graph) != version}
+        if news:
+            await store.note_evaluated(news)
+            noted |= news
         await asyncio.sleep(poll_s)
 
 

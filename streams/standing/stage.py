@@ -37,6 +37,7 @@ from graphtide.streams.standing.records import (
     QuestionEvent,
     StoredQuestion,
 )
+from graphtide.streams.standing.replay import MAX_REPLAYED, EvaluationHistory, MissedVersions
 from graphtide.streams.standing.store import QuestionStore
 from graphtide.streams.usage import BillingContext, paid_by
 
@@ -94,6 +95,8 @@ class StandingStage:
         self._causes = causes
         self._observer = observer
         self._recorded = recorded
+        self.history: EvaluationHistory | None = None
+        """The history of the graphs, where versions may pass while no process evaluates."""
         self._graphs: dict[str, _Graph] = {}
 
     async def caught_up(self, graph: str) -> None:
@@ -138,6 +141,7 @@ class StandingStage:
         view = self._views.get(graph)
         if view is None:
             return
+        await self._evaluate_missed(graph, held, view)
         held.evaluator, held.definitions, after = GraphEvaluator(), {}, ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
@@ -148,6 +152,29 @@ class StandingStage:
             await self._settle(graph, version, rows, delta)
         held.loaded = True
         held.reach(view.version)
+
+    async def _evaluate_missed(self, graph: str, held: _Graph, view: LiveView) -> None:
+        """Evaluate the versions that no process has evaluated, where the history has them."""
+        if self.history is None:
+            return
+        since = max(held.version, await self.history.evaluated(graph))
+        if not 0 < view.version - since <= MAX_REPLAYED or not since:
+            return
+        asked, after, answers = dict[str, Question](), "", dict[str, bool]()
+        while page := await self._store.page(graph, after, PAGE):
+            after = page[-1].definition.id
+            found = await self._asked_until_embedded(graph, [each for each in page if each.version])
+            asked |= {each.definition.id: question for each, question in found}
+            answers |= {each.definition.id: each.definition.answer for each, _ in found}
+
+        async def settle(version: int, changes: Sequence[EvidenceChange], causes: tuple[Cause, ...]) -> None:
+            rows = [EvaluatedQuestion(e.question_id, e.after, causes, answers[e.question_id]) for e in changes]
+            await self._settle(graph, version, rows, None, causes)
+
+        if asked:
+            failure = await outcome_of(MissedVersions(self.history, graph, since).evaluate(asked, settle))
+            if failure is not None:
+                log.error("graph %s: versions after %d are evaluated as one", graph, since, exc_info=failure)
 
     async def _asked_until_embedded(self, graph: str, page: Sequence[StoredQuestion]) -> list[Asked]:
         """Return the questions with their vectors. A failure of the embedder delays the next version of the view."""
@@ -177,6 +204,8 @@ class StandingStage:
             view = self._views.get(delta.graph)
             if view is None or view.version != delta.version:
                 return
+            if delta.snapshot and self.history is not None:  # the view skipped versions
+                held.loaded = False
             if not held.loaded:
                 await self._load(delta.graph, held, delta)
                 return
@@ -198,13 +227,18 @@ class StandingStage:
         self._observer.evaluated(view.graph, len(held.evaluator), evaluations, events, seconds)
 
     async def _settle(
-        self, graph: str, version: int, rows: Sequence[EvaluatedQuestion], delta: GraphDelta | None
+        self,
+        graph: str,
+        version: int,
+        rows: Sequence[EvaluatedQuestion],
+        delta: GraphDelta | None,
+        causes: tuple[Cause, ...] | None = None,
     ) -> int:
         """Store evaluations; a failure of the storage delays the next version. Returns the number of events."""
         if not rows:
             return 0
         while True:
-            stored = await outcome_of(self._record(graph, version, rows, delta))
+            stored = await outcome_of(self._record(graph, version, rows, delta, causes))
             if not isinstance(stored, Exception):
                 break
             log.error("graph %s: events at version %d could not be stored", graph, version, exc_info=stored)
@@ -216,10 +250,15 @@ class StandingStage:
         return len(stored)
 
     async def _record(
-        self, graph: str, version: int, rows: Sequence[EvaluatedQuestion], delta: GraphDelta | None
+        self,
+        graph: str,
+        version: int,
+        rows: Sequence[EvaluatedQuestion],
+        delta: GraphDelta | None,
+        known: tuple[Cause, ...] | None,
     ) -> Sequence[QuestionEvent]:
-        causes: tuple[Cause, ...] = ()
-        if any(row.causes is not None for row in rows):
+        causes = known or ()
+        if known is None and any(row.causes is not None for row in rows):
             causes = await self._causes(graph, version, delta)
         return await self._store.record(graph, version, now_ms(), [_with_causes(row, causes) for row in rows])
 
@@ -240,8 +279,9 @@ class StandingStage:
             if not stored.version or definition.id not in held.evaluator:
                 asked = [(stored, _question(definition, vector))]
                 version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
+                if not held.definitions:  # otherwise the other questions are evaluated at this version by `committed`
+                    held.reach(version)
                 held.definitions[definition.id] = definition
-                held.reach(version)
                 rows = [EvaluatedQuestion(definition.id, evidence) for _, evidence in found]
                 await self._store.record(graph, version, now_ms(), rows)
             return await self._store.get(graph, definition.id) or stored
@@ -269,8 +309,9 @@ class StandingStage:
                 continue
             asked = await self._asked(fresh)
             version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
+            if not held.definitions:
+                held.reach(version)
             held.definitions |= {each.definition.id: each.definition for each in fresh}
-            held.reach(version)
             rows = [_recovered(each, evidence) for each, evidence in found if _is_news(each, evidence)]
             await self._settle(graph, version, rows, None)
         for gone in held.definitions.keys() - seen:

@@ -84,3 +84,11 @@ class SharedQuestionStore(QuestionStore, Protocol):
     async def sent(self, events: Sequence[tuple[str, QuestionEvent]]) -> None:
         """Mark events as appended to the topic."""
         ...
+
+    async def evaluated(self, graph: str) -> int:
+        """Return a version up to which all questions of the graph were evaluated; 0 for none. It may be behind."""
+        ...
+
+    async def note_evaluated(self, versions: Mapping[str, int]) -> None:
+        """Store the versions up to which the questions of graphs were evaluated. A lower one changes nothing."""
+        ...

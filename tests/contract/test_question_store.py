@@ -11,6 +11,7 @@ import pytest
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.standing.types import Evidence, EvidencePassage
 from graphtide.infra.bolt import BoltBackend
+from graphtide.infra.bolt.standing import BoltQuestionStore
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
 from graphtide.streams.clock import now_ms
@@ -77,6 +78,17 @@ async def test_question_is_stored_unchanged_and_its_first_evaluation_is_no_event
     assert (held.version, held.changed_ms, held.evidence) == (4, 1004, passages("a#1", "b#1"))
     assert await store.put("g", DEFINITION) == held
     assert await store.graphs() == ["g"]
+
+
+async def test_evaluated_versions_only_rise(store: QuestionStore) -> None:
+    """The version that any process noted last is returned, unless a later one is known."""
+    if not isinstance(store, MemoryQuestionStore | BoltQuestionStore):
+        return
+    assert await store.evaluated("g") == 0
+    await store.note_evaluated({"g": 5, "h": 2})
+    await store.note_evaluated({"g": 3, "h": 4})
+    assert [await store.evaluated(graph) for graph in ("g", "h", "i")] == [5, 4, 0]
+    assert await store.revisions() == {}
 
 
 async def test_event_is_stored_once_with_the_evidence_that_it_leads_to(store: QuestionStore) -> None:

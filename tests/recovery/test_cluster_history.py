@@ -14,13 +14,15 @@ import httpx
 import pytest
 
 import graphtide
+from tests.recovery.test_standing_questions import random_document
 from tests.recovery.walk import random_body
 from tests.support import failpoints
-from tests.support.cluster import Cluster, Ended
+from tests.support.cluster import Cluster, Ended, until
 from tests.support.disturbing import ROLES, arm, disturbed, start
 from tests.support.invariants import FRONT, Course
 from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer
+from tests.support.standing import QUESTIONS, Json, StandingOracle, events_in
 
 WAIT_S = 120
 LATE = "late"
@@ -95,6 +97,47 @@ def test_reader_continues_when_the_replica_and_the_writer_were_killed(cluster: C
     course.check()
 
 
+def test_standing_questions_miss_nothing_when_all_workers_are_killed(cluster: Cluster) -> None:
+    """Every event is there once, as by asking again after every commit, although no worker ran at some of them."""
+    rng, course = random.Random(9), Course(cluster, "asked")
+    oracle = StandingOracle(lambda method, path, body=None: course.request(method, path, body).json())
+    cluster.worker("summarize", "summarize")
+    settled_digest(course, course.put("a", random_document(rng)))
+    for name in ("vector", "local"):
+        oracle.register(name, QUESTIONS[name])
+    for step in range(8):
+        if step in (1, 5):
+            cluster.kill("summarize")
+        if step == 2:
+            cluster.kill("consolidate")
+            start(cluster, "consolidate")
+        if step in (4, 7):
+            cluster.worker("summarize", "summarize")
+        doc_id = rng.choice("abcd")
+        oracle.committed(course.put(doc_id, random_document(rng)), doc_id)
+    for name, wanted in oracle.expected.items():
+        until(lambda name=name, wanted=wanted: oracle.send("GET", f"/questions/{name}")["seq"] >= len(wanted))  # type: ignore[misc]
+        oracle.check(name, events_of(course, name, len(wanted)))
+    assert sum(map(len, oracle.expected.values())) > 1, "too few events: the stream proves nothing"
+    cluster.kill("summarize")
+
+
+def events_of(course: Course, name: str, count: int) -> list[Json]:
+    """Return the first `count` events of a question."""
+    url, text = f"{cluster_url(course)}/questions/{name}/events", ""
+    with httpx.stream("GET", url, timeout=WAIT_S) as response:
+        for piece in response.iter_text():
+            text += piece
+            if len(events_in(text[: text.rfind("\n\n") + 1])) >= count:
+                break
+    return events_in(text[: text.rfind("\n\n") + 1])
+
+
+def cluster_url(course: Course) -> str:
+    """Return the URL of the course's graph."""
+    return f"{course.cluster.processes[FRONT].said['http']}/v1/graphs/{course.graph}"
+
+
 def test_graph_is_deleted_while_its_writer_dies_twice_and_documents_come(cluster: Cluster) -> None:
     """Documents accepted before the request are deleted, those after it are the next graph, on every replica.
 
@@ -105,7 +148,7 @@ def test_graph_is_deleted_while_its_writer_dies_twice_and_documents_come(cluster
     cluster.start(LATE, *ROLES[FRONT])
     course.check()
     assert cluster.stop(LATE) == 0
-    url = f"{cluster.processes[FRONT].said['http']}/v1/graphs/{course.graph}"
+    url = cluster_url(course)
     lines: queue.Queue[str] = queue.Queue()
     reader = threading.Thread(target=follow, args=(url, lines))
     reader.start()

@@ -26,6 +26,7 @@ class MemoryQuestionStore:
         self._events: dict[Key, list[QuestionEvent]] = {}
         self._unsent: list[tuple[str, QuestionEvent]] = []
         self._revisions: Counter[str] = Counter()
+        self._evaluated: dict[str, int] = {}
 
     async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
         held = self._questions.get((graph, definition.id))
@@ -114,6 +115,13 @@ class MemoryQuestionStore:
         self._unsent = [
             (graph, event) for graph, event in self._unsent if (graph, event.question_id, event.seq) not in marks
         ]
+
+    async def evaluated(self, graph: str) -> int:
+        return self._evaluated.get(graph, 0)
+
+    async def note_evaluated(self, versions: Mapping[str, int]) -> None:
+        for graph, version in versions.items():
+            self._evaluated[graph] = max(version, self._evaluated.get(graph, 0))
 
     def _end_answers(self, graph: str, question_id: str) -> None:
         key = graph, question_id
