@@ -38,6 +38,12 @@ class PastViews:
         self._most = most
         self._opened: OrderedDict[tuple[str, int, int], LiveView] = OrderedDict()
         self._opening = asyncio.Lock()
+        runtime.views.on_ended = self.release
+
+    def release(self, graph: str) -> None:
+        """Release the opened views of a graph that was deleted or rebuilt; those in use end with their last reader."""
+        for key in [key for key in self._opened if key[0] == graph]:
+            del self._opened[key]
 
     async def at(self, graph: str, token: str) -> LiveView:
         """Return the view at a version number, the token of a change, or a publisher's token. Raises as `view_at`."""
@@ -55,7 +61,10 @@ class PastViews:
             key = (graph, version, id(present))
             view = self._opened.get(key)
             if view is None:
-                view = self._opened[key] = await self._open(present, version)
+                view = await self._open(present, version)
+                if self._runtime.views.get(graph) is not present:  # the graph was deleted or rebuilt meanwhile
+                    return view
+                self._opened[key] = view
             self._opened.move_to_end(key)
             while len(self._opened) > self._most:
                 self._opened.popitem(last=False)

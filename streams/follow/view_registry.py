@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from graphtide.graph.records import GraphDelta
@@ -74,6 +74,8 @@ class ViewRegistry:
         self._saved: dict[str, int] = {}
         self._moved = asyncio.Event()
         self.recorder: ViewRecorder | None = None
+        self.on_ended: Callable[[str], None] = lambda graph: None
+        """Called with the graph whose view was closed, or replaced by another one."""
         self._opening = ("", 0)
         self._saving = asyncio.Lock()
         self._damaged: dict[str, tuple[int, str]] = {}
@@ -199,6 +201,7 @@ class ViewRegistry:
             if self.recorder is not None:
                 self.recorder.restart(graph)
             await asyncio.to_thread(self._keeper.drop, graph)
+        self.on_ended(graph)
         self._announce()
         if view is not None:
             await asyncio.to_thread(self._keeper.close, view.indexes)
@@ -216,6 +219,7 @@ class ViewRegistry:
         self._damaged.pop(view.graph, None)
         if self.recorder is not None:
             self.recorder.restart(view.graph)
+        self.on_ended(view.graph)
         self._announce()
         if old is not None:
             await asyncio.to_thread(self._keeper.close, old.indexes)

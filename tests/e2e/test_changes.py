@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import random
+import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +24,7 @@ from graphtide.services.api.schema.shapes import dump, fields_json
 from graphtide.services.application import Application, ChangeQuery
 from graphtide.services.cli.commands.documents import app as commands
 from graphtide.services.cluster.remote_application import RemoteApplication
+from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
 from tests.support.serving import grpc_address, http_service
 
@@ -207,6 +210,20 @@ async def test_readers_are_told_that_the_graph_was_deleted(tmp_path: Path) -> No
                 copy.apply(event)
         assert copy.digest() == await client.digest()
         assert token
+
+
+async def test_opened_earlier_view_of_a_deleted_graph_is_released(tmp_path: Path) -> None:
+    """Its memory is free as soon as the graph is deleted; those of other graphs stay open."""
+    async with service(tmp_path) as (client, application):
+        await client.put("a", FACTS[0])
+        await client.put("b", FACTS[1])
+        assert isinstance(application, LocalApplication)
+        opened = weakref.ref(await application._past.view_at("g", 1))
+        assert opened() is not None
+        deleted = await client.http.delete("/v1/graphs/g", params={"wait_s": 60})
+        assert deleted.json()["deleted"]
+        gc.collect()
+        assert opened() is None
 
 
 async def test_feed_survives_a_restart_and_an_unread_connection(tmp_path: Path) -> None:
