@@ -353,10 +353,8 @@ class LiveView:
         sync(indexes.statements, gone.statements, statements, indexed.statements)
 
     def _relate(self, delta: GraphDelta) -> None:
-        """Pass the changed passages and incidences of this delta to the relatedness model."""
-        nodes = {a // 2 for a, b in self._walked if b % 2}
-        mentioned = {node: self.entities[node].chunks if node in self.entities else () for node in nodes}
-        self.relatedness.follow(delta.gone.chunks, delta.chunks, mentioned)
+        """Pass this delta and the entities whose incidences it changed to the relatedness model."""
+        self.relatedness.follow(self, delta, {a // 2 for a, b in self._walked if b % 2})
 
     def _walk(self) -> None:
         """Update the walk graph by the edges and incidences of this delta."""

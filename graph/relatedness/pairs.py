@@ -10,12 +10,11 @@ Invariant: the pairs are a function of the set of passages alone, not of their o
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from graphtide.graph.records import Vector
-from graphtide.graph.relatedness.features import Encoded
 
 BUCKETS = 1 << 12
 TOGETHER = 16  # an entity in more passages is weak evidence, and would make each change expensive
@@ -23,30 +22,40 @@ TOGETHER = 16  # an entity in more passages is weak evidence, and would make eac
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairPassage:
-    """A passage as an example: the digest of its document, text and vector; its document; its encoded vector."""
+    """A passage as an example: the digest of its content; its document; its vector; the names that
+    it mentions, sorted, and those under which its document's title is mentioned.
+    """
 
     key: int
     doc_id: str
-    row: Encoded
+    vector: Vector
+    names: tuple[str, ...]
+    titles: frozenset[str]
 
 
-Pair = tuple[PairPassage, PairPassage]
+Pair = tuple[PairPassage, PairPassage, frozenset[str]]
+"""Two passages, and the names that their features disregard: those of the entity that makes them a pair."""
+NO_NAMES: frozenset[str] = frozenset()
 
 
-def passage_key(doc_id: str, text: str, vector: Vector) -> int:
-    """Return 64 bits that identify a passage's content, in every process and whatever its time of arrival."""
+def passage_key(doc_id: str, text: str, vector: Vector, names: Sequence[str]) -> int:
+    """Return 64 bits that identify a passage's content, in every process and whatever its time of arrival.
+
+    `names` are the sorted names that it mentions: they are part of its features, and equal texts may mention others.
+    """
     digest = blake2b(digest_size=8)
-    for part in (doc_id.encode(), text.encode(), vector.astype("<f2").tobytes()):
+    for part in (doc_id.encode(), text.encode(), vector.astype("<f2").tobytes(), "\0".join(names).encode()):
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
     return int.from_bytes(digest.digest(), "big")
 
 
-def circle(passages: Iterable[PairPassage]) -> Iterator[Pair]:
-    """Yield each passage and the next on the ring, except for two of one document."""
+def circle(passages: Iterable[PairPassage], names: frozenset[str] = NO_NAMES) -> Iterator[Pair]:
+    """Yield each passage and the next on the ring, except for two of one document; `names` are those to disregard."""
     ordered = sorted(passages, key=_key)
     if len(ordered) >= 2:
-        yield from cross_document(zip(ordered, ordered[1:] + ordered[:1], strict=True))
+        pairs = zip(ordered, ordered[1:] + ordered[:1], strict=True)
+        yield from cross_document((one, other, names) for one, other in pairs)
 
 
 def cross_document(pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -85,8 +94,10 @@ class HashRing:
         if not self._count:
             return [], []
         before, after = self._before(passage.key), self._after(passage.key)
-        parted = [(before, after)] if before is not after else []
-        return list(cross_document(parted)), list(cross_document([(before, passage), (passage, after)]))
+        parted = [(before, after, NO_NAMES)] if before is not after else []
+        return list(cross_document(parted)), list(
+            cross_document([(before, passage, NO_NAMES), (passage, after, NO_NAMES)])
+        )
 
     def _after(self, key: int) -> PairPassage:
         """Return the first passage from a key on, around the ring."""

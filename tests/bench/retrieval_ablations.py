@@ -15,6 +15,7 @@ from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassag
 from graphtide.graph.retrieval.darag import retrieve_da_rag
 from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, DaRagSettings
 from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
+from graphtide.graph.retrieval.nakg import Nakg, retrieve_nakg
 from graphtide.graph.retrieval.scoring import candidates
 from graphtide.graph.retrieval.scoring import pair_reranking as paired
 from graphtide.graph.retrieval.scoring.candidates import CandidatePool
@@ -98,6 +99,10 @@ def _without(term: str) -> Weighting:
     return replace(WEIGHTING, first=first, second=second)
 
 
+def nakg(settings: Nakg) -> Method:
+    return lambda view, question: retrieve_nakg(view, question, settings)
+
+
 VARIANTS: Mapping[str, Mapping[str, Method]] = {
     "passages": {
         "whole": by_pairs(WEIGHTING),
@@ -123,6 +128,13 @@ VARIANTS: Mapping[str, Mapping[str, Method]] = {
         "no diversity": dynagrag(Dynagrag(diversity=False)),
         "no pruning": dynagrag(Dynagrag(pruning=False)),
         "plain traversal": dynagrag(Dynagrag(traversal=Traversal.BREADTH)),
+    },
+    "nakg": {
+        "whole": nakg(Nakg()),
+        "no propagation": nakg(Nakg(relevance_layers=0)),
+        "3 layers of relevance": nakg(Nakg(relevance_layers=3)),
+        "1 layer of vectors": nakg(Nakg(relevance_layers=0, layers=1)),
+        "3 layers of vectors, as in the source": nakg(Nakg(relevance_layers=0, layers=3)),
     },
 }
 

@@ -1,8 +1,9 @@
 """Losses and learned weights of modes `dynagrag` and `nakg`: `python -m tests.bench.retrieval_documents`.
 
 Prints, over the MuSiQue corpus with exact indexes: the number of ego-graphs that a document changes, and the loss from
-examining only the centres of a question; whether learned edges separate pairs that were not learned from; and the other
-documents of a chain, found by learned weights and by shared entities. It asserts nothing.
+examining only the centres of a question; whether learned edges separate pairs that were not learned from; the other
+documents of a chain, found by learned weights and by shared entities; and the variants of propagation on both halves of
+the questions. It asserts nothing.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import numpy as np
 
-from graphtide.graph.relatedness import encode
-from graphtide.graph.relatedness.pairs import TOGETHER
-from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, Weights, fit_weights
+from graphtide.graph.relatedness import Weights
+from graphtide.graph.relatedness.features import SCALE, whole_cosines
+from graphtide.graph.relatedness.pairs import Pair
+from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, fit_weights, pair_is_titled
 from graphtide.graph.retrieval import Question
 from graphtide.graph.retrieval.dynagrag import Dynagrag
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
@@ -28,6 +29,8 @@ from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.seeds import find_seeds
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView
+from tests.bench.retrieval_ablations import VARIANTS, mode
+from tests.bench.retrieval_asking import Asked, Method, answered, documents
 from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
 from tests.support.bench_data import MultiHop, corpus, questions, recall
 
@@ -40,6 +43,7 @@ def main() -> None:
     ego_graphs(view, [Question(one.question, shipped.vectors[shipped.rows[one.question]]) for one in asked])
     learned(view)
     chains(view, asked)
+    halves(view, Asked(asked, [shipped.vectors[shipped.rows[one.question]] for one in asked]))
 
 
 def ego_graphs(view: LiveView, asked: list[Question]) -> None:
@@ -87,29 +91,30 @@ def overlaps(choice: EgoGraphSelection) -> Iterator[float]:
 
 
 def learned(view: LiveView, seed: int = 0) -> None:
-    """Learn from four fifths of the pairs and separate the rest, at the best threshold for each."""
+    """Learn from four fifths of the pairs and rank the rest: the share of (related, chance) ranked rightly."""
     rng = np.random.default_rng(seed)
-    numbers = [number for number, chunk in view.chunks.items() if chunk.vector.any()]
-    rows = encode(np.array([view.chunks[number].vector for number in numbers], np.float32))
-    place = {number: row for row, number in enumerate(numbers)}
-    together: list[tuple[int, int]] = []
-    for entity in view.entities.values():
-        members = sorted(place[chunk] for chunk in entity.chunks if chunk in place)
-        if len(members) <= TOGETHER:
-            together += pairwise(members)
-    pairs = rng.permutation(np.array(together))
-    chance = rng.integers(0, len(numbers), pairs.shape)
-    cut = len(pairs) * 4 // 5
-    examples = [SufficientStatistics(), SufficientStatistics()]
-    for kind, found in zip(examples, (pairs, chance), strict=True):
-        kind.add(rows[found[:cut, 0]], rows[found[:cut, 1]])
+    examples, train, held = view.relatedness.examples(), [], []
+    for pairs in examples:
+        order = rng.permutation(len(pairs)).tolist()
+        cut = len(order) * 4 // 5
+        kind = SufficientStatistics()
+        kind.add([pairs[place] for place in order[:cut]])
+        train.append(kind)
+        held.append([pairs[place] for place in order[cut:]])
+    fit = fit_weights(*train)
+    print(fit)
+    print(f"held-out pairs ranked rightly: learned {area(fit, held):.3f}, by cosine {area(UNTRAINED, held):.3f}")
 
-    def accuracy(weights: Weights) -> float:
-        scores = [weights.score(rows[found[cut:, 0]], rows[found[cut:, 1]]) for found in (pairs, chance)]
-        return max(float((scores[0] > t).mean() + (scores[1] <= t).mean()) / 2 for t in np.linspace(0, 1, 201))
 
-    fit = fit_weights(*examples)
-    print(f"held-out pairs told apart: learned {accuracy(fit):.3f}, by cosine {accuracy(UNTRAINED):.3f}")
+def area(weights: Weights, kinds: list[list[Pair]]) -> float:
+    """Return the area under the ROC curve of the first kind of pairs against the second."""
+    scores = []
+    for pairs in kinds:
+        cosine = whole_cosines([one.vector for one, _, _ in pairs], [other.vector for _, other, _ in pairs]) / SCALE
+        scores.append(weights.log_odds(cosine, np.array([pair_is_titled(pair) for pair in pairs])))
+    below = np.sort(scores[1])
+    ranks = np.searchsorted(below, scores[0], "left") + np.searchsorted(below, scores[0], "right")
+    return float(ranks.mean() / 2 / len(below))
 
 
 def chains(view: LiveView, asked: list[MultiHop]) -> None:
@@ -126,6 +131,16 @@ def chains(view: LiveView, asked: list[MultiHop]) -> None:
     for name, orders_of in ranked.items():
         recalls = (np.mean([recall(orders_of[one], others, k) for one, others in cases]) for k in (2, 5, 10))
         print(f"{name:16}", *(f"{value:.3f}" for value in recalls))
+
+
+def halves(view: LiveView, ask: Asked) -> None:
+    methods: dict[str, Method] = {"vector": mode("vector"), **VARIANTS["nakg"]}
+    cut = len(ask.questions) // 2
+    print("recall@2, @5, @10, @20 of all questions, of the first half, of the second")
+    for name, method in methods.items():
+        recalls = ask.recalls(map(documents, answered(view, ask, method)))
+        rows = (recalls, recalls[:cut], recalls[cut:])
+        print(f"{name:40}", *("  ".join(f"{value:.3f}" for value in row.mean(axis=0)) + " |" for row in rows))
 
 
 def by(found: tuple[Related, ...], value: Callable[[Related], float]) -> list[str]:

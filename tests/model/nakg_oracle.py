@@ -1,6 +1,6 @@
 """Mode `nakg` by its definition, by loops over documents and words.
 
-It shares with the project the view, the request types, the parameters, and the encoding of a pair.
+It shares with the project the view, the request types, the parameters, and the names of a title.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from graphtide.graph.relatedness import title_names
+from graphtide.graph.relatedness.statistics import PRIOR, TEMPERATURE
 from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
 from graphtide.graph.retrieval.nakg import Nakg
 from graphtide.graph.retrieval.nakg.clustering import ROUNDING
@@ -23,7 +25,7 @@ from graphtide.graph.retrieval.seeds import STATEMENTS
 from graphtide.graph.retrieval.types import Subgraph
 from graphtide.graph.view import LiveView
 from tests.model.dbscan_oracle import slow_dbscan
-from tests.model.relatedness_oracle import slow_features, slow_weights
+from tests.model.relatedness_oracle import slow_weights
 
 Values = list[float]
 Pair = tuple[str, str]
@@ -54,9 +56,8 @@ def slow_nakg(view: LiveView, question: Question) -> RetrievalResult:
         cosine[n] = round(_cosine([v + m for v, m in zip(vector[n], moved, strict=True)], asked), 6)
     low, span = min(cosine.values()), max(max(cosine.values()) - min(cosine.values()), MIN_SPAN)
     lexical = slow_lexical(view, question, candidates)
-    total = {
-        n: round(0.4 * lexical[n][0] + 0.3 * lexical[n][1] + 0.3 * (cosine[n] - low) / span, 6) for n in candidates
-    }
+    own = {n: 0.4 * lexical[n][0] + 0.3 * lexical[n][1] + 0.3 * (cosine[n] - low) / span for n in candidates}
+    total = {n: round(own[n] + slow_message(view, n, own, told), 6) for n in candidates}
     order = sorted(candidates, key=lambda n: (-total[n], view.chunks[n].chunk_id))
     mean = sum(total.values()) / len(total)
     passages = []
@@ -87,6 +88,30 @@ def slow_candidates(view: LiveView, question: Question) -> list[int]:
     return sorted(found, key=lambda n: view.chunks[n].chunk_id)
 
 
+def slow_message(view: LiveView, passage: int, relevance: dict[int, float], told: Nakg) -> float:
+    """Return the strongest relevance that a linked passage of another document passes on."""
+    found = [0.0]
+    for other, value in relevance.items():
+        if view.chunks[other].doc_id == view.chunks[passage].doc_id:
+            continue
+        holders = [set(entity.chunks) for entity in view.entities.values()]
+        counts = [len(held) for held in holders if {passage, other} <= held and len(held) <= HUB]
+        found += [told.relevance_share * value / (1 + math.log(count)) for count in counts]
+        if slow_titled(view, [passage], [other]):
+            found.append(told.relevance_share * value * told.title_link)
+    return max(found)
+
+
+def slow_titled(view: LiveView, one: list[int], other: list[int]) -> bool:
+    """Return whether passages mention the title of the document that others belong to, in either direction."""
+    for ours, theirs in ((one, other), (other, one)):
+        names = {view.labels[mention.label].name for n in ours for mention in view.chunks[n].mentions}
+        for n in theirs:
+            if names & title_names(view.documents[view.chunks[n].doc_id].info.title):
+                return True
+    return False
+
+
 def slow_document(view: LiveView, doc_id: str) -> Values:
     """Return the mean of a document's passages, of unit length."""
     rows = [_unit(view.chunks[n].vector.astype(float).tolist()) for n in view.documents[doc_id].chunks]
@@ -95,7 +120,8 @@ def slow_document(view: LiveView, doc_id: str) -> Values:
 
 def slow_edges(view: LiveView, vectors: dict[str, Values], told: Nakg) -> tuple[dict[Pair, float], dict[Pair, float]]:
     """Return e_ij of every candidate pair, and the strength of each pair's shared entities."""
-    ids, last = list(vectors), slow_weights(view)
+    ids, learned = list(vectors), slow_weights(view)
+    chunks = {a: list(view.documents[a].chunks) for a in ids}
     cosine = {(a, b): round(_cosine(vectors[a], vectors[b]), 6) for a in ids for b in ids if a != b}
     clusters = slow_clusters(vectors, told)
     shared: dict[Pair, float] = {}
@@ -109,10 +135,10 @@ def slow_edges(view: LiveView, vectors: dict[str, Values], told: Nakg) -> tuple[
     weights = {}
     for a, b in ((a, b) for a, b in cosine if a < b):
         together = clusters[a] == clusters[b] != -1
-        if together or (a, b) in shared or b in nearest[a] or a in nearest[b]:
-            row = slow_features(np.array(vectors[a], np.float32), np.array(vectors[b], np.float32))
-            score = sum(w * x / 1024 for w, x in zip(last.tolist(), row, strict=True))
-            weights[a, b] = weights[b, a] = 1 / (1 + math.exp(-told.temperature * (score - 0.5)))
+        titled = slow_titled(view, chunks[a], chunks[b])
+        if together or titled or (a, b) in shared or b in nearest[a] or a in nearest[b]:
+            odds = learned.bias + learned.cosine * cosine[a, b] + (learned.titled if titled else learned.untitled)
+            weights[a, b] = weights[b, a] = 1 / (1 + math.exp((-PRIOR - odds) / TEMPERATURE))
     return weights, shared
 
 

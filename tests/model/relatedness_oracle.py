@@ -1,54 +1,80 @@
 """The relatedness model from scratch: every passage and entity of a view, sums over a list of examples.
 
-It shares with the project the hidden layer, the digest of a passage, and the parameters.
+It shares with the project the digest of a passage, the unit vectors, the names of a title, and the parameters.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from statistics import fmean
+
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.relatedness import encode
-from graphtide.graph.relatedness.features import FEATURES, SCALE
+from graphtide.graph.relatedness import Weights, title_names
+from graphtide.graph.relatedness.features import SCALE
 from graphtide.graph.relatedness.pairs import TOGETHER, passage_key
-from graphtide.graph.relatedness.statistics import RIDGE
+from graphtide.graph.relatedness.statistics import MIN_VARIANCE, UNTRAINED
+from graphtide.graph.vector_index import unit_rows
 from graphtide.graph.view import LiveView
 
-Row = list[int]
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A pair: its cosine in units of 1 / SCALE, and whether one passage mentions the other's title."""
+
+    cosine: int
+    titled: bool
 
 
-def slow_features(one: NDArray[np.float32], other: NDArray[np.float32]) -> Row:
-    """Return the features of one pair, in Python's integers but for the encoding."""
-    a, b = encode(one[np.newaxis]), encode(other[np.newaxis])
-    cosine = round(sum(int(x) * int(y) for x, y in zip(a.vectors[0], b.vectors[0], strict=True)) / SCALE)
-    units = zip(a.first[0].tolist(), a.second[0].tolist(), b.first[0].tolist(), b.second[0].tolist(), strict=True)
-    hidden = [max(a1 + b2, 0) + max(b1 + a2, 0) for a1, a2, b1, b2 in units]
-    return [SCALE, cosine, round(cosine * cosine / SCALE), *hidden]
+def slow_cosine(one: NDArray[np.float16], other: NDArray[np.float16]) -> int:
+    """Return the cosine of one pair, in Python's integers but for the unit vectors."""
+    rows = (unit_rows(vector[np.newaxis].astype(np.float32), len(vector))[0].tolist() for vector in (one, other))
+    a, b = ([round(value * SCALE) for value in row] for row in rows)
+    return round(sum(x * y for x, y in zip(a, b, strict=True)) / SCALE)
 
 
-def slow_examples(view: LiveView) -> tuple[list[Row], list[Row]]:
-    """Return the features of all related pairs, and of all random pairs."""
+def slow_examples(view: LiveView) -> tuple[list[Example], list[Example]]:
+    """Return all related pairs, and all random pairs."""
     held = {n: chunk for n, chunk in view.chunks.items() if chunk.vector.any()}
-    key = {n: passage_key(chunk.doc_id, chunk.text, chunk.vector) for n, chunk in held.items()}
-    mentioned = [entity.chunks for entity in view.entities.values() if len(entity.chunks) <= TOGETHER]
-    circles = [sorted((n for n in numbers if n in held), key=lambda n: key[n]) for numbers in (set(held), *mentioned)]
-    rows = []
-    for members in circles:
+    names = {n: {view.labels[mention.label].name for mention in chunk.mentions} for n, chunk in held.items()}
+    key = {n: passage_key(chunk.doc_id, chunk.text, chunk.vector, sorted(names[n])) for n, chunk in held.items()}
+    titles = {n: set(title_names(view.documents[chunk.doc_id].info.title)) for n, chunk in held.items()}
+
+    def examples(members: list[int], own: set[str]) -> list[Example]:
         pairs = zip(members, [*members[1:], *members[:1]], strict=True) if len(members) > 1 else []
-        apart = [(a, b) for a, b in pairs if held[a].doc_id != held[b].doc_id]
-        rows.append(
-            [slow_features(held[a].vector.astype(np.float32), held[b].vector.astype(np.float32)) for a, b in apart]
-        )
-    return [row for more in rows[1:] for row in more], rows[0]
+        return [
+            Example(
+                slow_cosine(held[a].vector, held[b].vector),
+                bool(((titles[a] & names[b]) | (titles[b] & names[a])) - own),
+            )
+            for a, b in pairs
+            if held[a].doc_id != held[b].doc_id
+        ]
+
+    together = []
+    for entity in view.entities.values():
+        if len(entity.chunks) <= TOGETHER:
+            own = {view.labels[label].name for label in entity.labels if view.labels[label].chunks}
+            together += examples(sorted((n for n in entity.chunks if n in held), key=lambda n: key[n]), own)
+    return together, examples(sorted(held, key=lambda n: key[n]), set())
 
 
-def slow_weights(view: LiveView) -> NDArray[np.float64]:
-    """Fit the last layer by least squares over the examples, each kind weighing 1, the ridge as further examples."""
-    together, chance = (np.array(rows, float).reshape(-1, FEATURES) / SCALE for rows in slow_examples(view))
-    if not len(together) or not len(chance):
-        only_cosine: NDArray[np.float64] = np.eye(FEATURES)[1]
-        return only_cosine
-    rows = np.concatenate((together / len(together) ** 0.5, chance / len(chance) ** 0.5, np.eye(FEATURES) * RIDGE**0.5))
-    wanted = np.concatenate((np.full(len(together), len(together) ** -0.5), np.zeros(len(chance) + FEATURES)))
-    found: NDArray[np.float64] = np.linalg.lstsq(rows, wanted)[0]
-    return found
+def slow_weights(view: LiveView) -> Weights:
+    """Fit naive Bayes to the list of examples, both kinds equally frequent."""
+    kinds = slow_examples(view)
+    if not all(kinds):
+        return UNTRAINED
+    cosines = [[example.cosine / SCALE for example in kind] for kind in kinds]
+    ours, theirs = map(fmean, cosines)
+    spread = fmean(fmean((c - fmean(kind)) ** 2 for c in kind) for kind in cosines)
+    variance = max(spread, MIN_VARIANCE)
+    shares = [(sum(example.titled for example in kind) + 0.5) / (len(kind) + 1) for kind in kinds]
+    return Weights(
+        (theirs**2 - ours**2) / (2 * variance),
+        (ours - theirs) / variance,
+        math.log(shares[0]) - math.log(shares[1]),
+        math.log(1 - shares[0]) - math.log(1 - shares[1]),
+        (len(kinds[0]), len(kinds[1])),
+    )

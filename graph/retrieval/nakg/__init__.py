@@ -4,7 +4,7 @@
     documents.py    the candidates: passages near the question or linked to them, and their documents
     clustering.py   DBSCAN over the candidates' vectors: the pairs that get a weight
     edges.py        learned edge weights (equation 1), attention, limits
-    propagation.py  three layers of messages with residuals (equation 2)
+    propagation.py  messages: of vectors (equation 2), of relevance along structural links
     scoring.py      40 % words, 30 % their order, 30 % meaning; separation and rank decay
     mode.py         the complete mode
     related.py      the documents related to a document, without a question

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.nakg.settings import Nakg
@@ -21,6 +22,8 @@ from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.view import LiveView
+
+Mask = NDArray[np.bool_]
 
 FIRSTS = 20  # the nearest passages, whose entities link to further ones
 LED = 400  # maximum of linked passages: more than all of them on the benchmark's graph, which has some 180
@@ -37,11 +40,14 @@ class Passages:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Candidate documents: m ids, unit vectors (m, d), and the strength of the rarest entity that two share, (m, m)."""
+    """Candidate documents: m ids, unit vectors (m, d); of every two the strength of the rarest entity that they share,
+    and whether one mentions the other's title, (m, m).
+    """
 
     ids: tuple[str, ...]
     vectors: Vectors
     shared: Scores
+    titled: Mask
 
 
 def candidate_passages(
@@ -89,7 +95,8 @@ def documents(view: LiveView, ids: Sequence[str], settings: Nakg) -> Documents:
     means = [vectors[end - len(numbers) : end] for numbers, end in zip(chunks, ends, strict=True)]
     whole = [rows[0] if len(rows) == 1 else rows.sum(axis=0) for rows in means]
     units = np.array([row / (np.linalg.norm(row) or 1.0) for row in whole], np.float32)
-    return Documents(tuple(ids), units.reshape(len(ids), vectors.shape[1]), _shared(view, chunks))
+    units = units.reshape(len(ids), vectors.shape[1])
+    return Documents(tuple(ids), units, shared_strength(view, chunks), mentioned_titles(view, chunks))
 
 
 def stacked(view: LiveView, numbers: Iterable[int]) -> Vectors:
@@ -105,19 +112,63 @@ def _chunks(view: LiveView, doc_id: str) -> list[int]:
     return sorted(numbers, key=lambda number: view.chunks[number].ordinal)
 
 
-def _shared(view: LiveView, chunks: Sequence[Sequence[int]]) -> Scores:
-    """Return 1 / (1 + ln n) of the rarest entity, of n passages, that two documents mention; 0 without any of at most
-    HUB.
+def shared_strength(view: LiveView, chunks: Sequence[Sequence[int]]) -> Scores:
+    """Return 1 / (1 + ln n) of the rarest entity, of n passages, that two groups of passages mention, (m, m).
+
+    It is 0 without any of at most HUB passages, and for a group and itself. Cost: the mentions, and HUB^2 per entity.
     """
     holders: dict[int, list[int]] = defaultdict(list)
     for place, numbers in enumerate(chunks):
         for node in set().union(*(entities_of(view, number) for number in numbers)):
             holders[node].append(place)
-    found = np.zeros((len(chunks), len(chunks)))
+    by_count: dict[int, list[list[int]]] = defaultdict(list)
     for node, places in holders.items():
-        count = len(view.entities[node].chunks)
-        if len(places) > 1 and count <= HUB:
-            block = np.ix_(places, places)
-            found[block] = np.maximum(found[block], 1 / (1 + math.log(count)))
+        if len(places) > 1 and (count := len(view.entities[node].chunks)) <= HUB:
+            by_count[count].append(places)
+    found = np.zeros((len(chunks), len(chunks)))
+    for count in sorted(by_count, reverse=True):
+        found[_together(by_count[count], len(chunks))] = 1 / (1 + math.log(count))
     np.fill_diagonal(found, 0.0)
     return found
+
+
+def _together(groups: Sequence[Sequence[int]], size: int) -> Mask:
+    """Return which two of `size` places are in one of the groups, (size, size)."""
+    held = np.zeros((size, len(groups)), np.float32)
+    for column, places in enumerate(groups):
+        held[places, column] = 1.0
+    found: Mask = held @ held.T > 0
+    return found
+
+
+def mentioned_titles(view: LiveView, chunks: Sequence[Sequence[int]]) -> Mask:
+    """Return whether one of two groups of passages mentions the title of the other's document, (m, m), symmetric.
+
+    Cost: the mentions, and the pairs found.
+    """
+    names = [set().union(*(view.relatedness.names(number) for number in numbers)) for numbers in chunks]
+    titled: dict[str, list[int]] = defaultdict(list)
+    for place, numbers in enumerate(chunks):
+        for title in view.relatedness.titles(numbers[0]) if numbers else ():
+            titled[title].append(place)
+    found = np.zeros((len(chunks), len(chunks)), bool)
+    for place, mentioned in enumerate(names):
+        for title in mentioned & titled.keys():
+            found[place, titled[title]] = True
+    found |= found.T
+    np.fill_diagonal(found, False)
+    return found
+
+
+def links(view: LiveView, numbers: Sequence[int], title: float) -> Scores:
+    """Return the strength of the structural link of every two passages, (n, n), 0 for two of one document.
+
+    The strength is that of their rarest shared entity, or `title` if one mentions the title of the other's document.
+    """
+    chunks = [(number,) for number in numbers]
+    ids = [view.chunks[number].doc_id for number in numbers]
+    place = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(ids))}
+    groups = np.array([place[doc_id] for doc_id in ids])
+    found = np.maximum(shared_strength(view, chunks), np.where(mentioned_titles(view, chunks), title, 0.0))
+    apart: Scores = np.where(groups[:, None] == groups, 0.0, found)
+    return apart

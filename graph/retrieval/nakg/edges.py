@@ -10,16 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.relatedness import Weights, encode
+from graphtide.graph.relatedness import Weights
 from graphtide.graph.retrieval.nakg.clustering import NOISE, dbscan
-from graphtide.graph.retrieval.nakg.documents import Documents
+from graphtide.graph.retrieval.nakg.documents import Documents, Mask
 from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring.pair_scoring import Scores
-from graphtide.graph.vector_index import Vectors
 
 DECIMALS = 6
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,33 +34,31 @@ class DocumentGraph:
 
 
 def connect(documents: Documents, learned: Weights, settings: Nakg) -> DocumentGraph:
-    """Return the graph of a question's documents. Cost O(m^2 d), and one hidden layer per scored pair."""
+    """Return the graph of a question's documents. Cost O(m^2 d)."""
     cosine: Scores = (documents.vectors @ documents.vectors.T).astype(np.float64).round(DECIMALS)
     clusters = dbscan(documents.vectors, settings.eps, settings.min_samples)
-    weights = edge_weights(documents.vectors, candidate_pairs(cosine, clusters, documents.shared, settings), learned)
+    pairs = candidate_pairs(cosine, clusters, documents, settings)
+    weights = np.where(pairs, edge_weights(cosine, documents.titled, learned), 0.0)
     # A document attends to those likely related and to those that share a rare entity; see `attention`.
     worth = np.round(weights + np.where(weights > 0, documents.shared, 0.0), DECIMALS)
     return DocumentGraph(documents, clusters, weights, attention(worth, settings))
 
 
-def candidate_pairs(cosine: Scores, clusters: NDArray[np.intp], shared: Scores, settings: Nakg) -> Mask:
-    """Return pairs (m, m) of one cluster, with a shared entity, or with one among the other's `least` nearest."""
+def candidate_pairs(cosine: Scores, clusters: NDArray[np.intp], documents: Documents, settings: Nakg) -> Mask:
+    """Return pairs (m, m) of one cluster, with a shared entity or a mentioned title, or with one among the other's
+    `least` nearest.
+    """
     together = (clusters[:, None] == clusters) & (clusters[:, None] != NOISE)
     others = cosine.copy()
     np.fill_diagonal(others, -np.inf)
-    pairs: Mask = together | (shared > 0) | _best(others, settings.least)
+    pairs: Mask = together | (documents.shared > 0) | documents.titled | _best(others, settings.least)
     np.fill_diagonal(pairs, False)
     return pairs | pairs.T
 
 
-def edge_weights(vectors: Vectors, pairs: Mask, learned: Weights) -> Scores:
-    """Return e_ij of the pairs (m, m), symmetric, 0 elsewhere."""
-    found = np.zeros(pairs.shape)
-    one, other = np.nonzero(np.triu(pairs))
-    if len(one):
-        rows = encode(vectors)
-        found[one, other] = learned.edges(rows[one], rows[other])
-    return found + found.T
+def edge_weights(cosine: Scores, titled: Mask, learned: Weights) -> Scores:
+    """Return e_ij of pairs by their cosine and whether one mentions the other's title; the same shape."""
+    return np.round(learned.edges(cosine, titled), DECIMALS)
 
 
 def attention(worth: Scores, settings: Nakg) -> Scores:

@@ -9,9 +9,9 @@ import numpy as np
 
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.nakg import trace as shown
-from graphtide.graph.retrieval.nakg.documents import Passages, best_documents, candidate_passages
+from graphtide.graph.retrieval.nakg.documents import Passages, best_documents, candidate_passages, links
 from graphtide.graph.retrieval.nakg.edges import DECIMALS, DocumentGraph, connect
-from graphtide.graph.retrieval.nakg.propagation import propagate
+from graphtide.graph.retrieval.nakg.propagation import pass_relevance, propagate
 from graphtide.graph.retrieval.nakg.scoring import Scoring, lexical, separated
 from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring.candidates import NEAR, titled
@@ -25,9 +25,9 @@ DEFAULT = Nakg()
 
 
 def retrieve_nakg(view: LiveView, question: Question, settings: Nakg = DEFAULT) -> RetrievalResult:
-    """Return the `top_k` passages by words, order and meaning, and a part that relates their documents.
+    """Return the `top_k` passages by words, order, meaning and links, and a part that relates their documents.
 
-    Meaning is the similarity after propagation over the document graph. Call under `view.lock.read()`. Cost: three
+    Call under `view.lock.read()`. Cost: three
     searches, some two hundred passages read, a graph of at most `settings.documents` documents: each step is bounded,
     whatever the graph's size.
     """
@@ -50,11 +50,15 @@ def retrieve_nakg(view: LiveView, question: Question, settings: Nakg = DEFAULT) 
 
 
 def score(view: LiveView, question: Question, passages: Passages, graph: DocumentGraph, settings: Nakg) -> Scoring:
-    """Return the three scores of each candidate and their weighted sum (section 7)."""
+    """Return the three scores of each candidate, their weighted sum (section 7), and what linked passages add."""
     by_words = lexical(question.text, [titled(view, number) for number in passages.numbers])
     means = meaning(view, question.vector, passages, graph, settings)
-    total = settings.words * by_words.words + settings.order * by_words.order + settings.meaning * means
-    return Scoring(by_words, means, np.round(total, DECIMALS))
+    own = settings.words * by_words.words + settings.order * by_words.order + settings.meaning * means
+    total = own
+    if settings.relevance_layers:
+        linked = links(view, passages.numbers, settings.title_link)
+        total = pass_relevance(own, linked, settings.relevance_share, settings.relevance_layers)
+    return Scoring(by_words, means, total - own, np.round(total, DECIMALS))
 
 
 def meaning(

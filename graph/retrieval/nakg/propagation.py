@@ -1,4 +1,5 @@
-"""Message passing: each document's vector combined with those of its neighbours.
+"""Message passing: each document's vector combined with its neighbours' vectors, or each passage's relevance with that
+of the passages linked to it.
 
 Pure, on arrays.
 """
@@ -24,4 +25,16 @@ def propagate(vectors: Vectors, attention: Scores, layers: int) -> Vectors:
     for _ in range(layers):
         held = held + np.tanh(shares @ held)
         held /= np.maximum(np.sqrt(np.einsum("md,md->m", held, held)), TINY)[:, None]
+    return held
+
+
+def pass_relevance(relevance: Scores, links: Scores, share: float, layers: int) -> Scores:
+    """Return relevance after `layers` rounds of messages, (n,): h_i <- r_i + share * max_j links_ij h_j.
+
+    A message is a relevance instead of a vector, weighted by the structural link (n, n), and the strongest one counts
+    instead of a sum: the passages of a chain are linked to one relevant passage, those near a common topic to many.
+    """
+    held = relevance
+    for _ in range(layers if len(links) else 0):
+        held = relevance + share * (links * held).max(axis=1)
     return held

@@ -13,6 +13,7 @@ from graphtide.graph.retrieval.nakg.documents import documents
 from graphtide.graph.retrieval.nakg.edges import DECIMALS, edge_weights
 from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring.links import linked_passages
+from graphtide.graph.retrieval.scoring.pair_scoring import products
 from graphtide.graph.retrieval.seeds import nearest_passages
 from graphtide.graph.view import LiveView
 
@@ -43,9 +44,8 @@ def related_documents(view: LiveView, doc_id: str, count: int, settings: Nakg | 
         found.update(view.chunks[number].doc_id for number in linked_passages(view, chunk, None))
     ids = [doc_id, *sorted(found - {doc_id})]
     all_of_them = documents(view, ids, settings)
-    pairs = np.zeros((len(ids), len(ids)), dtype=bool)
-    pairs[0, 1:] = True
-    weights = np.round(edge_weights(all_of_them.vectors, pairs, view.relatedness.weights())[0], DECIMALS).tolist()
+    cosine = np.round(products(all_of_them.vectors, all_of_them.vectors[0]), DECIMALS)
+    weights = edge_weights(cosine, all_of_them.titled[0], view.relatedness.weights()).tolist()
     rows = zip(ids[1:], weights[1:], all_of_them.shared[0].tolist()[1:], strict=True)
     related = [Related(other, weight, shared, weight + shared) for other, weight, shared in rows]
     return tuple(sorted(related, key=lambda each: (-each.score, each.doc_id))[:count])

@@ -30,10 +30,11 @@ class Lexical:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The score of each candidate passage, (n,), by term and in total."""
+    """The score of each candidate passage, (n,), by term and in total; `linked` is passed on by linked passages."""
 
     lexical: Lexical
     meaning: Scores
+    linked: Scores
     total: Scores
 
 

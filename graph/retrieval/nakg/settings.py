@@ -10,11 +10,17 @@ class Nakg:
     """Parameters; those of the paper are eps, min_samples, layers, temperature and the three shares.
 
     `documents` bounds the graph of a question, `passages` the passages averaged into a document's vector.
+
+    `relevance_layers` pass relevance along structural links, `layers` pass vectors along attention (equation 2): the
+    defaults are those of the best recall, since the paper's three layers of vectors lower it (docs/retrieval.md).
     """
 
     eps: float = 0.5
     min_samples: int = 5
-    layers: int = 3
+    layers: int = 0
+    relevance_layers: int = 1
+    relevance_share: float = 0.5
+    title_link: float = 0.6
     temperature: float = 8.0
     words: float = 0.4
     order: float = 0.3

@@ -61,11 +61,12 @@ def steps(
 ) -> tuple[TraceStep, ...]:
     """Return clusters, the strongest edges with attention, and the passages with the terms of their scores."""
     together, chance = view.relatedness.weights().trained_on
+    terms = "Passages by words, order and meaning, and the relevance of linked ones."
     about = f"The strongest edges; learned on {together} pairs that share an entity and {chance} pairs of chance."
     return (
         TraceStep("clusters", "Documents by DBSCAN cluster, those in none left out.", _clusters(view, graph)),
         TraceStep("edges", about, _edges(view, graph)),
-        TraceStep("passages", "Passages by words, order and meaning.", _passages(view, passages, scoring, chosen)),
+        TraceStep("passages", terms, _passages(view, passages, scoring, chosen)),
     )
 
 
@@ -102,6 +103,7 @@ def _passages(view: LiveView, passages: Passages, scoring: Scoring, chosen: Sequ
                 ("words", float(scoring.lexical.words[place])),
                 ("order", float(scoring.lexical.order[place])),
                 ("meaning", float(scoring.meaning[place])),
+                ("linked", float(scoring.linked[place])),
                 ("cosine", float(passages.cosine[place])),
             ),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 
@@ -11,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphtide.graph.records import DocumentInfo
+from graphtide.graph.relatedness import Weights
 from graphtide.graph.retrieval import Filters, Question, retrieve
 from graphtide.graph.retrieval.nakg import Nakg, related_documents
 from graphtide.graph.retrieval.nakg import documents as nakg_documents
 from graphtide.graph.retrieval.nakg.clustering import ROUNDING, dbscan
-from graphtide.graph.retrieval.nakg.documents import candidate_passages, documents
+from graphtide.graph.retrieval.nakg.documents import candidate_passages, documents, links
 from graphtide.graph.retrieval.nakg.edges import connect
-from graphtide.graph.retrieval.nakg.propagation import propagate
+from graphtide.graph.retrieval.nakg.propagation import pass_relevance, propagate
 from graphtide.graph.retrieval.nakg.scoring import lexical, separated
 from graphtide.graph.retrieval.scoring.links import HUB, entities_of
 from graphtide.graph.retrieval.seeds import find_seeds
@@ -59,8 +61,8 @@ def test_edges_attention_and_propagation_equal_their_definitions(seed: int) -> N
             assert graph.weights[row, column] == pytest.approx(weights.get((one, other), 0.0), abs=1e-4)
             assert found.shared[row, column] == pytest.approx(shared.get((one, other), 0.0))
             assert graph.attention[row, column] == pytest.approx(attention.get((one, other), 0.0), abs=1e-4)
-    after = propagate(found.vectors, graph.attention, told.layers)
-    slow = slow_propagation(vectors, attention, told)
+    after = propagate(found.vectors, graph.attention, 3)
+    slow = slow_propagation(vectors, attention, replace(told, layers=3))
     assert after.tolist() == [pytest.approx(slow[doc_id], abs=1e-4) for doc_id in found.ids]
 
 
@@ -164,7 +166,7 @@ def test_part_and_trace_show_nothing_that_a_filter_refuses() -> None:
 
 
 def test_trace_adds_up_to_the_score_of_each_passage() -> None:
-    """The weights are 40 % words, 30 % order, 30 % meaning."""
+    """The weights are 40 % words, 30 % order, 30 % meaning, and what linked passages add."""
     view = small_view(random_documents(random.Random(5), 60))
     result = retrieve(view, ask("amber grove near cedar heron", explain=True))
     assert result.trace is not None
@@ -172,7 +174,7 @@ def test_trace_adds_up_to_the_score_of_each_passage() -> None:
     assert [item.id for item in steps["passages"]] == [passage.chunk_id for passage in result.passages]
     for item in steps["passages"]:
         parts = dict(item.parts)
-        added = 0.4 * parts["words"] + 0.3 * parts["order"] + 0.3 * parts["meaning"]
+        added = 0.4 * parts["words"] + 0.3 * parts["order"] + 0.3 * parts["meaning"] + parts["linked"]
         assert item.score == pytest.approx(added, abs=1e-6)
 
 
@@ -190,6 +192,46 @@ def test_related_documents_share_what_is_rare_first() -> None:
     assert (found[0].doc_id, {one.doc_id for one in found}) == ("b", {"b", "c", "d"})
     assert [one.shared > 0 for one in found] == [True, False, False]
     assert [one.score for one in found] == [one.weight + one.shared for one in found]
+
+
+def test_document_whose_title_is_mentioned_is_related() -> None:
+    """Documents are titled in pairs: one mentions the other's title, without its qualifier; that raises the edge."""
+    view = small_view(
+        [
+            SmallDocument("a", "amber birch", ("grey harbour",), (), DocumentInfo(title="Amber")),
+            SmallDocument("b", "fjord heron", ("inlet",), (), DocumentInfo(title="Grey Harbour (film)")),
+            SmallDocument("c", "fjord heron", ("jetty",), (), DocumentInfo(title="Knoll")),
+        ]
+    )
+    titled = documents(view, ["a", "b", "c"], Nakg()).titled
+    assert titled.tolist() == [[False, True, False], [True, False, False], [False, False, False]]
+    weights = Weights(-2.0, 8.0, 4.0, 0.0, (1, 1))
+    assert (weights.edges(np.zeros(2), np.array([True, False])) == [0.5, 1 / (1 + np.exp(2.0))]).all()
+
+
+def test_relevance_reaches_the_passages_of_a_chain() -> None:
+    """A passage linked to the most relevant one gains from it; one layer reaches one step, two layers two."""
+    links_ = np.array([[0, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0]])
+    relevance = np.array([1.0, 0.0, 0.0])
+    assert pass_relevance(relevance, links_, 0.5, 0).tolist() == [1.0, 0.0, 0.0]
+    assert pass_relevance(relevance, links_, 0.5, 1).tolist() == [1.0, 0.25, 0.0]
+    assert pass_relevance(relevance, links_, 0.5, 2).tolist() == [1.0625, 0.25, 0.0625]
+
+
+def test_passages_of_one_document_pass_no_relevance_to_each_other() -> None:
+    """Links are between documents: by the rarest shared entity, or by a mentioned title."""
+    view = small_view(
+        [
+            SmallDocument("a", "amber birch", ("guild",), (), DocumentInfo(title="A")),
+            SmallDocument("b", "fjord heron", ("guild",), (), DocumentInfo(title="B")),
+            SmallDocument("c", "knoll larch", ("b",), (), DocumentInfo(title="C")),
+        ]
+    )
+    numbers = sorted(view.chunks, key=lambda n: view.chunks[n].chunk_id)
+    found = links(view, [*numbers, numbers[0]], 0.6)
+    half = 1 / (1 + math.log(2))
+    assert found[:3, :3] == pytest.approx(np.array([[0, half, 0], [half, 0, 0.6], [0, 0.6, 0]]))
+    assert found[0, 3] == 0.0
 
 
 def test_related_documents_of_a_document_that_is_not_live_are_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,35 +12,54 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphtide.graph.relatedness import encode, pair_features
-from graphtide.graph.relatedness.features import FEATURES, SCALE
-from graphtide.graph.relatedness.pairs import BUCKETS, TOGETHER, HashRing, Pair, PairPassage
-from graphtide.graph.relatedness.statistics import SufficientStatistics, Weights, fit_weights
-from graphtide.graph.vector_index import Vectors
+from graphtide.graph.records import Extraction, GraphDelta, Vector
+from graphtide.graph.relatedness.features import SCALE, whole_cosines
+from graphtide.graph.relatedness.pairs import BUCKETS, NO_NAMES, TOGETHER, HashRing, Pair, PairPassage
+from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, fit_weights
 from graphtide.graph.view import LiveView
-from tests.model.relatedness_oracle import slow_examples, slow_features, slow_weights
+from tests.model.relatedness_oracle import slow_cosine, slow_examples, slow_weights
 from tests.model.retrieval_oracle import SmallDocument, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 
-def unit_vectors(seed: int, count: int, dimensions: int = 24) -> Vectors:
+def unit_vectors(seed: int, count: int, dimensions: int = 24) -> list[Vector]:
     vectors = np.random.default_rng(seed).normal(size=(count, dimensions))
-    unit: Vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    return unit
+    return list((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16))
 
 
-def sums_of(view: LiveView) -> list[object]:
+def sums_of(view: LiveView) -> list[int]:
     kinds = (view.relatedness.together, view.relatedness.chance)
-    return [value for kind in kinds for value in (kind.count, kind.sums.tolist(), kind.products.tolist())]
+    return [value for kind in kinds for value in (kind.count, kind.cosines, kind.squares, kind.titled)]
 
 
 def assert_sums_are_those_of_the_live_set(view: LiveView) -> None:
     kinds = (view.relatedness.together, view.relatedness.chance)
     for kind, rows in zip(kinds, slow_examples(view), strict=True):
         assert kind.count == len(rows)
-        whole = np.array(rows, np.int64).reshape(-1, FEATURES)
-        assert kind.sums.tolist() == whole.sum(axis=0).tolist()
-        assert kind.products.tolist() == (whole.T @ whole).tolist()
+        assert kind.cosines == sum(row.cosine for row in rows)
+        assert kind.squares == sum(row.cosine**2 for row in rows)
+        assert kind.titled == sum(row.titled for row in rows)
+    together, chance = view.relatedness.examples()
+    assert (len(together), len(chance)) == (view.relatedness.together.count, view.relatedness.chance.count)
+
+
+def retitled(world: RandomWorld) -> GraphDelta:
+    """Give a live document the name of something that a live document mentions as its title."""
+    doc_id = world.rng.choice(sorted(world.live))
+    names = sorted({m.name for one in world.live.values() for unit in one.units for m in unit.mentions})
+    return world.change(with_title(world.live[doc_id], world.rng.choice(names)))
+
+
+def with_title(one: Extraction, title: str) -> Extraction:
+    return replace(one, revision=one.revision + 1_000, info=replace(one.info, title=title))
+
+
+def walked(seed: int, steps: int) -> Iterator[tuple[RandomWorld, LiveView]]:
+    """Yield a world and its view after each of `steps` changes, every third of which changes a title only."""
+    world, view = RandomWorld(random.Random(seed), documents=14), empty_view()
+    for step in range(steps):
+        view.apply(retitled(world) if step % 3 == 2 and world.live else world.step())
+        yield world, view
 
 
 @pytest.mark.thorough
@@ -47,12 +67,12 @@ def assert_sums_are_those_of_the_live_set(view: LiveView) -> None:
 def test_sums_equal_those_over_all_live_pairs_after_every_change(seed: int) -> None:
     """After inserts, edits, deletions, merges and splits the examples are exactly those of the live documents."""
     print("seed", seed)
-    world, view = RandomWorld(random.Random(seed), documents=14), empty_view()
-    for _ in range(60):
-        view.apply(world.step())
+    titled = 0
+    for _, view in walked(seed, 60):
         assert_sums_are_those_of_the_live_set(view)
+        titled += view.relatedness.chance.titled
     assert view.relatedness.together.count
-    assert view.relatedness.chance.count
+    assert titled
 
 
 @pytest.mark.thorough
@@ -60,13 +80,11 @@ def test_sums_equal_those_over_all_live_pairs_after_every_change(seed: int) -> N
 def test_weights_are_bit_by_bit_those_of_a_view_filled_at_once(seed: int) -> None:
     """Documents that were added and deleted before leave no trace."""
     print("seed", seed)
-    world, view = RandomWorld(random.Random(seed), documents=14), empty_view()
-    for _ in range(60):
-        view.apply(world.step())
+    *_, (world, view) = walked(seed, 60)
     rebuilt = empty_view()
     rebuilt.apply(replace(snapshot_of(world.live), version=view.version))
     assert sums_of(view) == sums_of(rebuilt)
-    assert view.relatedness.weights().last.tolist() == rebuilt.relatedness.weights().last.tolist()
+    assert view.relatedness.weights() == rebuilt.relatedness.weights()
 
 
 def test_nothing_is_left_when_every_document_is_deleted() -> None:
@@ -75,28 +93,45 @@ def test_nothing_is_left_when_every_document_is_deleted() -> None:
     for _ in range(20):
         view.apply(world.step())
     view.apply(world.change(*list(world.live)))
-    assert not any(np.any(np.array(value)) for value in sums_of(view))
-    assert view.relatedness.weights().last.tolist() == np.eye(FEATURES)[1].tolist()
+    assert not any(sums_of(view))
+    assert view.relatedness.weights() == UNTRAINED
+
+
+def test_sums_follow_a_title_that_changes_while_the_text_stays() -> None:
+    """A document that gets the title another one mentions makes their pairs titled, and back again."""
+    world, view = RandomWorld(random.Random(3), documents=14), empty_view()
+    for _ in range(12):
+        view.apply(world.step())
+    before = sums_of(view)
+    old = dict(world.live)
+    for _ in old:
+        view.apply(retitled(world))
+        assert_sums_are_those_of_the_live_set(view)
+    view.apply(world.change(*(with_title(world.live[doc_id], one.info.title) for doc_id, one in old.items())))
+    assert sums_of(view) == before
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_weights_are_the_least_squares_over_the_examples(seed: int) -> None:
+def test_weights_are_the_log_odds_over_the_examples(seed: int) -> None:
     """The closed form over sums equals the fit of the examples themselves, each kind weighing the same."""
     print("seed", seed)
     view = small_view(random_documents(random.Random(seed), 50))
-    assert view.relatedness.weights().last == pytest.approx(slow_weights(view), abs=1e-6)
+    found, slow = view.relatedness.weights(), slow_weights(view)
+    assert found.trained_on == slow.trained_on
+    values = [(w.bias, w.cosine, w.titled, w.untitled) for w in (found, slow)]
+    assert values[0] == pytest.approx(values[1], abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_features_are_whole_symmetric_and_the_same_in_any_batch(seed: int) -> None:
+def test_cosines_are_whole_symmetric_and_the_same_in_any_batch(seed: int) -> None:
     """Each pair computed alone, in either order, in Python's integers: the same numbers."""
     print("seed", seed)
     left, right = unit_vectors(seed, 40), unit_vectors(seed + 100, 40)
-    found = pair_features(encode(left), encode(right))
-    assert (found == np.rint(found)).all()
-    assert (found == pair_features(encode(right), encode(left))).all()
-    assert found.astype(int).tolist() == [slow_features(a, b) for a, b in zip(left, right, strict=True)]
-    assert found[:, 1] / SCALE == pytest.approx((left * right).sum(axis=1), abs=0.02)
+    found = whole_cosines(left, right).tolist()
+    assert found == whole_cosines(right, left).tolist()
+    assert found == [slow_cosine(a, b) for a, b in zip(left, right, strict=True)]
+    exact = [float(a.astype(float) @ b.astype(float)) for a, b in zip(left, right, strict=True)]
+    assert np.array(found) / SCALE == pytest.approx(np.array(exact), abs=0.02)
 
 
 @pytest.mark.thorough
@@ -104,7 +139,7 @@ def test_features_are_whole_symmetric_and_the_same_in_any_batch(seed: int) -> No
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2**64 - 1)), max_size=40), st.integers(0, 2**32))
 def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed: int) -> None:
     """After every step the added pairs minus the removed ones are the neighbours in the sorted ring."""
-    rng, row = random.Random(seed), encode(unit_vectors(0, 1))
+    rng, vector = random.Random(seed), unit_vectors(0, 1)[0]
     circle, live, pairs = HashRing(), dict[int, PairPassage](), list[Pair]()
     for name, drawn in steps:
         if name in live and rng.random() < 0.7:
@@ -113,7 +148,7 @@ def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed:
             continue
         else:
             key = (drawn % BUCKETS if rng.random() < 0.3 else drawn >> 5) * 32 + name  # some in one bucket, none equal
-            live[name] = PairPassage(key, f"d{name % 7}", row)
+            live[name] = PairPassage(key, f"d{name % 7}", vector, (), NO_NAMES)
             go, come = circle.add(live[name])
         for pair in go:
             pairs.remove(pair)
@@ -121,7 +156,7 @@ def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed:
         around = sorted(live.values(), key=lambda passage: passage.key)
         beside = zip(around, around[1:] + around[:1], strict=True)
         expected = Counter((a.key, b.key) for a, b in beside if a.doc_id != b.doc_id)
-        assert Counter((a.key, b.key) for a, b in pairs) == expected
+        assert Counter((a.key, b.key) for a, b, _ in pairs) == expected
 
 
 def test_an_entity_of_many_passages_is_no_example() -> None:
@@ -137,21 +172,28 @@ def test_learning_tells_related_pairs_better_than_chance(seed: int) -> None:
     print("seed", seed)
     rng = np.random.default_rng(seed)
     topic = rng.normal(size=(400, 4))
-    left = np.concatenate((topic, rng.normal(size=(400, 20))), axis=1).astype(np.float32)
-    right = np.concatenate((topic, rng.normal(size=(400, 20))), axis=1).astype(np.float32)
+    sides = [np.concatenate((topic, rng.normal(size=(400, 20))), axis=1).astype(np.float16) for _ in range(2)]
+    left, right = ([PairPassage(n, f"d{n}", row, (), NO_NAMES) for n, row in enumerate(side)] for side in sides)
     together, chance = SufficientStatistics(), SufficientStatistics()
-    a, b = encode(left), encode(right)
-    train, held_out, moved = np.arange(300), np.arange(300, 399), np.arange(301, 400)
-    together.add(a[train], b[train])
-    chance.add(a[train], b[train[::-1]])
+    together.add([(left[n], right[n], NO_NAMES) for n in range(300)])
+    chance.add([(left[n], right[299 - n], NO_NAMES) for n in range(300)])
     weights = fit_weights(together, chance)
-    related, others = weights.edges(a[held_out], b[held_out]), weights.edges(a[held_out], b[moved])
-    assert related.mean() > others.mean() + 0.1
+    cosines = [
+        whole_cosines([left[n].vector for n in range(300, 399)], [right[n + step].vector for n in range(300, 399)])
+        for step in (0, 1)
+    ]
+    related, others = (weights.edges(values / SCALE, np.zeros(99, bool)) for values in cosines)
+    assert related.mean() > others.mean() + 0.02
     assert ((related > 0) & (related < 1)).all()
 
 
-def test_edge_weight_is_half_between_the_targets_and_steep_with_temperature() -> None:
-    """It is sigma(T (s - 1/2)) with T = 8, computed by hand, for weights that are the cosine."""
-    one = encode(np.array([[1, 0], [1, 0]], np.float32))
-    other = encode(np.array([[0.5, 0.75**0.5], [1, 0]], np.float32))
-    assert Weights(np.eye(FEATURES)[1], (0, 0)).edges(one, other) == pytest.approx([0.5, 1 / (1 + np.exp(-4))])
+def test_mentioned_titles_count_by_their_frequency_among_related_pairs() -> None:
+    """Titles mentioned in 3 of 4 related and in no chance pair: the log odds with half a pair added to each count."""
+    weights = fit_weights(SufficientStatistics(4, 0, 0, 3), SufficientStatistics(4, 0, 0, 0))
+    assert weights.titled == pytest.approx(np.log(3.5 / 0.5))
+    assert weights.untitled == pytest.approx(np.log(1.5 / 4.5))
+
+
+def test_edge_weight_is_the_sigmoid_of_the_halved_log_odds_with_a_prior() -> None:
+    """It is computed by hand, for weights without any example."""
+    assert UNTRAINED.edges(np.array([0.5, 1.0]), np.zeros(2, bool)) == pytest.approx([0.5, 1 / (1 + np.exp(-2))])
