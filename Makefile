@@ -119,6 +119,9 @@ bench-postgres: env ## latency from a row of PostgreSQL through Debezium and Kaf
 bench-reports: env ## cost of reports after an edit of a document, and cost of themes; ten minutes
 	@$(BIN)/python -m tests.bench.reports
 
+bench-global: env ## cost and coverage of global search on multi-hop questions; writes docs/retrieval.md; three minutes
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.global_search
+
 bench-cluster: env ## each stage of a cluster on real servers, a burst, a steady rate; writes docs/scaling.md; half an hour
 	@$(BIN)/python -m tests.bench.cluster
 

@@ -28,7 +28,8 @@ def whole_cosines(one: Sequence[Vector], other: Sequence[Vector]) -> NDArray[np.
     Cost O(n d). The sums are of whole numbers far below 2^53, and so exact.
     """
     products = np.einsum("nd,nd->n", _whole(one), _whole(other))
-    return np.rint(products / SCALE).astype(np.int64)
+    found: NDArray[np.int64] = np.rint(products / SCALE).astype(np.int64)
+    return found
 
 
 def _whole(vectors: Sequence[Vector]) -> NDArray[np.float64]:

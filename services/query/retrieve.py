@@ -19,6 +19,7 @@ from graphtide.graph.retrieval.modes.auto import ModeChoice, choose, with_choice
 from graphtide.graph.retrieval.question_words import time_words
 from graphtide.graph.retrieval.temporal import dated
 from graphtide.graph.retrieval.time_limits import with_time_limits
+from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from graphtide.services.query.background import background
 from graphtide.services.query.context import material
@@ -36,6 +37,8 @@ FOR_WRITERS = frozenset({"global", "global-dynamic"})
 """Modes that `auto` does not choose for a generator that quotes: quotations of reports say less than of documents."""
 RATED_BY_MODEL = "global-dynamic"
 TEXTS_A_CALL = 16
+TOKENS_A_CALL = 4_000
+"""Maximum of texts, and of tokens of several texts, in a call of the rater."""
 
 
 async def found(
@@ -75,13 +78,27 @@ def _finished(view: LiveView, question: Question, selection: Selection) -> Retri
 
 async def _ratings(rater: Rater, question: str, asked: Sequence[ReportView]) -> list[int]:
     """Return the ratings of one round, from concurrent calls with a few texts each. All calls end when one fails."""
-    parts = [asked[start : start + TEXTS_A_CALL] for start in range(0, len(asked), TEXTS_A_CALL)]
-    tasks = [asyncio.ensure_future(rater.rate(question, [each.text for each in part])) for part in parts]
+    parts = rated_together([each.text for each in asked])
+    tasks = [asyncio.ensure_future(rater.rate(question, part)) for part in parts]
     try:
         return [rating for ratings in await asyncio.gather(*tasks) for rating in ratings]
     finally:
         for task in tasks:
             task.cancel()
+
+
+def rated_together(texts: Sequence[str]) -> list[list[str]]:
+    """Return the texts of each call of the rater, in their order: at most TEXTS_A_CALL of at most TOKENS_A_CALL."""
+    calls: list[list[str]] = []
+    left = 0
+    for text in texts:
+        needed = count_tokens(text)
+        if not calls or needed > left or len(calls[-1]) == TEXTS_A_CALL:
+            calls.append([])
+            left = TOKENS_A_CALL
+        calls[-1].append(text)
+        left -= needed
+    return calls
 
 
 def _concluded(

@@ -32,7 +32,8 @@ def slow_cosine(one: NDArray[np.float16], other: NDArray[np.float16]) -> int:
     """Return the cosine of one pair, in Python's integers but for the unit vectors."""
     rows = (unit_rows(vector[np.newaxis].astype(np.float32), len(vector))[0].tolist() for vector in (one, other))
     a, b = ([round(value * SCALE) for value in row] for row in rows)
-    return round(sum(x * y for x, y in zip(a, b, strict=True)) / SCALE)
+    products: list[int] = [x * y for x, y in zip(a, b, strict=True)]
+    return round(sum(products) / SCALE)
 
 
 def slow_examples(view: LiveView) -> tuple[list[Example], list[Example]]:

@@ -1,14 +1,15 @@
 """Mode `global-dynamic`: from the root of the hierarchy down, only below reports relevant to the question.
 
-"GraphRAG: Improving global search via dynamic community selection", "Static vs. dynamic global search": rate every
-report of the coarsest level; an irrelevant one is dropped with all below it; the children of a relevant one are rated
-in turn; the relevant reports enter map-reduce. The rater is a parameter: `Selection` names the reports to rate and
-takes the ratings, does no I/O, and the view may change between two rounds. `by_neighbourhood` is the rater without a
-model.
+"GraphRAG: Improving global search via dynamic community selection", "Static vs. dynamic global search": rate the
+reports of the coarsest level; an irrelevant one is dropped with all below it; the children of a relevant one are rated
+in turn; the relevant reports enter map-reduce, where one with a relevant child is replaced by the child. The rater is a
+parameter: `Selection` names the reports to rate and takes the ratings, does no I/O, and the view may change between two
+rounds. `by_neighbourhood` is the rater without a model.
 
-Deviations: ratings are 0 to 5 and `RELEVANT` is the minimum that counts (the source says "relevant" or not); a report
-with a relevant child is replaced by the child, since children say the same in more detail; if no report of the coarsest
-level is relevant, none is, and the nearest passages are returned.
+Deviations: ratings are 0 to 5 and `RELEVANT` is the minimum that counts (the source says "relevant" or not); only
+reports that the question can reach are rated, those above one of its nearest passages and entities, since a graph of
+many small components has more roots than a rater should read (a question about the whole corpus reaches all); if no
+report of the coarsest level is relevant, none is, and the nearest passages are returned.
 """
 
 from __future__ import annotations
@@ -54,16 +55,27 @@ class Selection:
         self._kept: dict[int, tuple[int, ReportView]] = {}
         self._above: dict[int, int] = {}
         self._steps: list[TraceStep] = []
+        self._ranks: tuple[int, dict[int, int] | None] = (-1, None)
 
     def begin(self, view: LiveView) -> Sequence[ReportView]:
         """Return the reports of the coarsest level to be rated; none when there is nothing to rate or nothing to read.
 
-        Raises ValueError for an unknown level.
+        Raises ValueError for an unknown level. Cost: two searches, and the reports.
         """
         self._level = level_of(view, self._question)
         if any(map(str.isalnum, self._question.text)):
-            self._open = self._readable(view, view.hierarchy.roots())
+            roots = view.hierarchy.roots()
+            reached = self._reached(view, roots)
+            about = f"{len(reached)} of {len(roots)} communities of the coarsest level are near the question."
+            self._steps.append(TraceStep("reach", about))
+            self._open = self._readable(view, reached)
         return tuple(self._open)
+
+    def ranks(self, view: LiveView) -> dict[int, int] | None:
+        """Return `neighbourhood_ranks` at the view's present version."""
+        if self._ranks[0] != view.version:
+            self._ranks = view.version, neighbourhood_ranks(view, self._question)
+        return self._ranks[1]
 
     def rate(self, view: LiveView, ratings: Sequence[int]) -> Sequence[ReportView]:
         """Take the ratings of the last reports, in their order, and return the next ones to rate; none at the end.
@@ -110,9 +122,13 @@ class Selection:
 
     def _below(self, view: LiveView, community: int, above: int) -> list[int]:
         """Return the communities to read below a community; the kept ones replace `above`."""
-        children = list(child_reports(view, community, self._level))
+        children = self._reached(view, child_reports(view, community, self._level))
         self._above.update(dict.fromkeys(children, above))
         return children
+
+    def _reached(self, view: LiveView, communities: Iterable[int]) -> list[int]:
+        ranks = self.ranks(view)
+        return [community for community in communities if ranks is None or community in ranks]
 
     def _scope(self, view: LiveView) -> ReportScope:
         return ReportScope.of(view, self._question.filters)
@@ -123,30 +139,39 @@ class Selection:
         ]
         items.sort(key=lambda item: (-item.score, item.name))
         about = f"{len(rated)} reports rated 0 to {MAX_REPORTS}; the children of reports rated 0 are not read."
-        self._steps.append(TraceStep(f"rating {len(self._steps) + 1}", about, tuple(items)))
+        self._steps.append(TraceStep(f"rating {len(self._steps)}", about, tuple(items)))
 
 
 def retrieve_global_dynamic(view: LiveView, question: Question) -> RetrievalResult:
     """Return the reports that the neighbourhood of the question makes relevant. Call under `view.lock.read()`.
 
-    Cost: two searches, the reports of the coarsest level, and those below relevant ones.
+    Cost: two searches, and the reports that they reach.
     """
     selection = Selection(question)
     asked = selection.begin(view)
-    rating = by_neighbourhood(view, question) if asked else None
+    rating = by_neighbourhood(selection.ranks(view)) if asked else None
     while asked and rating is not None:
         asked = selection.rate(view, [rating(each.community) for each in asked])
     return selection.finish(view)
 
 
-def by_neighbourhood(view: LiveView, question: Question) -> Callable[[int], int]:
-    """Return a rating of communities without a model: by the question's nearest passages and entities inside them.
+def by_neighbourhood(ranks: dict[int, int] | None) -> Callable[[int], int]:
+    """Return a rating of communities without a model: by the best rank of the question's neighbours inside them.
 
-    A community is rated by the best rank among them; one without any of the nearest is rated 0. A question about the
-    whole corpus has no neighbours: every community gets the same rating. Cost: two searches.
+    A community without any of them is rated 0; without ranks every community gets the same rating.
+    """
+    if ranks is None:
+        return lambda community: _EVEN
+    return lambda community: _rating(ranks.get(community, _RANKS[-1]))
+
+
+def neighbourhood_ranks(view: LiveView, question: Question) -> dict[int, int] | None:
+    """Return the best rank of the question's nearest passages and entities in each community that has any.
+
+    None for a question about the whole corpus, which has no neighbours. Cost: two searches.
     """
     if is_corpus_question(question.text):
-        return lambda community: _EVEN
+        return None
     admits = admitted_chunks(view, question.filters)
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     indexes = searched_indexes(view, question)
@@ -158,7 +183,7 @@ def by_neighbourhood(view: LiveView, question: Question) -> Callable[[int], int]
             _mark(view, node, rank, best)
     for rank, hit in enumerate(entities):
         _mark(view, hit.number, rank, best)
-    return lambda community: _rating(best.get(community, _RANKS[-1]))
+    return best
 
 
 def _mark(view: LiveView, node: int, rank: int, best: dict[int, int]) -> None:

@@ -38,19 +38,21 @@ LEVEL = 1
 """The default level, between the finest, 0, and the coarsest: about as many reports as the source's level 1 has for a
 corpus of that size.
 """
-_RATED_CHARS = 320
-"""Maximum number of characters of a report for a rater: rating must cost much less than reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """A community's report for one question. `text` is the rater's input, `part` the answer's."""
+    """A community's report for one question: the input of a rater and, as `part`, of the answer."""
 
     community: int
     size: int
-    text: str
     part: RetrievedPart
     rating: float
+
+    @property
+    def text(self) -> str:
+        """The whole report, as the source rates it."""
+        return f"{self.part.title}\n{self.part.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,10 @@ def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView |
     text = render_report(report, sources)
     if not text:
         return None
-    # Under a filter title and summary may cover excluded passages: then the remaining findings replace them.
-    title, summary = (report.title, report.summary) if admits is None else (text.partition(" [")[0][:80], text)
+    # Under a filter the title may cover excluded passages: then the first finding replaces it.
+    title = report.title if admits is None else text.partition(" [")[0][:80]
     part = RetrievedPart(neutralise(title), text, sources, report.rating)
-    rated = f"{title}: {summary}"[:_RATED_CHARS]
-    return ReportView(community, view.contents.entities(community), rated, part, report.rating)
+    return ReportView(community, view.contents.entities(community), part, report.rating)
 
 
 def worth_reading(view: LiveView, communities: Iterable[int], scope: ReportScope) -> list[ReportView]:

@@ -27,7 +27,7 @@ SCHEMA = Schema(
 )
 UNRATED = 1
 _MOST = 5
-_MAX_CHARS = 1_200
+_MAX_CHARS = 8_000
 
 
 class OpenAIRater:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
 
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta, Vector
 from graphtide.graph.reports.cache import ReportRow
 from graphtide.graph.reports.subject import MIN_SIZE, community_context, extractive_report, members, row
 from graphtide.graph.retrieval import Filters, Question, RetrievalResult, Synthesis, retrieve
-from graphtide.graph.retrieval.global_search.dynamic import Selection, by_neighbourhood
+from graphtide.graph.retrieval.global_search.dynamic import Selection, by_neighbourhood, neighbourhood_ranks
 from graphtide.graph.view import LiveView
 from tests.model.memory.rows import Rows
 from tests.support.extractions import unit
@@ -50,10 +51,24 @@ def slow_report(view: LiveView, community: int) -> tuple[str, tuple[str, ...]]:
     return report.title, tuple(dict.fromkeys(chunk for one in report.findings for chunk in one.chunks))
 
 
-def slow_selection(view: LiveView, rates: Mapping[int, int], level: int) -> set[int]:
+def slow_reach(view: LiveView, question: Question) -> set[int]:
+    """Return the communities of an entity near the question, or mentioned by a passage near it."""
+
+    def similarity(vector: Vector) -> float:
+        return float(vector.astype(float) @ question.vector / (np.linalg.norm(vector.astype(float)) or 1))
+
+    near = sorted(view.chunks, key=lambda n: (-similarity(view.chunks[n].vector), view.chunks[n].chunk_id))[:80]
+    nodes = {view.labels[mention.label].node for n in near for mention in view.chunks[n].mentions}
+    entities = view.entities
+    nodes.update(sorted(entities, key=lambda n: (-similarity(entities[n].vector), view.entity_id(n)))[:40])
+    return {view.hierarchy.community(node, level) for node in nodes for level in range(3)} - {0}
+
+
+def slow_selection(view: LiveView, rates: Mapping[int, int], level: int, reach: set[int] | None = None) -> set[int]:
     """Return the selection by its definition: relevant with all its ancestors, and without a relevant descendant.
 
-    A community without a report is passed through, as if it were relevant, and not selected.
+    A community without a report is passed through, as if it were relevant, and not selected. `reach` are the
+    communities that the question reaches, if not all.
     """
 
     def large(community: int) -> bool:
@@ -64,7 +79,8 @@ def slow_selection(view: LiveView, rates: Mapping[int, int], level: int) -> set[
 
     def reached(community: int) -> bool:
         parent = view.hierarchy.parent(community)
-        open_ = large(community) and (rates[community] > 0 or not readable(community))
+        near = reach is None or community in reach
+        open_ = near and large(community) and (rates[community] > 0 or not readable(community))
         return open_ and (not parent or reached(parent))
 
     def above(community: int) -> set[int]:
@@ -94,13 +110,16 @@ def test_selection_keeps_what_its_definition_keeps_for_any_ratings(sample: LiveV
     print("seed", seed)
     rng = random.Random(seed)
     rates = {c: rng.choice((0, 0, 1, 3, 5)) for some in levels(sample).values() for c in some}
-    selection = Selection(ask(sample, "storm", "global-dynamic", level=level))
+    question = ask(sample, "storm", "global-dynamic", level=level)
+    selection = Selection(question)
     asked = selection.begin(sample)
     rated: list[int] = []
     while asked:
         rated += [one.community for one in asked]
         asked = selection.rate(sample, [rates[one.community] for one in asked])
-    kept = slow_selection(sample, rates, level)
+    reach = slow_reach(sample, question)
+    assert set(rated) <= reach
+    kept = slow_selection(sample, rates, level, reach)
     found = selection.finish(sample)
     assert sorted((part.title, part.sources) for part in found.parts) == sorted(
         slow_report(sample, community) for community in kept
@@ -114,12 +133,34 @@ def test_dynamic_mode_is_the_selection_rated_by_neighbourhood(sample: LiveView) 
     """It reads less than the static level, and each selected community has one of the nearest passages or entities."""
     question = ask(sample, "Who founded Kittiwake Station?", "global-dynamic")
     found = retrieve(sample, question)
-    rating = by_neighbourhood(sample, question)
+    rating = by_neighbourhood(neighbourhood_ranks(sample, question))
     rates = {c: rating(c) for some in levels(sample).values() for c in some}
+    assert {c for c, rate in rates.items() if rate} == slow_reach(sample, question)
     assert sorted(part.sources for part in found.parts) == sorted(
         slow_report(sample, c)[1] for c in slow_selection(sample, rates, 1)
     )
     assert {part.score for part in found.parts} <= {1.0, 2.0, 3.0, 4.0, 5.0}
+
+
+def test_question_about_everything_has_every_root_rated_and_another_only_those_it_reaches() -> None:
+    """In a graph of many components a particular question reaches a few roots; each is rated by its whole report."""
+    view = empty_view()
+    documents = [_component(number) for number in range(120)]
+    view.apply(Consolidator("world").apply([DocumentChange(one.doc_id, None, one) for one in documents]))
+    everything = Selection(ask(view, "What are the main themes?", "global-dynamic")).begin(view)
+    rated = Selection(ask(view, "storm", "global-dynamic")).begin(view)
+    assert len(everything) == 120
+    assert 0 < len(rated) < 120
+    assert {one.community for one in rated} <= slow_reach(view, ask(view, "storm", "global-dynamic"))
+    assert all(one.text == f"{one.part.title}\n{one.part.text}" for one in rated)
+
+
+def _component(number: int) -> Extraction:
+    """Return a document about three names of its own."""
+    names = [sha256(f"{number} {place}".encode()).hexdigest()[:12] for place in range(3)]
+    facts = [(0, "designed", 1), (1, "designed", 2), (2, "designed", 0)]
+    held = unit(f"Passage of {' and '.join(names)}.", [(name, "", "") for name in names], facts)
+    return Extraction(f"d{number}", 1, DocumentInfo(), (held,))
 
 
 def test_question_about_everything_prunes_nothing(sample: LiveView) -> None:
