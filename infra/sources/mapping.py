@@ -81,6 +81,8 @@ class SourceMapping(BaseModel):
 
     @model_validator(mode="after")
     def _has_fields(self) -> SourceMapping:
+        if self.topic == DOCUMENTS and Template(self.graph).paths:
+            raise ValueError("graph of the topic documents must be a graph's name: the record's key names it")
         if not Template(self.text).paths:
             raise ValueError(f"text {self.text[:40]!r} names no field; write {{column}}")
         if self.metadata and isinstance(self.metadata, dict):

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.errors import Rejected, Retryable
 from graphtide.streams.log.revisions import number
-from graphtide.streams.messages import DeadLetter, document_key, split_document_key
+from graphtide.streams.messages import DEAD_LETTERS, DeadLetter, document_key, split_document_key
 from graphtide.streams.ports import ConsumedRecord, Consumer, Log, Position, Record
 from graphtide.streams.sources.duplicates import DuplicateFilter
 from graphtide.streams.sources.types import (
@@ -62,13 +62,19 @@ class SourceStage:
         self._decoder = decoder
         self._observer = observer
         self._duplicates = DuplicateFilter()
+        self._continued: set[int] = set()
+        self._held: frozenset[int] = frozenset()
 
     async def run(self) -> None:
         """Convert records until cancelled. Raises Retryable while the broker or the registry is unreachable."""
         consumer = self._open_consumer()
+        self._continued.clear()
         try:
             while True:
                 batch = await consumer.poll(BATCH_SIZE, POLL_S)
+                if consumer.assigned() != self._held:
+                    self._held = consumer.assigned()
+                    self._continued.clear()
                 if batch:
                     await self._process(consumer, batch)
         finally:
@@ -76,29 +82,30 @@ class SourceStage:
 
     async def _process(self, consumer: Consumer, batch: Sequence[ConsumedRecord]) -> None:
         changes: list[tuple[SourceChange, ConsumedRecord]] = []
-        done: list[ConsumedRecord] = []
+        letters: list[tuple[int, DeadLetter]] = []
+        ends: dict[int, Position] = {}
         failure: Retryable | None = None
         for consumed in batch:
+            partition = consumed.position.partition
             try:
                 changes += [(change, consumed) for change in await self._decoded(consumed)]
+            except Rejected as error:
+                letters.append((partition, self._letter(consumed, str(error))))
             except Retryable as error:
                 failure = error
                 break
-            done.append(consumed)
-        await self._publish(changes)
-        ends: dict[int, Position] = {consumed.position.partition: consumed.position for consumed in done}
+            ends[partition] = consumed.position
+        letters += await self._publish(changes)
+        await self._write_letters(letters)
         for position in ends.values():
             await consumer.commit(position)
+            self._continued.add(position.partition)
         if failure is not None:
             raise failure
 
     async def _decoded(self, consumed: ConsumedRecord) -> Sequence[SourceChange]:
-        """Return the changes that are to be published. A record that cannot be mapped becomes a dead letter."""
-        try:
-            changes = await self._decoder.decode(_source_record(self._topic, consumed))
-        except Rejected as error:
-            await self._reject(consumed, str(error))
-            return ()
+        """Return the changes that are to be published. Raises Rejected, and Retryable."""
+        changes = await self._decoder.decode(_source_record(self._topic, consumed))
         if not changes:
             self._observer.ended(self._topic, SourceOutcome.IGNORED)
         admitted = [change for change in changes if self._duplicates.admits(change)]
@@ -106,36 +113,51 @@ class SourceStage:
             self._observer.ended(self._topic, SourceOutcome.DUPLICATE)
         return admitted
 
-    async def _publish(self, changes: Sequence[tuple[SourceChange, ConsumedRecord]]) -> None:
-        """Append the changes; a record that the log refuses, which is too large, becomes a dead letter."""
+    async def _publish(self, changes: Sequence[tuple[SourceChange, ConsumedRecord]]) -> list[tuple[int, DeadLetter]]:
+        """Append the changes. Returns the dead letters of those that the log refuses, because they are too large."""
+        letters: list[tuple[int, DeadLetter]] = []
         try:
-            try:
-                if changes:
+            if changes:
+                try:
                     await self._accept([_record(change) for change, _ in changes])
-                refused: set[int] = set()
-            except Rejected:
-                refused = await self._publish_singly(changes)
+                except Rejected:
+                    letters = await self._publish_singly(changes)
         except BaseException:
             self._duplicates.discard()
             raise
         self._duplicates.commit()
-        for index, (change, _) in enumerate(changes):
-            if index not in refused:
-                outcome = SourceOutcome.DELETED if change.document is None else SourceOutcome.PUBLISHED
-                self._observer.ended(self._topic, outcome)
+        deleted = sum(change.document is None for change, _ in changes)
+        self._observer.ended(self._topic, SourceOutcome.DELETED, deleted)
+        self._observer.ended(self._topic, SourceOutcome.PUBLISHED, len(changes) - deleted - len(letters))
+        return letters
 
-    async def _publish_singly(self, changes: Sequence[tuple[SourceChange, ConsumedRecord]]) -> set[int]:
-        refused = set()
-        for index, (change, consumed) in enumerate(changes):
+    async def _publish_singly(
+        self, changes: Sequence[tuple[SourceChange, ConsumedRecord]]
+    ) -> list[tuple[int, DeadLetter]]:
+        letters = []
+        for change, consumed in changes:
             try:
                 await self._accept([_record(change)])
             except Rejected as error:
-                refused.add(index)
-                await self._reject(consumed, str(error), change)
-        return refused
+                letters.append((consumed.position.partition, self._letter(consumed, str(error), change)))
+        return letters
 
-    async def _reject(self, consumed: ConsumedRecord, reason: str, change: SourceChange | None = None) -> None:
-        """Write the dead letter of a record, before its position is committed."""
+    async def _write_letters(self, letters: Sequence[tuple[int, DeadLetter]]) -> None:
+        """Write dead letters, before the positions are committed.
+
+        A letter may have been written already only if the process before ended between both steps: until the first
+        commit of its partition. Later letters need no look-up, so that a flood of them costs one append a batch.
+        """
+        fresh = [letter for partition, letter in letters if partition in self._continued]
+        for partition, letter in letters:
+            if partition not in self._continued:
+                await write_dead_letter(self._log, letter)
+        if fresh:
+            records = [Record(document_key(letter.graph, letter.doc_id), letter.encode()) for letter in fresh]
+            await self._log.append(DEAD_LETTERS, records)
+        self._observer.ended(self._topic, SourceOutcome.REJECTED, len(letters))
+
+    def _letter(self, consumed: ConsumedRecord, reason: str, change: SourceChange | None = None) -> DeadLetter:
         position = consumed.position
         place = f"{self._topic}/{position.partition}/{position.offset}"[-MAX_ID_CHARS:]
         graph, doc_id = _named(self._decoder.graph_of(self._topic), place)
@@ -144,9 +166,7 @@ class SourceStage:
         log.warning("a record of %s was rejected; its dead letter gives the reason", place)
         revision = number(position.offset, position.partition)
         text = reason.encode(errors="backslashreplace").decode()
-        letter = DeadLetter(graph, doc_id, revision, STAGE, text, 1, consumed.record.value or b"")
-        await write_dead_letter(self._log, letter)
-        self._observer.ended(self._topic, SourceOutcome.REJECTED)
+        return DeadLetter(graph, doc_id, revision, STAGE, text, 1, consumed.record.value or b"")
 
 
 def _named(graph: str, doc_id: str) -> tuple[str, str]:

@@ -89,6 +89,6 @@ class SourceOutcome(StrEnum):
 class SourceObserver(Protocol):
     """Receiver of the ends of records. `topic` is one of the mapped topics."""
 
-    def ended(self, topic: str, outcome: SourceOutcome) -> None:
-        """Note that a record of the topic reached its end."""
+    def ended(self, topic: str, outcome: SourceOutcome, count: int = 1) -> None:
+        """Note that `count` records of the topic reached their end."""
         ...

@@ -23,6 +23,6 @@ class SourceMetrics:
             for outcome in SourceOutcome:
                 self._records.labels(topic, outcome.value)
 
-    def ended(self, topic: str, outcome: SourceOutcome) -> None:
+    def ended(self, topic: str, outcome: SourceOutcome, count: int = 1) -> None:
         """See SourceObserver.ended."""
-        self._records.labels(topic, outcome.value).inc()
+        self._records.labels(topic, outcome.value).inc(count)

@@ -20,7 +20,7 @@ from graphtide.streams.ports import ConsumedRecord, Position, Record
 from graphtide.streams.sources.duplicates import DuplicateFilter
 from graphtide.streams.sources.stage import SourceStage
 from graphtide.streams.sources.types import RowVersion, SourceChange, SourceOutcome
-from tests.model.memory.log import MemoryLog
+from tests.model.memory.log import MemoryConsumer, MemoryLog
 from tests.support.source_records import TOPIC, change, mapping
 
 GROUP = "sources"
@@ -33,9 +33,9 @@ class Counted:
     def __init__(self) -> None:
         self.ends: list[SourceOutcome] = []
 
-    def ended(self, topic: str, outcome: SourceOutcome) -> None:
+    def ended(self, topic: str, outcome: SourceOutcome, count: int = 1) -> None:
         assert topic == TOPIC
-        self.ends.append(outcome)
+        self.ends += [outcome] * count
 
 
 class Table:
@@ -218,7 +218,29 @@ async def test_bad_record_is_a_dead_letter_and_the_next_ones_continue() -> None:
     with pytest.raises(Invalid, match="discard the dead letter"):
         await retry(world.log, "contracts", stored.id, never)
     assert await world.documents() == {"contracts/1": "A was signed by B."}
-    assert world.observer.ends == [SourceOutcome.REJECTED, SourceOutcome.PUBLISHED]
+    assert sorted(world.observer.ends) == [SourceOutcome.PUBLISHED, SourceOutcome.REJECTED]
+
+
+async def test_letter_is_written_once_when_the_process_ends_before_the_commit() -> None:
+    """The letters of the batch are durable, and the position is not; later letters are appended without a look-up."""
+    world = World()
+    await world.log.append(TOPIC, [Record("", b"\xff"), Record("", b"\xfe")])
+    commit = MemoryConsumer.commit
+
+    async def fail(consumer: MemoryConsumer, position: Position) -> None:
+        raise Retryable("the broker is unreachable")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(MemoryConsumer, "commit", fail)
+        with pytest.raises(Retryable):
+            await world.run_to_end()
+    assert MemoryConsumer.commit is commit
+    world.stage = world.new_stage()
+    await world.run_to_end()
+    await world.log.append(TOPIC, [Record("", b"\xfd")])
+    await world.run_to_end()
+    found = await list_dead_letters(world.log, "contracts")
+    assert [each.letter.doc_id[-3:] for each in found] == ["0/0", "0/1", "0/2"]
 
 
 async def never(record: Record) -> Position:

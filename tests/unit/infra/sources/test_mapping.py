@@ -37,6 +37,7 @@ def test_file_is_read_when_it_is_well_formed(tmp_path: Path) -> None:
         (GOOD + 'color = "red"\n', "sources.0.color"),
         (GOOD + 'media_type = "text/x"\n', "not readable"),
         (GOOD + '[sources.operations]\nz = "delete"\n', "operations"),
+        ('[[sources]]\ntopic = "documents"\ngraph = "{a}"\n', "must be a graph's name"),
         ('[[sources]]\ntopic = "extractions"\ngraph = "g"\n', "a topic of Graphtide itself"),
     ],
 )
