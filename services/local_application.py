@@ -7,6 +7,7 @@ protocol. Views are read in threads, under their read locks, so each answer refl
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
@@ -18,6 +19,7 @@ from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.observability.metrics.views import counts
 from graphtide.services import dead_letters as letters
+from graphtide.services.access.limits.pending import PendingRevisions
 from graphtide.services.access.limits.quotas import Entering, Quotas
 from graphtide.services.administration.maintenance import request_deletion, rows_of
 from graphtide.services.application import (
@@ -58,7 +60,7 @@ from graphtide.services.query.service import QueryService
 from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.services.standing.local import LocalStandingQuestions
 from graphtide.streams.clock import now_ms
-from graphtide.streams.errors import DeadlineExceeded, NotFound, Overloaded
+from graphtide.streams.errors import DeadlineExceeded, NotFound
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import DocumentMessage, document_key, split_document_key
 from graphtide.streams.ports import LedgerEntry, Position, Record, RevisionState
@@ -86,6 +88,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         self._runtime = runtime
         self._limits = limits or RuntimeLimits()
         self._quotas = Quotas(runtime)
+        self._pending = PendingRevisions(runtime.ledger, self._limits.pending_revisions)
         self._past = PastViews(runtime)
         self._questions = QueryService(runtime, self._limits.running_queries, self._past)
         self._feed = ChangeFeed(runtime)
@@ -97,8 +100,8 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     # -- documents -----------------------------------------------------------------------------------------------------
 
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
-        for graph in {document.graph for document in documents}:
-            await self._refuse_when_behind(graph)
+        for graph, count in Counter(document.graph for document in documents).items():
+            await self._pending.admit(graph, count)
         entering = [Entering(each.graph, each.doc_id, len(each.text.encode())) for each in documents]
         with _published(documents), await self._quotas.admit(entering):
             headers = inject()
@@ -110,7 +113,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         latest = await self._latest(graph, doc_id)
         if latest.state is RevisionState.DELETED:
             raise NotFound(f"document {doc_id!r} of graph {graph!r} is deleted already")
-        await self._refuse_when_behind(graph)
+        await self._pending.admit(graph)
         with span("publish", SpanRole.PRODUCER, graph=graph, doc_id=doc_id, documents=1):
             record = Record(document_key(graph, doc_id), None, inject())
             return Receipt(token(await self._runtime.ledger.accept([record])), 1)
@@ -151,13 +154,6 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             await self._runtime.known(graph)
             raise NotFound(f"graph {graph!r} has no document {doc_id!r}")
         return latest
-
-    async def _refuse_when_behind(self, graph: str) -> None:
-        pending = await self._runtime.ledger.pending(graph)
-        if pending >= self._limits.pending_revisions:
-            raise Overloaded(
-                f"{pending} revisions of graph {graph!r} are waiting to be processed; publish more slowly", 5.0
-            )
 
     async def preview(self, graph: str, request: PreviewRequest) -> Preview:
         return await self._previews.preview(await self._view(graph), request)
@@ -244,7 +240,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         return await letters.shown(self._runtime.log, graph, letter_id)
 
     async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
-        await self._refuse_when_behind(graph)
+        await self._pending.admit(graph)
         return await letters.retried(self._runtime.log, graph, letter_id, self._accept, correction)
 
     async def discard_letter(self, graph: str, letter_id: str) -> LetterStatus:

@@ -6,7 +6,7 @@ write must therefore have no effect outside the database. Actions that depend on
 passed as `committed`, which runs in the event loop even if the caller was cancelled.
 
 Invariant: a write that has returned is on the disk; one that raised has changed nothing. A cancelled one may have
-happened.
+happened. Only `write_later` returns before its write is durable.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from graphtide.infra.sqlite.connection import open_reader, open_writer
+from graphtide.infra.sqlite.connection import open_writer
 from graphtide.infra.sqlite.errors import failure, unencodable
 from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
+from graphtide.infra.sqlite.reading.readers import Readers
 from graphtide.streams.errors import Broken, GraphtideError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 BATCH_LIMIT = 256
-READERS = 2
+LATER_S = 0.25
+"""Maximum time until a write without a caller is performed, if no other transaction takes it along."""
 
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """Errors in a write itself: the caller receives them, and the writer continues."""
@@ -39,9 +40,10 @@ _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeErr
 @dataclass(slots=True, eq=False)
 class _Write:
     work: Work[Any]
-    committed: Callable[[Any], None] | None
-    done: asyncio.Future[Any]
+    committed: Callable[[Any], None] | None = None
+    done: asyncio.Future[Any] | None = None
     alone: bool = False
+    key: Hashable = None
     value: Any = None
     error: Exception | None = None
 
@@ -57,9 +59,10 @@ class SqliteDatabase:
         self._queue: SimpleQueue[_Write | None] = SimpleQueue()
         self._next: _Write | None = None
         self._closed = False
-        self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="graphtide-reader")
+        self._later: dict[Hashable, _Write] = {}
+        self._later_lock = threading.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._readers = Readers(path, self._loop)
         self._thread = threading.Thread(target=self._write_all, name="graphtide-writer", daemon=True)
         self._thread.start()
 
@@ -84,51 +87,49 @@ class SqliteDatabase:
         if self._closed:
             raise Broken("the database is closed")
         done: asyncio.Future[T] = self._loop.create_future()
+        self._flush()
         self._queue.put(_Write(work, None, done, alone=True))
         return await done
+
+    def write_later(self, key: Hashable, work: Work[object]) -> None:
+        """Run `work` in one of the next transactions, instead of an earlier `work` with the same key.
+
+        For statements that a caller does not wait for, and that may be lost if the process dies. One that fails is
+        repeated.
+        """
+        with self._later_lock:
+            self._later[key] = _Write(work, key=key)
+        if self._timer is None and not self._closed:
+            self._timer = self._loop.call_later(LATER_S, self._flush)
+
+    def _flush(self) -> None:
+        """Have the writer perform what was left for later, unless a transaction has taken it along."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._later and not self._closed:
+            self._queue.put(_Write(_nothing))
 
     async def read(self, work: Work[T]) -> T:
         """Run `work` on a connection of its own, in one read transaction with one state of all tables."""
         if self._closed:
             raise Broken("the database is closed")
-        return await self._loop.run_in_executor(self._readers, self._read, work)
+        return await self._readers.read(work)
 
     async def close(self) -> None:
         """Finish queued writes, write the write-ahead log back, and release the folder."""
         if self._closed:
             return
+        self._flush()
         self._closed = True
         self._queue.put(None)
         await asyncio.to_thread(self._end)
 
     def _end(self) -> None:
         self._thread.join()
-        self._readers.shutdown()
-        for connection in self._opened:
-            connection.close()
+        self._readers.close()
         self._writer.close()
         self._lock.release()
-
-    # -- in the readers' threads ---------------------------------------------------------------------------------------
-
-    def _read(self, work: Work[T]) -> T:
-        try:
-            connection = self._reader()
-            connection.execute("BEGIN")
-            try:
-                return work(connection)
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise failure(error) from error
-
-    def _reader(self) -> sqlite3.Connection:
-        if not hasattr(self._local, "connection"):
-            self._local.connection = open_reader(self.path)
-            self._opened.append(self._local.connection)
-        connection: sqlite3.Connection = self._local.connection
-        return connection
 
     # -- in the writer's thread ----------------------------------------------------------------------------------------
 
@@ -178,14 +179,27 @@ class SqliteDatabase:
         return left
 
     def _perform(self, writes: Sequence[_Write]) -> None:
-        error = self._together(writes)
+        later = () if writes[0].alone else self._take_later()
+        error = self._together((*later, *writes))
         if error is None:
             return
-        if len(writes) == 1:
+        if len(writes) == 1 and not later:
             writes[0].error = error
             return
         for write in writes:
             write.error = self._together((write,))
+        self._put_back([write for write in later if self._together((write,)) is not None])
+
+    def _take_later(self) -> tuple[_Write, ...]:
+        with self._later_lock:
+            taken, self._later = tuple(self._later.values()), {}
+        return taken
+
+    def _put_back(self, failed: Sequence[_Write]) -> None:
+        """Keep what failed for a later transaction, unless it was replaced meanwhile."""
+        with self._later_lock:
+            for write in failed:
+                self._later.setdefault(write.key, write)
 
     def _together(self, writes: Sequence[_Write]) -> Exception | None:
         """Run the writes in one transaction; when it fails, undo all of it and return the error."""
@@ -231,12 +245,16 @@ def _open(folder: Path, max_pages: int | None) -> tuple[FolderLock, sqlite3.Conn
         raise
 
 
+def _nothing(_: sqlite3.Connection) -> None:
+    """Write nothing: the transaction takes along what was left for later."""
+
+
 def _settle(writes: Sequence[_Write]) -> None:
     """Resolve the futures of the writes, in the event loop."""
     for write in writes:
         if write.error is None and write.committed is not None:
             write.committed(write.value)
-        if write.done.done():
+        if write.done is None or write.done.done():
             continue
         if write.error is None:
             write.done.set_result(write.value)

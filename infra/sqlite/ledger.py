@@ -25,6 +25,8 @@ _ENTRY = (
 
 
 FIRST_SURROGATE = 0xD800
+MAX_REMEMBERED = 100_000
+"""Maximum number of accepted revisions in memory; the database knows the others."""
 
 
 class SqliteLedger:
@@ -34,6 +36,8 @@ class SqliteLedger:
         self._database = database
         self._log = log
         self._clock_ms = clock_ms
+        self._accepted: set[int] = set()
+        """Revisions that `accept` entered and `enter` has not been asked about."""
 
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
         """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id."""
@@ -45,7 +49,12 @@ class SqliteLedger:
             _enter(connection, [(*key, offset, at) for key, offset in zip(keys, offsets, strict=True)])
             return offsets
 
-        offsets = await self._database.write(work, lambda offsets: self._log.grown(DOCUMENTS, offsets))
+        def committed(offsets: range) -> None:
+            if len(self._accepted) < MAX_REMEMBERED:
+                self._accepted.update(offsets)
+            self._log.grown(DOCUMENTS, offsets)
+
+        offsets = await self._database.write(work, committed)
         return [Position(PARTITION, offset) for offset in offsets]
 
     async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
@@ -58,10 +67,13 @@ class SqliteLedger:
         ]
         if not rows:
             return []
-        unknown: bool = await self._database.read(lambda connection: _any_unknown(connection, rows))
-        if unknown:
-            await self._database.write(lambda connection: _enter(connection, rows))
-        return [consumed.position.offset for consumed in delivered]
+        offsets = [consumed.position.offset for consumed in delivered]
+        if not self._accepted.issuperset(offsets):
+            unknown: bool = await self._database.read(lambda connection: _any_unknown(connection, rows))
+            if unknown:
+                await self._database.write(lambda connection: _enter(connection, rows))
+        self._accepted.difference_update(offsets)
+        return offsets
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
         """See Ledger.begin. Raises Broken for a revision that was never entered."""

@@ -2,7 +2,8 @@
 
 Invariant: `topics.next_offset` moves in the transaction that appends and is never lowered, so an offset is never
 reused, even after a trim or restart. The ends are also kept in memory: a consumer that has read everything waits
-without touching the database.
+without touching the database. So are the newest records, the first untrimmed offsets and the positions of groups:
+trims and positions reach the file with a later transaction, and a restart after a crash reads what they cover again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from graphtide.infra.sqlite.arrivals import Arrivals
 from graphtide.infra.sqlite.bulk import insert
 from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.reading.recent_records import RecentRecords
 from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
 from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 PARTITION = 0
@@ -32,6 +35,11 @@ class SqliteLog:
         self._ends = dict(ends)
         self._clock_ms = clock_ms
         self._members: Counter[tuple[str, str]] = Counter()
+        self._added: dict[tuple[str, int], list[ConsumedRecord]] = {}
+        """Records of a transaction that is not durable yet, by topic and first offset."""
+        self._trimmed: dict[str, int] = {}
+        self._positions: dict[tuple[str, str], int] = {}
+        self.recent = RecentRecords((DOCUMENTS, EXTRACTIONS, DELTAS))
         self.arrivals = Arrivals()
 
     async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
@@ -44,16 +52,17 @@ class SqliteLog:
     def consumer(self, topic: str, group: str) -> SqliteConsumer:
         """See Log.consumer."""
         self._members[topic, group] += 1
-        return SqliteConsumer(self._database, self, topic, group)
+        return SqliteConsumer(self, topic, group)
 
     def reader(self, topic: str, offsets: Mapping[int, int]) -> SqliteConsumer:
         """See Log.reader."""
-        return SqliteConsumer(self._database, self, topic, None, offsets.get(PARTITION, 0))
+        return SqliteConsumer(self, topic, None, offsets.get(PARTITION, 0))
 
     async def start(self, topic: str) -> Mapping[int, int]:
         """See Log.start."""
         end = self.next_offset(topic)
-        first = await self._database.read(lambda connection: _read(connection, topic, 0, 1))
+        trimmed = self._trimmed.get(topic, 0)
+        first = await self._database.read(lambda connection: _read(connection, topic, trimmed, 1))
         return {PARTITION: first[0].position.offset if first else end}
 
     async def end(self, topic: str) -> Mapping[int, int]:
@@ -62,7 +71,7 @@ class SqliteLog:
 
     async def committed(self, topic: str, group: str) -> Mapping[int, int]:
         """See Log.committed."""
-        return {PARTITION: await self._database.read(lambda connection: _committed(connection, topic, group))}
+        return {PARTITION: await self.position(topic, group)}
 
     async def members(self, topic: str, group: str) -> int:
         """See Log.members. All consumers are in this process."""
@@ -75,7 +84,34 @@ class SqliteLog:
     async def trim(self, topic: str, before: Position) -> None:
         """See Log.trim."""
         check_partition(topic, before)
-        await self._database.write(lambda connection: _trim(connection, topic, before.offset))
+        first = min(before.offset, self.next_offset(topic))
+        if first > self._trimmed.get(topic, 0):
+            self._trimmed[topic] = first
+            self.recent.trim(topic, first)
+            self._database.write_later(("trim", topic), lambda connection: _trim(connection, topic, first))
+
+    async def position(self, topic: str, group: str) -> int:
+        """Return the offset at which the group resumes."""
+        held = self._positions.get((topic, group))
+        if held is None:
+            held = await self._database.read(lambda connection: _committed(connection, topic, group))
+        return held
+
+    def keep(self, topic: str, group: str, next_offset: int) -> None:
+        """Set the offset at which the group resumes."""
+        self._positions[topic, group] = next_offset
+        self._database.write_later(
+            ("position", topic, group), lambda connection: _keep(connection, topic, group, next_offset)
+        )
+
+    async def read(self, topic: str, start: int, limit: int) -> list[ConsumedRecord]:
+        """Return up to `limit` untrimmed records from offset `start` on."""
+        first = max(start, self._trimmed.get(topic, 0))
+        held = self.recent.read(topic, first, limit)
+        if held is not None:
+            await asyncio.sleep(0)  # a reader yields to other tasks
+            return held
+        return await self._database.read(lambda connection: _read(connection, topic, first, limit))
 
     def add(self, connection: sqlite3.Connection, topic: str, records: Sequence[Record]) -> range:
         """Append within the caller's transaction; the caller passes the offsets to `grown` once they are durable."""
@@ -90,12 +126,17 @@ class SqliteLog:
             for offset, record in enumerate(records, first)
         ]
         insert(connection, "INSERT INTO records (key, appended_ms, record_key, headers, value)", rows)
+        self._added[topic, first] = [
+            ConsumedRecord(Position(PARTITION, offset), at, Record(record.key, record.value, record.headers))
+            for offset, record in enumerate(records, first)
+        ]
         return range(first, end)
 
     def grown(self, topic: str, offsets: range) -> None:
         """Publish the new offsets of the topic to consumers, in the event loop."""
         if offsets:
             self._ends[topic] = offsets.stop
+            self.recent.add(topic, self._added.pop((topic, offsets.start)))
             self.arrivals.announce(topic)
 
     def next_offset(self, topic: str) -> int:
@@ -105,10 +146,7 @@ class SqliteLog:
 class SqliteConsumer:
     """See Consumer. A consumer without a group starts at `start`."""
 
-    def __init__(
-        self, database: SqliteDatabase, log: SqliteLog, topic: str, group: str | None, start: int | None = None
-    ) -> None:
-        self._database = database
+    def __init__(self, log: SqliteLog, topic: str, group: str | None, start: int | None = None) -> None:
         self._log = log
         self._topic = topic
         self._group = group
@@ -129,9 +167,7 @@ class SqliteConsumer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         if self._next is None:
-            self._next = await self._database.read(
-                lambda connection: _committed(connection, self._topic, self._group or "")
-            )
+            self._next = await self._log.position(self._topic, self._group or "")
         while True:
             taken = await self._take(self._next, limit)
             if taken:
@@ -146,7 +182,7 @@ class SqliteConsumer:
         """See Consumer.commit."""
         check_partition(self._topic, position)
         if self._group is not None:
-            await self._database.write(lambda connection: self._keep(connection, position.offset + 1))
+            self._log.keep(self._topic, self._group, position.offset + 1)
 
     async def seek(self, position: Position) -> None:
         """See Consumer.seek."""
@@ -163,16 +199,10 @@ class SqliteConsumer:
         end = self._log.next_offset(self._topic)
         if end <= start:
             return []
-        taken = await self._database.read(lambda connection: _read(connection, self._topic, start, limit))
+        taken = await self._log.read(self._topic, start, limit)
         if not taken:
             self._next = end  # all of it was trimmed
         return taken
-
-    def _keep(self, connection: sqlite3.Connection, next_offset: int) -> None:
-        number, _ = _reserve(connection, self._topic, 0)
-        connection.execute(
-            "INSERT OR REPLACE INTO consumer_positions VALUES (?, ?, ?)", (number, self._group, next_offset)
-        )
 
 
 def ends(connection: sqlite3.Connection) -> dict[str, int]:
@@ -187,6 +217,11 @@ def _committed(connection: sqlite3.Connection, topic: str, group: str) -> int:
         (topic, group),
     ).fetchone()
     return int(row[0]) if row else 0
+
+
+def _keep(connection: sqlite3.Connection, topic: str, group: str, next_offset: int) -> None:
+    number, _ = _reserve(connection, topic, 0)
+    connection.execute("INSERT OR REPLACE INTO consumer_positions VALUES (?, ?, ?)", (number, group, next_offset))
 
 
 def check_partition(topic: str, position: Position) -> None:

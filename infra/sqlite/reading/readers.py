@@ -1,0 +1,106 @@
+"""Threads that read the database, each with a connection of its own.
+
+Invariant: a read sees one state of all tables, in a read transaction of its own. The threads take reads in their order
+of arrival. An executor with its pair of futures would cost more than most of the reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from graphtide.infra.sqlite.connection import open_reader
+from graphtide.infra.sqlite.errors import failure
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+THREADS = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    work: Work[Any]
+    done: asyncio.Future[Any]
+
+
+class Readers:
+    """The threads. They start with the first read, and end with `close`."""
+
+    def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+        self._path = path
+        self._loop = loop
+        self._queue: SimpleQueue[_Read | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    async def read(self, work: Work[T]) -> T:
+        """Run `work` in one of the threads. A cancelled read that has not begun is left out."""
+        while len(self._threads) < THREADS:
+            self._start(f"graphtide-reader_{len(self._threads)}")
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put(_Read(work, done))
+        return await done
+
+    def _start(self, name: str) -> None:
+        self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
+        self._threads[-1].start()
+
+    def close(self) -> None:
+        """Finish queued reads, and close the connections. Blocks."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    # -- in the threads ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        connection: sqlite3.Connection | None = None
+        while (read := self._queue.get()) is not None:
+            if read.done.cancelled():
+                continue
+            value: object = None
+            error: Exception | None = None
+            try:
+                connection = connection or open_reader(self._path)
+                value = _in_transaction(connection, read.work)
+            except sqlite3.Error as problem:
+                error = failure(problem)
+                error.__cause__ = problem
+            except Exception as problem:  # noqa: BLE001 - passed on to the caller
+                error = problem
+            self._report(read.done, value, error)
+        if connection is not None:
+            connection.close()
+
+    def _report(self, done: asyncio.Future[Any], value: object, error: Exception | None) -> None:
+        """Pass the result to the event loop, unless that is closed."""
+        try:
+            self._loop.call_soon_threadsafe(_settle, done, value, error)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+
+
+def _in_transaction(connection: sqlite3.Connection, work: Work[T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _settle(done: asyncio.Future[Any], value: object, error: Exception | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(value)
+    else:
+        done.set_exception(error)

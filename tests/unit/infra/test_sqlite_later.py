@@ -1,0 +1,118 @@
+"""Writes for later, and the newest records of the log in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.infra.sqlite.reading import recent_records
+from graphtide.infra.sqlite.reading.recent_records import RecentRecords
+from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.ports import ConsumedRecord, Position, Record
+
+
+@pytest.fixture
+async def backend(tmp_path: Path) -> AsyncIterator[SqliteBackend]:
+    one = await SqliteBackend.open(tmp_path)
+    yield one
+    await one.close()
+
+
+def put(name: str, value: int) -> str:
+    return f"INSERT OR REPLACE INTO kept VALUES ('{name}', {value})"  # noqa: S608 - names of this file
+
+
+async def kept(backend: SqliteBackend) -> list[tuple[str, int]]:
+    return await backend.database.read(
+        lambda connection: connection.execute("SELECT name, value FROM kept ORDER BY name").fetchall()
+    )
+
+
+async def create(backend: SqliteBackend) -> None:
+    table = "CREATE TABLE kept (name TEXT PRIMARY KEY, value INTEGER CHECK (value < 100))"
+    await backend.database.write(lambda connection: connection.execute(table).rowcount)
+
+
+async def test_later_write_joins_the_next_transaction_and_replaces_an_earlier_one(backend: SqliteBackend) -> None:
+    """Only the last write of a key is performed, before the writes of the transaction that takes it along."""
+    await create(backend)
+    for value in (1, 2, 3):
+        backend.database.write_later("a", lambda connection, value=value: connection.execute(put("a", value)))  # type: ignore[misc]
+    found = await backend.database.write(lambda connection: connection.execute("SELECT * FROM kept").fetchall())
+    assert found == [("a", 3)] == await kept(backend)
+
+
+async def test_later_write_is_performed_when_the_database_closes(tmp_path: Path) -> None:
+    """Without another transaction it is not lost by a regular end."""
+    first = await SqliteBackend.open(tmp_path)
+    await create(first)
+    first.database.write_later("a", lambda connection: connection.execute(put("a", 1)))
+    await first.close()
+    second = await SqliteBackend.open(tmp_path)
+    assert await kept(second) == [("a", 1)]
+    await second.close()
+
+
+async def test_later_write_precedes_a_write_alone(backend: SqliteBackend) -> None:
+    """A statement between two transactions sees what was written for later before it."""
+    await create(backend)
+    backend.database.write_later("a", lambda connection: connection.execute(put("a", 1)))
+    rows = await backend.database.alone(lambda connection: connection.execute("SELECT value FROM kept").fetchall())
+    assert rows == [(1,)]
+
+
+async def test_failing_later_write_affects_no_other_and_is_repeated(backend: SqliteBackend) -> None:
+    """It is performed once it can succeed."""
+    await create(backend)
+    backend.database.write_later("bad", lambda connection: connection.execute(put("bad", 100)))
+    backend.database.write_later("good", lambda connection: connection.execute(put("good", 1)))
+    await backend.database.write(lambda connection: connection.execute(put("own", 2)).rowcount)
+    assert await kept(backend) == [("good", 1), ("own", 2)]
+
+    def unbind(connection: sqlite3.Connection) -> None:
+        connection.execute("ALTER TABLE kept RENAME TO old")
+        connection.execute("CREATE TABLE kept AS SELECT * FROM old")
+
+    await backend.database.write(unbind)
+    await backend.database.write(lambda connection: connection.execute(put("own", 3)).rowcount)
+    assert ("bad", 100) in await kept(backend)
+
+
+async def test_consumer_reads_the_same_records_from_memory_and_from_the_file(tmp_path: Path) -> None:
+    """Headers, tombstones and times are equal; trimmed records are in neither."""
+    first = await SqliteBackend.open(tmp_path, lambda: 7)
+    records = [Record("g|a", b"1", (("h", b"\x00x"),)), Record("g|a", None), Record("g|\u00e9", b"", partition=0)]
+    await first.log.append(DOCUMENTS, records)
+    consumer = first.log.consumer(DOCUMENTS, "g")
+    held = await consumer.poll(9, 1)
+    await first.log.trim(DOCUMENTS, Position(0, 1))
+    assert [one.position.offset for one in await first.log.reader(DOCUMENTS, {}).poll(9, 1)] == [1, 2]
+    await first.close()
+    second = await SqliteBackend.open(tmp_path, lambda: 8)
+    assert list(await second.log.reader(DOCUMENTS, {}).poll(9, 1)) == list(held)[1:]
+    await second.close()
+
+
+def consumed(offset: int, size: int = 1) -> ConsumedRecord:
+    return ConsumedRecord(Position(0, offset), 0, Record("k", b"x" * size))
+
+
+def test_recent_records_are_bounded_and_consecutive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest leave first; a gap or a record above the limit leaves none of those before it."""
+    monkeypatch.setattr(recent_records, "MAX_RECORDS", 3)
+    monkeypatch.setattr(recent_records, "MAX_BYTES", 100)
+    recent = RecentRecords(["t"])
+    recent.add("t", [consumed(offset) for offset in range(5)])
+    recent.add("other", [consumed(0)])
+    assert recent.read("t", 1, 9) is None and recent.read("t", 5, 9) is None and recent.read("other", 0, 9) is None
+    assert [one.position.offset for one in recent.read("t", 3, 9) or ()] == [3, 4]
+    recent.trim("t", 4)
+    assert recent.read("t", 3, 9) is None and recent.read("t", 4, 9) == [consumed(4)]
+    recent.add("t", [consumed(9)])
+    assert recent.read("t", 4, 9) is None and recent.read("t", 9, 9) == [consumed(9)]
+    recent.add("t", [consumed(10, 100)])
+    assert recent.read("t", 9, 9) is None and recent.read("t", 10, 9) is None
