@@ -22,6 +22,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -41,6 +42,8 @@ DEAD_LETTERS = "documents.dlq"
 ANSWERS = "answers"
 
 SCHEMA = 1
+SMALL_BYTES, KEPT = 32 << 10, 64
+"""Size and number of the extractions that are kept decoded."""
 
 MAX_ID_CHARS = 512
 MAX_WEIGHT = 1_000_000.0
@@ -240,7 +243,14 @@ def decode_document(key: str, value: bytes) -> DocumentMessage:
 
 
 def decode_extraction(value: bytes) -> ExtractionMessage:
-    """Return the message in an `extractions` record. Raises Rejected with the reason."""
+    """Return the message in an `extractions` record. Raises Rejected with the reason.
+
+    The newest small ones are kept: the consolidation, the status of a document and its next edit read the same bytes.
+    """
+    return _decode_extraction(value) if len(value) > SMALL_BYTES else _decode_small_extraction(value)
+
+
+def _decode_extraction(value: bytes) -> ExtractionMessage:
     body = _load_extraction(value)
     try:
         extraction = None if body.get("deleted") else _extraction_in(body)
@@ -248,6 +258,9 @@ def decode_extraction(value: bytes) -> ExtractionMessage:
         return ExtractionMessage(graph, doc_id, int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
     except _MALFORMED as error:
         raise Rejected(f"the extraction record is malformed: {_describe(error)}") from error
+
+
+_decode_small_extraction = lru_cache(maxsize=KEPT)(_decode_extraction)
 
 
 def decode_stored(graph: str, doc_id: str, value: bytes) -> Extraction | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from graphtide.graph.consolidation.signed_counts import occurrence_index
 from graphtide.graph.identity import chunk_id
@@ -90,10 +89,20 @@ def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
     facts = []
     for shown in held.evidence:
         subject, object_ = view.ends(shown.statement)
-        names = (view.entities[subject].name, view.statements[shown.statement].predicate, view.entities[object_].name)
-        fact = StatedFact(*names, shown.description, shown.weight_milli / 1000, shown.sentence, held.chunk_id)
         times = validity.of_support(shown)
-        ended_by = times.ended_by[0] if times.ended_by else ""
-        fact = replace(fact, valid_from=times.valid_from, valid_to=times.valid_to)
-        facts.append(replace(fact, ended_by=ended_by, superseding_value=times.superseding_value))
+        facts.append(
+            StatedFact(
+                view.entities[subject].name,
+                view.statements[shown.statement].predicate,
+                view.entities[object_].name,
+                shown.description,
+                shown.weight_milli / 1000,
+                shown.sentence,
+                held.chunk_id,
+                times.valid_from,
+                times.valid_to,
+                times.ended_by[0] if times.ended_by else "",
+                times.superseding_value,
+            )
+        )
     return facts

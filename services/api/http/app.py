@@ -66,19 +66,21 @@ def create_app(
     `has_page`: `/` is the page for browsers; `values` maps CloudEvents to documents.
     """
     limits, registry, gate = limits or RequestLimits(), registry or CollectorRegistry(), gate or AccessGate()
+    permitted = permission(gate)
     streams = streams or EventStreams(limits.max_event_streams, limits.max_event_streams_per_caller, registry)
     app = FastAPI(
         title="Graphtide",
         version="1",
         summary=_SUMMARY,
         redirect_slashes=False,
-        dependencies=[Depends(permission(gate))],
+        dependencies=[Depends(permitted)],
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
         telemetry=_NO_TELEMETRY,
     )
+    app.state.permitted = permitted
     app.include_router(document_routes(application, limits, values))
     app.include_router(query_routes(application, limits))
     app.include_router(preview_routes(application, limits))

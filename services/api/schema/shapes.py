@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from graphtide.graph.text.place import Place
@@ -93,24 +94,37 @@ def reports_json(reports: Sequence[CommunityReport]) -> Json:
     return {"reports": _plain(list(reports))}
 
 
-def _is_known(value: object, name: str) -> bool:
-    """Return False for an unknown cost, which is omitted."""
-    return not (isinstance(value, Usage) and getattr(value, name) is None)
+_SCALARS = frozenset((str, int, float, bool, type(None)))
+
+
+@lru_cache(maxsize=256)
+def _names(kind: type[DataclassInstance]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return the fields of a dataclass, and the pairs of an old name and the present one."""
+    renamed = RENAMED_FIELDS.get(kind, {})
+    return tuple(each.name for each in fields(kind)), tuple((old, new) for new, old in renamed.items())
 
 
 def _plain(value: object, old_names: bool = False) -> object:
     """Return dataclasses and mappings as dicts and sequences as lists, recursively."""
-    if isinstance(value, Place):
-        return value.known()
-    if isinstance(value, ComponentState):
-        return value.text
-    if is_dataclass(value) and not isinstance(value, type):
-        known = (each.name for each in fields(value) if _is_known(value, each.name))
-        body = {name: _plain(getattr(value, name), old_names) for name in known}
-        renamed = RENAMED_FIELDS.get(type(value), {}) if old_names else {}
-        return body | {old: body[new] for new, old in renamed.items()}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner, old_names) for key, inner in value.items()}
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, list | tuple):
         return [_plain(inner, old_names) for inner in value]
+    if isinstance(value, Place | ComponentState):
+        return value.known() if isinstance(value, Place) else value.text
+    if is_dataclass(value) and not isinstance(value, type):
+        return _dataclass(value, old_names)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner, old_names) for key, inner in value.items()}
     return value
+
+
+def _dataclass(value: DataclassInstance, old_names: bool) -> Json:
+    names, renamed = _names(type(value))
+    body = {name: _plain(getattr(value, name), old_names) for name in names}
+    if isinstance(value, Usage):  # an unknown cost is omitted
+        return {name: inner for name, inner in body.items() if inner is not None}
+    if old_names:
+        for old, new in renamed:
+            body[old] = body[new]
+    return body

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from graphtide.infra.sources.cloud_events import BATCH, STRUCTURED
 from graphtide.infra.sources.decoder import DirectValues
+from graphtide.services.api.http.access import DirectRoute
 from graphtide.services.api.http.bodies import JSON, NDJSON, content_type, parse, read_body
 from graphtide.services.api.http.documentation.openapi import (
     LARGE_CHARS,
@@ -72,7 +73,7 @@ _LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."
 
 def document_routes(application: Application, limits: RequestLimits, values: DirectValues | None = None) -> APIRouter:
     """Routes over `application`; `values` maps CloudEvents."""
-    router = APIRouter(tags=["documents"])
+    router = APIRouter(tags=["documents"], route_class=DirectRoute)
     _add_publish(router, application, limits)
     _add_batch(router, application, limits, values or DirectValues({}))
     _add_delete(router, application)
