@@ -24,6 +24,7 @@ _COMPACT, _WIDE = 1, 2
 
 Float16Vector = NDArray[np.float16]
 Float32Vector = NDArray[np.float32]
+Float64Vector = NDArray[np.float64]
 Int64Vector = NDArray[np.int64]
 
 
@@ -76,10 +77,10 @@ class VectorSum:
         if self._count == 0:
             return None
         if self._same is not None:
-            return _unit(_fixed(self._same))
+            return _unit(_wide(self._same))
         total = self._total()
         quotient, remainder = np.divmod(total, self._count)
-        return _unit(total if remainder.any() else quotient)
+        return _unit((total if remainder.any() else quotient).astype(np.float64))
 
     def copy(self) -> VectorSum:
         """Return an independent sum of the same value."""
@@ -156,16 +157,17 @@ class VectorSum:
 def mean_of_means(vectors: Iterable[Float32Vector | None]) -> Float32Vector | None:
     """Return the second mean: of the labels' means `(d,)` float32 unit length; absent ones (None) are left out.
 
-    Each is rounded to a multiple of 2**-24 (error below 2**-25 per coordinate) and summed in int64, so the result does
-    not depend on the order. None when there is none, or when they cancel out. Source: DynaGRAG, section 3.1.
+    Each is rounded to a multiple of 2**-24 (error below 2**-25 per coordinate). The whole numbers are summed in
+    float64, exactly up to 2**29 labels, so the result does not depend on the order. None when there is none, or when
+    they cancel out. Source: DynaGRAG, section 3.1.
     """
-    total: Int64Vector | None = None
+    total: Float64Vector | None = None
     for vector in vectors:
         if vector is None:
             continue
-        fixed = np.rint(vector.astype(np.float64) * SCALE).astype(np.int64)
-        total = fixed if total is None else total + fixed
-    return None if total is None else _unit(total)
+        whole: Float64Vector = np.rint(vector.astype(np.float64) * SCALE)
+        total = whole if total is None else total + whole
+    return None if total is None else _unit(total + 0.0)  # a single zero, as whole numbers have
 
 
 def _natural(count: int) -> int:
@@ -186,7 +188,13 @@ def _checked(vector: Float16Vector, dimensions: int) -> Float16Vector:
 
 
 def _fixed(vector: Float16Vector) -> Int64Vector:
-    return (vector.astype(np.float64) * SCALE).astype(np.int64)
+    return _wide(vector).astype(np.int64)
+
+
+def _wide(vector: Float16Vector) -> Float64Vector:
+    """Return the whole numbers of a vector: exact, because float64 holds every multiple below 2**53."""
+    wide: Float64Vector = vector.astype(np.float64) * SCALE
+    return wide
 
 
 def _common_vector(total: Int64Vector, count: int) -> Float16Vector | None:
@@ -198,8 +206,7 @@ def _common_vector(total: Int64Vector, count: int) -> Float16Vector | None:
     return candidate if np.array_equal(_fixed(candidate), quotient) else None
 
 
-def _unit(total: Int64Vector) -> Float32Vector | None:
-    wide = total.astype(np.float64)
+def _unit(wide: Float64Vector) -> Float32Vector | None:
     length = math.sqrt(float(np.add.reduce(wide * wide)))
     if length == 0.0:
         return None

@@ -39,6 +39,7 @@ _TOKEN = re.compile(
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.[ ]?)+(?:[^\W\d_]\b(?!['\w]))?")
 _ROMAN = re.compile(r"(?=[ivxl])(?:x{0,3}|x?l)(?:i[xv]|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
+_PHRASE_STARTS = frozenset(phrase[0] for phrase in lx.PHRASES)
 _KINDS = {
     kind: alias
     for alias, kinds in {
@@ -257,6 +258,8 @@ def _long_range(match: re.Match[str]) -> str:
 
 
 def _phrases(words: list[str]) -> tuple[str, ...]:
+    if _PHRASE_STARTS.isdisjoint(words):
+        return tuple(words)
     for phrase, meaning in lx.PHRASES.items():
         for place in range(len(words) - len(phrase) + 1):
             if words[place] == phrase[0] and tuple(words[place : place + len(phrase)]) == phrase:
