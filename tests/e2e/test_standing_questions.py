@@ -232,6 +232,11 @@ async def test_command_line_registers_lists_watches_and_deletes(tmp_path: Path) 
         )
         assert "Kenji Mori" in shown.out and ASKED in listed.out
         assert json.loads(watched.out)["causes"][0]["doc_id"] == "b"
+        chosen = ("--filter", "sources=wire", "--filter", "sources=desk", "--filter", "metadata.year=1911")
+        filtered = await command("questions", "put", "f", ASKED, "--graph", "g", *chosen, "--json", url=url)
+        assert json.loads(filtered.out)["filters"] == {"sources": ["wire", "desk"], "metadata": {"year": 1911}}
+        refused = await command("questions", "put", "f", ASKED, "--graph", "g", "--filter", "source=wire", url=url)
+        assert refused.code == 2 and "'source=wire' is not a filter" in refused.err
         assert (await command("questions", "delete", "q", "--graph", "g", url=url)).code == 0
         with pytest.raises(NotFound):
             await application.question("g", "q")

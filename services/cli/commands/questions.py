@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import typer
 
 from graphtide.services.cli.connection import CONNECTION
+from graphtide.services.cli.filters import HELP, filters_of
 from graphtide.services.cli.terminal import console, result, tell
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def put(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameter
     mode: Annotated[str, typer.Option(help="The retrieval mode: vector, local, passages or bridge.")] = "local",
     top_k: Annotated[int, typer.Option(help="The number of passages.")] = 5,
     as_of: Annotated[str, typer.Option(help="A date: exclude facts that are known to be invalid at it.")] = "",
+    filters: Annotated[list[str] | None, typer.Option("--filter", metavar="NAME=VALUE", help=HELP)] = None,
     answer: Annotated[bool, typer.Option("--answer", help="Write an answer at every event.")] = False,
     url: Url = URL,
     as_json: AsJson = False,
@@ -46,6 +48,7 @@ def put(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameter
 
     body: Json = {"question": question, "mode": mode, "top_k": top_k}
     body |= ({"as_of": as_of} if as_of else {}) | ({"answer": True} if answer else {})
+    body |= {"filters": filters_of(filters)} if filters else {}
     with _client(url) as client:
         found = client.send("PUT", _path(graph, question_id), json.dumps(body).encode(), "application/json")
     result(found, as_json, show.question)
