@@ -110,6 +110,9 @@ bench-retrieval: env ## recall of every mode beside BM25, the contribution of ea
 eval: env ## measure and judge answers with the configured model: QUESTIONS=file, ARGS="--against vector …" (docs/evaluation.md)
 	@$(BIN)/graphtide eval $(or $(QUESTIONS),--help) $(ARGS)
 
+bench-retrieval-sets: env ## recall on question sets without a language model, and what each part brings; ten minutes
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.retrieval_sets_table
+
 bench-standing: env ## standing questions: CPU of a document at 0, 100 and 10,000 of them, latency of events
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.standing $(ARGS)
 

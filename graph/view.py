@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from graphtide.graph.aboutness import AboutnessIndex
+from graphtide.graph.aboutness import AboutnessIndex, identity_of
 from graphtide.graph.algorithms.pagerank import WalkGraph
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
@@ -162,9 +162,10 @@ class LiveView:
             self.same_as[link.a, link.b] = link
             for end in (link.a, link.b):
                 self._linked.setdefault(end, set()).add((link.a, link.b))
+        renamed = [row for row in delta.documents if identity_of(self.documents.get(row.doc_id)) != identity_of(row)]
         for document in delta.documents:
             self.documents[document.doc_id] = document
-        self.about.follow(self, delta)
+        self.about.follow(self, delta, renamed)
         if isinstance(delta.communities, Hierarchy):
             self.hierarchy = HierarchyReplica(delta.communities)
         elif delta.communities is not None:

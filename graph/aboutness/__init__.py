@@ -5,6 +5,6 @@ index.py    the index, kept current by the view, delta by delta
 """
 
 from graphtide.graph.aboutness.index import AboutnessIndex
-from graphtide.graph.aboutness.keys import title_keys
+from graphtide.graph.aboutness.keys import identity_of, title_keys
 
-__all__ = ["AboutnessIndex", "title_keys"]
+__all__ = ["AboutnessIndex", "identity_of", "title_keys"]

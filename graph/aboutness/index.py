@@ -5,12 +5,13 @@ entity one of whose labels is a key of B. The index holds one direction, the vie
 needs no row, and none can be left behind when a passage is edited or deleted.
 
 Invariant: the index equals the one that is built from the view's present tables, whatever the order of the deltas.
-Cost of a delta: the passages that it changes, and those of its changed documents.
+Cost of a delta: the passages that it changes, and those of documents with a new title, or with a second passage or with
+one alone now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Protocol
 
 from graphtide.graph.aboutness.keys import passage_keys
@@ -53,13 +54,13 @@ class AboutnessIndex:
         """Return the names of what a passage is about."""
         return self._keys.get(chunk, ())
 
-    def follow(self, tables: PassageTables, delta: GraphDelta) -> None:
-        """Take over a delta that the tables hold already."""
+    def follow(self, tables: PassageTables, delta: GraphDelta, renamed: Iterable[DocumentRow]) -> None:
+        """Take over a delta that the tables hold already. `renamed` are its documents whose identity changed."""
         self.changed_keys.clear()
         for chunk in delta.gone.chunks:
             self._set(chunk, ())
         changed = {row.chunk for row in delta.chunks}
-        changed.update(chunk for row in delta.documents for chunk in row.chunks)
+        changed.update(chunk for row in renamed for chunk in row.chunks)
         for chunk in changed:
             held = tables.chunks[chunk]
             subjects = [tables.labels[tables.statements[s.statement].subject].name for s in held.evidence]

@@ -22,13 +22,18 @@ MAX_KEY_CHARS = 120
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
 
+def identity_of(document: DocumentRow | None) -> tuple[str, bool]:
+    """Return what a passage's keys depend on in its document: the title, and whether it has several passages."""
+    return (document.info.title, len(document.chunks) > 1) if document is not None else ("", False)
+
+
 def passage_keys(chunk: ViewChunk, document: DocumentRow | None, subjects: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of a passage, sorted. `subjects` are the names of its statements' subjects, one per statement."""
-    title = document.info.title if document is not None else ""
+    title, several = identity_of(document)
     keys = title_keys(title)
     for heading in chunk.place.headings[-1:]:
         keys |= title_keys(heading)
-    if not title or (document is not None and len(document.chunks) > 1):
+    if not title or several:
         keys |= _leading(Counter(subjects))
     return tuple(sorted(keys))
 

@@ -13,10 +13,14 @@ from graphtide.graph.records import DocumentInfo, Extraction
 from graphtide.graph.retrieval import Filters, Question, retrieve
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.scoring.about_links import PassageLinks, asked_names
+from graphtide.graph.retrieval.scoring.candidates import INJECTED, NAMED, NEAR, WALKED, gather
 from graphtide.graph.retrieval.scoring.links import HUB
+from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING
+from graphtide.graph.retrieval.search.ppr import personalised_pagerank
+from graphtide.graph.retrieval.seeds import find_seeds, restart
 from graphtide.graph.text.place import Place
 from graphtide.graph.view import LiveView
-from tests.model.retrieval_oracle import WORDS, SmallDocument, bag_of_words, small_view
+from tests.model.retrieval_oracle import WORDS, SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.extractions import random_extraction, unit
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
@@ -109,6 +113,20 @@ def test_commit_costs_its_own_passages_whatever_the_graph() -> None:
         view.apply(world.change(replace(titled_extraction(rng, "new", 1_000), info=DocumentInfo("Only here"))))
         mine = {key for number in view.documents["new"].chunks for key in view.about.keys(number)}
         assert "only here" in view.about.changed_keys <= mine
+
+
+@pytest.mark.parametrize("count", [40, 400])
+def test_candidates_are_bounded_whatever_the_graph(count: int) -> None:
+    """Names, titles and links add a bounded number of passages where everything mentions, and is about, the same."""
+    rng = random.Random(4)
+    view = small_view(random_documents(rng, count))
+    question = Question("amber grove and birch heron", bag_of_words("amber grove"))
+    seeds = find_seeds(view, question.vector, None, NEAR)
+    pool = gather(view, question, seeds, personalised_pagerank(view.walk, restart(view, seeds)))
+    assert pool is not None
+    assert len(pool.numbers) <= min(count, NEAR + WALKED + NAMED + 2 * INJECTED)
+    assert len(pool.firsts) <= WEIGHTING.firsts
+    assert set(pool.expanded) <= set(pool.numbers)
 
 
 @pytest.mark.parametrize(

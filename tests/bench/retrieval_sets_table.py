@@ -1,0 +1,134 @@
+"""Recall on several question sets without a language model: `python -m tests.bench.retrieval_sets_table [--sets ...]`.
+
+Each set has a graph of its own, built by the extract stage (retrieval_sets.py), and every method is asked the same
+questions of it. The table goes between markers of `docs/retrieval.md`, unless `--no-page`. It asserts nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from graphtide.graph.retrieval import MODES, Question
+from graphtide.graph.retrieval.scoring.candidates import NEAR, gather
+from graphtide.graph.retrieval.search.ppr import personalised_pagerank
+from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.view import LiveView
+from tests.bench.retrieval_ablations import VARIANTS, mode
+from tests.bench.retrieval_asking import DEPTHS, Method, Recalls, change, documents
+from tests.bench.retrieval_baselines import baselines
+from tests.bench.retrieval_growth import quantiles
+from tests.bench.retrieval_sets import MUSIQUE, QuestionSet, Source, load
+from tests.support.bench_data import ROOT
+
+PAGE = ROOT / "docs" / "retrieval.md"
+BEGIN, END = "<!-- bench-retrieval-sets: begin -->", "<!-- bench-retrieval-sets: end -->"
+SOURCES = (
+    Source("2wiki-dev"),
+    Source("hotpot-dev"),
+    Source("musique-dev"),
+    Source("2wiki-train", limit=300),
+    Source(MUSIQUE),
+    Source(MUSIQUE, "minilm", brought_along=True),
+    Source("2wiki-dev", "minilm"),
+    Source("hotpot-dev", "minilm"),
+    Source("musique-dev", "minilm"),
+)
+ABLATED = (Source("2wiki-dev"), Source(MUSIQUE, "minilm", brought_along=True))
+PARTS = tuple(name for name in VARIANTS["passages"] if name.startswith(("no ", "pairs")))
+"""The variants of mode `passages` that lack a part."""
+FITTED = {"2wiki-train", MUSIQUE}
+"""Sets that the weights of pair scoring were fitted on: their figures describe the fit."""
+
+
+def main() -> None:
+    """Print the tables, and write them into the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [source.title for source in SOURCES]
+    parser.add_argument(
+        "--sets",
+        nargs="*",
+        default=names[:7],
+        choices=names,
+        help="default: all but the last two",
+    )
+    parser.add_argument("--no-page", action="store_true", help="print only")
+    told = parser.parse_args()
+    lines = []
+    for line in tables([source for source in SOURCES if source.title in told.sets]):
+        print(line, flush=True)
+        lines.append(line)
+    if not told.no_page:
+        write("\n".join(lines))
+
+
+def tables(sources: list[Source]) -> Iterator[str]:
+    """Yield the tables, set by set: the methods, and for two sets `passages` without each of its parts."""
+    yield f"One run on {platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}."
+    for source in sources:
+        held = load(source)
+        fitted = " The weights were fitted on this set." if source.name in FITTED else ""
+        asked = f"{len(held.ask.questions)} questions, {len(held.view.chunks):,} passages."
+        share = f"{among_candidates(held):.3f} of the supporting passages are among the candidates."
+        yield from ("", f"### {source.title}", "", f"{asked} {share}{fitted}", "")
+        methods: dict[str, Method] = {**baselines(held.documents)}
+        methods |= {name: mode(name) for name in ("vector", "local", "passages")}
+        if source in ABLATED:
+            methods |= {name: VARIANTS["passages"][name] for name in PARTS}
+        yield from rows(held, methods)
+
+
+def rows(held: QuestionSet, methods: Mapping[str, Method]) -> Iterator[str]:
+    """Yield a row for each method: recall, the difference to vector search at 5, and CPU."""
+    yield "| mode | " + " | ".join(f"R@{k}" for k in DEPTHS) + " | to vector, R@5 | p50 ms | p95 ms |"
+    yield "| --- |" + " ---: |" * (len(DEPTHS) + 3)
+    asked = {name: timed(held, method) for name, method in methods.items()}
+    base = asked["vector"][0]
+    for name, (found, taken_ms) in asked.items():
+        mean, low, high = change(found, base, DEPTHS.index(5))
+        times = [f"{value:.1f}" for value in quantiles(taken_ms)] if name in MODES else ["", ""]
+        cells = [*(f"{value:.3f}" for value in found.mean(axis=0)), f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]", *times]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+def timed(held: QuestionSet, method: Method) -> tuple[Recalls, list[float]]:
+    """Return the recall of each question, and the milliseconds of CPU that it took."""
+    rankings, taken = [], []
+    for question in held.ask.each():
+        before = time.thread_time()
+        rankings.append(documents(method(held.view, question)))
+        taken.append(1000 * (time.thread_time() - before))
+    return held.ask.recalls(rankings), taken
+
+
+def among_candidates(held: QuestionSet) -> float:
+    """Return the mean share of a question's supporting passages among the candidates of `local` and `passages`."""
+    shares = []
+    for one, question in zip(held.ask.questions, held.ask.each(), strict=True):
+        found = _candidates(held.view, question)
+        shares.append(len(found & one.supporting) / len(one.supporting))
+    return float(np.mean(shares))
+
+
+def _candidates(view: LiveView, question: Question) -> set[str]:
+    seeds = find_seeds(view, question.vector, None, NEAR)
+    pool = gather(view, question, seeds, personalised_pagerank(view.walk, restart(view, seeds)))
+    return {view.chunks[number].doc_id for number in pool.numbers} if pool else set()
+
+
+def write(text: str) -> None:
+    """Write the tables between the page's markers. Raises ValueError when it has none."""
+    before, begin, rest = PAGE.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} lacks the markers {BEGIN} and {END}")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
