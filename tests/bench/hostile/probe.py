@@ -1,7 +1,8 @@
 """Latency of /healthz, measured by a process of its own, so that the work of the clients is not counted.
 
 Beside the time of each probe the prober measures the CPU time that the service used meanwhile: about the latency that a
-machine without other work would show, since the service computes in one thread at a time.
+machine without other work would show, since the service computes in one thread at a time. In turn with the service it
+probes a process that only answers (`control.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.bench.hostile.control import control
 from tests.support.processes import Service
 
 PROBE_INTERVAL_S = 0.02
@@ -25,13 +27,14 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """The latencies of one phase and the service's CPU times meanwhile, in seconds, each sorted.
+    """The latencies of one phase, the service's CPU times meanwhile, and the latencies of the control, each sorted.
 
     A probe without an answer counts as TIMEOUT_S.
     """
 
     seconds: tuple[float, ...]
     cpu_seconds: tuple[float, ...]
+    control_seconds: tuple[float, ...]
 
     def quantile_ms(self, share: float) -> float:
         """Return a quantile of the latencies in milliseconds."""
@@ -40,6 +43,10 @@ class Latencies:
     def cpu_quantile_ms(self, share: float) -> float:
         """Return a quantile of the CPU times in milliseconds."""
         return 1000 * self.cpu_seconds[int(share * (len(self.cpu_seconds) - 1))]
+
+    def control_quantile_ms(self, share: float) -> float:
+        """Return a quantile of the control's latencies in milliseconds."""
+        return 1000 * self.control_seconds[int(share * (len(self.control_seconds) - 1))]
 
 
 class Prober:
@@ -51,32 +58,34 @@ class Prober:
     def end_phase(self) -> Latencies:
         """Return the latencies since the phase began, and begin the next phase."""
         self._commands.send("next")
-        walls, cpus = zip(*self._commands.recv(), strict=True)
-        return Latencies(tuple(sorted(walls)), tuple(sorted(cpus)))
+        walls, cpus, controls = zip(*self._commands.recv(), strict=True)
+        return Latencies(tuple(sorted(walls)), tuple(sorted(cpus)), tuple(sorted(controls)))
 
 
 @contextmanager
 def probing(running: Service) -> Iterator[Prober]:
     """Probe /healthz during the block, from its first line on."""
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(
-        target=_probe, args=(running.url, running.process.pid, theirs), daemon=True
-    )
-    process.start()
-    try:
-        ours.recv()
-        yield Prober(ours)
-    finally:
-        ours.send("end")
-        process.join()
+    with control() as idle:
+        process = multiprocessing.get_context("spawn").Process(
+            target=_probe, args=(urlsplit(running.url).netloc, running.process.pid, idle, theirs), daemon=True
+        )
+        process.start()
+        try:
+            ours.recv()
+            yield Prober(ours)
+        finally:
+            ours.send("end")
+            process.join()
 
 
-def _probe(url: str, pid: int, commands: Connection) -> None:
-    netloc, found = urlsplit(url).netloc, list[tuple[float, float]]()
+def _probe(netloc: str, pid: int, idle: str, commands: Connection) -> None:
+    found = list[tuple[float, float, float]]()
     commands.send("ready")
     while True:
         used_s = _cpu_s(pid)
-        found.append((_latency_s(netloc), _cpu_s(pid) - used_s))
+        wall_s = _latency_s(netloc)
+        found.append((wall_s, _cpu_s(pid) - used_s, _latency_s(idle)))
         time.sleep(PROBE_INTERVAL_S)
         if commands.poll():
             if commands.recv() == "end":

@@ -129,7 +129,17 @@ class Sink(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
+        self.paused = False
+        self.resumed = asyncio.Event()
         self._is_closing = False
+
+    def pause_reading(self) -> None:
+        self.paused = True
+        self.resumed.clear()
+
+    def resume_reading(self) -> None:
+        self.paused = False
+        self.resumed.set()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += bytes(data)
@@ -144,11 +154,12 @@ class Sink(asyncio.Transport):
         return 0
 
 
+async def silent(scope: object, receive: object, send: object) -> None:
+    """Answer nothing."""
+
+
 async def test_parser_reads_little_after_the_first_trailer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parser reports each line: eight times as many trailers in one arrival are no more work."""
-
-    async def silent(scope: object, receive: object, send: object) -> None:
-        """Answer nothing."""
 
     async def lines(count: int) -> int:
         config, state = Config(silent, interface="asgi3", log_config=None), ServerState()
@@ -165,6 +176,23 @@ async def test_parser_reads_little_after_the_first_trailer(monkeypatch: pytest.M
         return len(refused)
 
     assert 0 < await lines(5_000) == await lines(40_000)
+
+
+async def test_dropped_rest_of_a_body_is_read_in_pauses() -> None:
+    """After the response a connection is read once, then not before a pause: other connections come in between."""
+    config, state = Config(silent, interface="asgi3", log_config=None), ServerState()
+    config.load()
+    protocol = HeaderLimitedProtocol(config, state, {})
+    protocol.connection_made(sink := Sink())
+    protocol.data_received(b"PUT / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+    protocol.cycle.response_complete = True
+    for _ in range(3):
+        assert not sink.paused
+        protocol.data_received(b"2\r\n{}\r\n")
+        assert sink.paused
+        await sink.resumed.wait()
+    protocol.connection_lost(None)
+    await asyncio.gather(*state.tasks)
 
 
 def test_encoded_document_keeps_every_field() -> None:

@@ -21,6 +21,9 @@ LINGER_BYTES = 64 << 20
 LINGER_S = 5.0
 """Limits on the part of a body that is read and dropped after the response. An immediate close would reset the
 connection, and most clients then lose the response in their buffer."""
+LINGER_PAUSE_S = 0.01
+"""Time between two reads of that part. libuv reads a connection up to 32 times in a pass of the event loop, 8 MB, which
+several connections that send as fast as they can would turn into a tenth of a second for each pass."""
 SEND_TIMEOUT_S = 20.0
 MIN_SENT_BYTES = 16 << 10
 
@@ -188,7 +191,14 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
             self._discarded_bytes += len(body)
             if self._discarded_bytes > LINGER_BYTES:
                 self.transport.abort()
+            elif not self.flow.read_paused:
+                self.flow.pause_reading()
+                self.loop.call_later(LINGER_PAUSE_S, self._read_on)
         super().on_body(body)
+
+    def _read_on(self) -> None:
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
         self._note_progress()
