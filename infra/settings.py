@@ -123,6 +123,7 @@ class Settings(BaseSettings):
     query_target: str = ""
     query_ca_file: str = ""
     max_write_models: int = Field(default=256, ge=1)
+    graph_changes_topic: bool = False
     legacy_metric_names: bool = False
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(default=9464, ge=0, le=65535)

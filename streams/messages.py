@@ -40,6 +40,7 @@ EXTRACTIONS = "extractions"
 DELTAS = "deltas"
 DEAD_LETTERS = "documents.dlq"
 ANSWERS = "answers"
+GRAPH_CHANGES = "graph-changes"
 
 SCHEMA = 1
 SMALL_BYTES, KEPT = 32 << 10, 64

@@ -54,7 +54,7 @@ class ImportedPassage:
 
 @dataclass(slots=True)
 class ImportLosses:
-    """What an import leaves behind or shortens: reasons with their counts."""
+    """Counts of what an import leaves behind or shortens, by reason."""
 
     counts: Counter[str] = field(default_factory=Counter)
 

@@ -55,6 +55,7 @@ from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.publish_changes.stage import GraphChangesStage
 from graphtide.streams.standing.shared import EvaluatedViews, follow_registrations, note_progress, relay_events
 from graphtide.streams.summarize.report_requests import ReportRequestPublisher
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
@@ -189,6 +190,8 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
         }
         if settings.purge_at:
             runs["purge"] = lambda: purge_nightly(views.purge, settings.purge_at)
+        if settings.graph_changes_topic:
+            runs["graph-changes"] = GraphChangesStage(backing.log, backing.store).run
         async with _tasks(runs, notes):
             yield Worker(_health(tools, notes, _freshness(follower)))
 

@@ -8,9 +8,10 @@ is bound to (`streams/consolidate/forwarding.py`); new graphs use the new partit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from graphtide.streams.messages import ANSWERS, DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.messages import ANSWERS, DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, GRAPH_CHANGES
 
 DAY_MS = 24 * 3600 * 1000
 MIB = 1 << 20
@@ -28,6 +29,7 @@ class Topic:
     max_message_bytes: int
     why: str
     cleanup: str = "delete"
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -37,6 +39,7 @@ class Topic:
             "retention.ms": str(self.retention_ms),
             "max.message.bytes": str(self.max_message_bytes),
             "message.timestamp.type": "LogAppendTime",
+            **self.more,
         }
 
 
@@ -59,6 +62,20 @@ TOPICS = (
         16 * MIB,
         "the last change of the evidence of each standing question",
         "compact",
+    ),
+    Topic(
+        GRAPH_CHANGES,
+        "graph|element",
+        12,
+        FOR_EVER,
+        16 * MIB,
+        "the current nodes and relationships of each graph; a sink has a day to read a removal",
+        "compact",
+        {
+            "min.compaction.lag.ms": str(DAY_MS),
+            "max.compaction.lag.ms": str(2 * DAY_MS),
+            "delete.retention.ms": str(DAY_MS),
+        },
     ),
     Topic(
         DEAD_LETTERS, "graph|doc_id", 1, FOR_EVER, 96 * MIB, "the record of what failed; an original grows by a third"

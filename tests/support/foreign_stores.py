@@ -47,7 +47,7 @@ SMALL = Described(
     (
         "Ana Ruiz signed the contract for the boiler with Kessel AG.",
         "Kessel AG delivered the boiler to Oslo.",
-        "Nobody is named here.",
+        "The third passage names no entity.",
     ),
     (
         Fact("Ana Ruiz", "", ("Ana Ruiz signs contracts.",), (0,), "person"),

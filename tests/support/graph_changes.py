@@ -1,0 +1,149 @@
+"""Readers of `graph-changes`: the topic after compaction, its operations applied to Neo4j, and the canonical rows."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from graphtide.streams.messages import metadata_pairs
+from graphtide.streams.ports import ConsumedRecord, Log, Record
+
+TOPIC = "graph-changes"
+Body = dict[str, Any]
+
+
+@dataclass
+class Elements:
+    """The nodes of a graph by key, and its relationships as (type, start, end, properties)."""
+
+    nodes: dict[str, tuple[str, Body]] = field(default_factory=dict)
+    relationships: list[tuple[str, str, str, Body]] = field(default_factory=list)
+
+    def of(self, type_: str) -> list[tuple[str, str, Body]]:
+        return [(start, end, own) for kind, start, end, own in self.relationships if kind == type_]
+
+
+def compacted(records: Iterable[Record]) -> list[Record]:
+    """Return what compaction leaves: the newest record of each key, in the order of the log, without tombstones."""
+    newest = {(record.partition, record.key): (at, record) for at, record in enumerate(records)}
+    left = [record for _, record in sorted(newest.values(), key=lambda each: each[0]) if record.value is not None]
+    assert len({record.key for record in left}) == len(left), "a key is left in two partitions"
+    return left
+
+
+def elements(records: Iterable[Record], graph: str) -> Elements:
+    """Return the elements of a graph after all operations; relationships need both ends."""
+    bodies: dict[str, Body] = {}
+    for record in records:
+        body = json.loads(record.value) if record.value is not None else None
+        if body is None or body["op"] == "delete":
+            bodies.pop(record.key, None)
+        elif record.key.startswith(f"{graph}|"):
+            bodies[record.key] = body
+    found = Elements()
+    for key, body in bodies.items():
+        if body["type"] == "node":
+            found.nodes[key] = (body["labels"][0], body["properties"])
+        else:
+            ends = body["from"]["ids"]["key"], body["to"]["ids"]["key"]
+            found.relationships.append((body["rel_type"], *ends, body["properties"]))
+    return found
+
+
+def digest_of(held: Elements) -> str:
+    """Return the digest of a graph from its elements: that of `graph/digest.py` from its rows."""
+    lines = sorted(json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in _lines(held))
+    return sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+
+
+def _lines(held: Elements) -> Iterable[Sequence[object]]:
+    nodes = held.nodes
+    about = {key: own for key, (_, own) in nodes.items()}
+    labels = {key: (own["name"], own["type"]) for key, (kind, own) in nodes.items() if kind == "Label"}
+    entity_of = {start: about[end]["id"] for start, end, _ in held.of("NAMES")}
+    subject = {start: end for start, end, _ in held.of("SUBJECT")}
+    object_ = {start: end for start, end, _ in held.of("OBJECT")}
+    chunks: dict[str, list[Body]] = defaultdict(list)
+    for start, end, _ in held.of("HAS"):
+        chunks[start].append(about[end])
+    named: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for label, entity in entity_of.items():
+        named[entity].append(labels[label])
+
+    def triple(key: str) -> tuple[object, ...]:
+        return labels[subject[key]], about[key]["predicate"], labels[object_[key]]
+
+    for key, (kind, own) in nodes.items():
+        if kind == "Document":
+            inner = [each["chunk_id"] for each in sorted(chunks[key], key=lambda each: each["ordinal"])]
+            pairs = metadata_pairs(json.loads(own["metadata"]))
+            yield "document", own["doc_id"], own["title"], own["source"], own["occurred_at"], pairs, inner
+        elif kind == "Chunk":
+            place = [own["place"]] if own["place"] else []
+            yield "chunk", own["chunk_id"], own["doc_id"], own["ordinal"], own["text"], *place
+        elif kind == "Label":
+            yield "label", *labels[key], entity_of[key], own["mentions"]
+        elif kind == "Statement":
+            yield "statement", *triple(key), own["count"], round(own["weight"] * 1000)
+        elif kind == "Entity":
+            yield "entity", own["id"], own["name"], own["type"], sorted(named[own["id"]]), own["mentions"]
+    for start, end, own in held.of("MENTIONS"):
+        yield "mention", labels[end], about[start]["chunk_id"], own["name"], own["description"], own["count"]
+    for start, end, own in held.of("SUPPORTS"):
+        shown = own["description"], own["sentence"], round(own["weight"] * 1000), own["count"]
+        yield "evidence", *triple(end), about[start]["chunk_id"], *shown, own["valid_from"], own["valid_to"]
+    for start, end, own in held.of("SAME_AS"):
+        yield "same-as", sorted((labels[start], labels[end])), own["rule"]
+    for start, end, own in held.of("RELATES"):
+        yield "edge", sorted((about[start]["id"], about[end]["id"])), own["weight"], own["trussness"]
+
+
+async def read_topic(log: Log, topic: str = TOPIC) -> list[Record]:
+    """Return the records of all partitions that the topic holds now, each partition in order."""
+    starts, ends = await log.start(topic), await log.end(topic)
+    left = sum(ends.values()) - sum(starts.values())
+    reader, found = log.reader(topic, {}), list[ConsumedRecord]()
+    try:
+        while len(found) < left:
+            found += await reader.poll(1_000, 5.0)
+    finally:
+        await reader.close()
+    ordered = sorted(found, key=lambda each: each.position)
+    return [replace(each.record, partition=each.position.partition) for each in ordered]
+
+
+CYPHER: Mapping[tuple[str, str], str] = {
+    ("node", "merge"): "MERGE (n:`{label}` {{key: $ids.key}}) SET n += $properties",
+    ("node", "delete"): "MATCH (n:`{label}` {{key: $ids.key}}) DETACH DELETE n",
+    ("relationship", "merge"): (
+        "MERGE (a:`{start}` {{key: $from.ids.key}}) MERGE (b:`{end}` {{key: $to.ids.key}})"
+        " MERGE (a)-[r:`{label}` {{key: $ids.key}}]->(b) SET r += $properties"
+    ),
+    ("relationship", "delete"): (
+        "MATCH (a:`{start}` {{key: $from.ids.key}}) MATCH (b:`{end}` {{key: $to.ids.key}})"
+        " MATCH (a)-[r:`{label}` {{key: $ids.key}}]->(b) DELETE r"
+    ),
+}
+"""The statements into which the documentation of the sink says that CUD operations are transformed."""
+
+
+_RELATED = {"type", "op", "rel_type", "from", "to", "ids"}
+FIELDS: Mapping[tuple[str, str], set[str]] = {
+    ("node", "merge"): {"type", "op", "labels", "ids", "properties"},
+    ("node", "delete"): {"type", "op", "labels", "ids", "detach"},
+    ("relationship", "merge"): {*_RELATED, "properties"},
+    ("relationship", "delete"): _RELATED,
+}
+"""The fields that the sink's schema of operations allows: it refuses others."""
+
+
+def cypher_of(body: Body) -> tuple[str, Body]:
+    """Return the statement of a CUD operation, and its parameters."""
+    assert set(body) == FIELDS[body["type"], body["op"]], body
+    start, end = (body.get(name, {}).get("labels", [""])[0] for name in ("from", "to"))
+    label = body["labels"][0] if body["type"] == "node" else body["rel_type"]
+    return CYPHER[body["type"], body["op"]].format(label=label, start=start, end=end), body
