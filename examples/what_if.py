@@ -1,4 +1,4 @@
-"""What an edit would change, what it did change, and what was known before.
+"""The effect of an edit before it is made, the same edit made, and the graph as it was before.
 
     graphtide serve                        # in another terminal
     python examples/what_if.py

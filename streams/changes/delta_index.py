@@ -31,7 +31,7 @@ MAX_PLACES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NoticePlace:
     """The place of a version's notice. `least` are the lowest revisions that it includes, by partition."""
 
     partition: int
@@ -50,11 +50,11 @@ class _Graph:
     `lowest` is the lowest version that a notice named, with or without the rows that it overwrote; 0 for none.
     """
 
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, NoticePlace] = field(default_factory=dict)
     floor: int = 0
     lowest: int = 0
 
-    def add(self, notice: DeltaNotice, place: Place, *, complete: bool) -> None:
+    def add(self, notice: DeltaNotice, place: NoticePlace, *, complete: bool) -> None:
         version = notice.version
         self.lowest = min(version, self.lowest or version)
         self.floor = max(self.floor, version if notice.deleted else version - 1 if notice.replaced else 0)
@@ -64,7 +64,7 @@ class _Graph:
         if notice.replaced:
             self.places = {number: held for number, held in self.places.items() if number > self.floor}
 
-    def find(self, version: int) -> Place | None:
+    def find(self, version: int) -> NoticePlace | None:
         return self.places.get(version) if version > self.floor else None
 
     def is_past(self, version: int) -> bool:
@@ -85,7 +85,7 @@ class DeltaIndex:
         self._floor: Mapping[int, int] = {}
         self._window = FIRST_WINDOW
 
-    async def find(self, graph: str, version: int) -> Place | None:
+    async def find(self, graph: str, version: int) -> NoticePlace | None:
         """Return the place of a version; None if the topic does not retain it. Cost: the records since then."""
         held = self._graphs.setdefault(graph, _Graph())
         return await self._search(held, lambda: held.find(version), lambda: held.is_past(version))
@@ -172,7 +172,7 @@ class DeltaIndex:
             number = document.revision & (MAX_PARTITIONS - 1)
             lowest[number] = min(document.revision, lowest.get(number, document.revision))
         position = consumed.position
-        place = Place(position.partition, position.offset, tuple(lowest.values()))
+        place = NoticePlace(position.partition, position.offset, tuple(lowest.values()))
         complete = (notice.replaced and not notice.deleted) or (origin is not None and notice.parts > 0)
         self._graphs.setdefault(notice.graph, _Graph()).add(notice, place, complete=complete)
 

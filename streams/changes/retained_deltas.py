@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from graphtide.streams.changes.change_log import ChangeRecord
 from graphtide.streams.changes.commit_header import commit_origin
-from graphtide.streams.changes.delta_index import DeltaIndex, Place
+from graphtide.streams.changes.delta_index import DeltaIndex, NoticePlace
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow.delta_records import DeltaPart, parse_record
 from graphtide.streams.log.log_scan import read_window
@@ -95,7 +95,7 @@ class RetainedDeltas:
         async with self._reading:
             await self._index.clear()
 
-    async def _read(self, graph: str, version: int, limit: int, place: Place) -> list[ChangeRecord]:
+    async def _read(self, graph: str, version: int, limit: int, place: NoticePlace) -> list[ChangeRecord]:
         found: list[ChangeRecord] = []
         size, held = 0, None
         ends = await self._log.end(DELTAS)
