@@ -82,6 +82,14 @@ class VectorSum:
         quotient, remainder = np.divmod(total, self._count)
         return _unit((total if remainder.any() else quotient).astype(np.float64))
 
+    def shared(self, vector: Float16Vector) -> Float16Vector:
+        """Return the vector that all in the sum equal, if it has the bits of `vector`, else `vector`.
+
+        It is never written to, so what holds it needs no memory of its own.
+        """
+        same = self._same
+        return vector if same is None or same.tobytes() != vector.tobytes() else same
+
     def copy(self) -> VectorSum:
         """Return an independent sum of the same value."""
         other = VectorSum()

@@ -65,8 +65,9 @@ def label_row(label: LabelState) -> LabelRow:
 
 def statement_row(tables: Tables, number: int, version: int) -> TripleRow:
     statement = tables.statements[number]
-    sums = (statement.count, statement.weight_milli, statement.vectors.to_bytes())
-    return TripleRow(number, *statement.key, *sums, _stored(statement.vectors.mean()), version)
+    vectors = statement.vectors
+    sums = (statement.count, statement.weight_milli, vectors.to_bytes())
+    return TripleRow(number, *statement.key, *sums, vectors.shared(_stored(vectors.mean())), version)
 
 
 def entity_row(node: int, members: Iterable[LabelState], version: int) -> EntityRow:
@@ -84,7 +85,7 @@ def entity_row(node: int, members: Iterable[LabelState], version: int) -> Entity
         _commonest(types),
         tuple(label.number for label in labels),
         sum(label.mentions for label in labels),
-        _stored(mean_of_means(label.vectors.mean() for label in labels)),
+        labels[0].vectors.shared(_stored(mean_of_means(label.vectors.mean() for label in labels))),
         version,
     )
 
@@ -105,7 +106,8 @@ def _chunk_rows(
         numbers.append(number)
         if kept is None or held[kept] != (place, repeat, unit.place):
             name = chunk_id(new.doc_id, unit.text, repeat)
-            held_row = (number, name, new.doc_id, place, unit.text, unit.vector, version)
+            vector = unit.vector.copy()  # it is a row of all vectors of the document, which it would keep in memory
+            held_row = (number, name, new.doc_id, place, unit.text, vector, version)
             rows.append(ChunkRow(*held_row, unit.title, unit.description, unit.place))
     return tuple(numbers)
 

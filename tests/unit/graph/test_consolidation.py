@@ -277,3 +277,14 @@ def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
     world.view.apply(gone)
     world.change("n0", "n1", "n2", "n3")
     assert world.writer.decide(pairs[0], True) is None
+
+
+def test_view_and_write_model_hold_a_vector_once() -> None:
+    """A row whose vector has the bits of the one in the sum holds that one; passages keep no other vectors alive."""
+    world, rng = World(), random.Random(3)
+    for number in range(12):
+        world.change(random_extraction(rng, f"d{number}", number + 1, None))
+    rows = [(row.vector, world.writer._tables.statements[n].vectors._same) for n, row in world.view.statements.items()]
+    equal = [(held, same) for held, same in rows if same is not None and held.tobytes() == same.tobytes()]
+    assert equal and all(held is same for held, same in equal)
+    assert all(chunk.vector.base is None for chunk in world.view.chunks.values())

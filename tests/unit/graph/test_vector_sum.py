@@ -165,3 +165,13 @@ def test_mean_has_the_same_bits_however_often_a_vector_was_added_and_however_the
     held = around.mean()
     read = VectorSum.from_bytes(around.to_bytes()).mean()
     assert held is not None and read is not None and held.tobytes() == read.tobytes()
+
+
+def test_equal_vectors_are_held_once() -> None:
+    """A vector with the bits of all in the sum is the sum's own; another one, and that of a mixed sum, is not."""
+    one, other = np.array([1, 0, 0], np.float16), np.array([0, 1, 0], np.float16)
+    total = _sum([one, one])
+    assert total.shared(one.copy()) is total.shared(one.copy())
+    assert total.shared(other) is other and VectorSum().shared(one) is one
+    total.add(other)
+    assert total.shared(one) is one
