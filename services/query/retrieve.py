@@ -1,7 +1,7 @@
 """Retrieval of a question's context: the mode's search, and report selection with ratings by a model.
 
-All except the model's ratings runs in threads under the read lock of the graph's view, so that the result reflects one
-version. Every process that answers questions uses it.
+All except the model's ratings and reports runs in threads under the read lock of the graph's view, so that the result
+reflects one version. Every process that answers questions uses it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from graphtide.graph.retrieval import MODES, Question, RetrievalResult, retrieve
+from graphtide.graph.retrieval.darag import Written, retrieve_da_rag
 from graphtide.graph.retrieval.global_search.dynamic import Selection
 from graphtide.graph.retrieval.global_search.reports import ReportView
 from graphtide.graph.retrieval.modes.auto import ModeChoice, choose, with_choice
@@ -22,6 +23,7 @@ from graphtide.graph.retrieval.time_limits import with_time_limits
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from graphtide.services.query.background import background
+from graphtide.services.query.communities import CommunityReader
 from graphtide.services.query.context import material
 from graphtide.services.query.generate import AnswerContext
 from graphtide.streams.model_ports import Rater
@@ -36,18 +38,26 @@ READS_REPORTS = frozenset({"global", "global-dynamic", "dynagrag", AUTO})
 FOR_WRITERS = frozenset({"global", "global-dynamic"})
 """Modes that `auto` does not choose for a generator that quotes: quotations of reports say less than of documents."""
 RATED_BY_MODEL = "global-dynamic"
+READ_BY_MODEL = "da-rag"
 TEXTS_A_CALL = 16
 TOKENS_A_CALL = 4_000
 """Maximum of texts, and of tokens of several texts, in a call of the rater."""
 
 
 async def found(
-    view: LiveView, question: Question, shelves: Shelves, rater: Rater | None, pool: WorkPool, more: int = 0
+    view: LiveView,
+    question: Question,
+    shelves: Shelves,
+    rater: Rater | None,
+    pool: WorkPool,
+    more: int = 0,
+    reader: CommunityReader | None = None,
 ) -> tuple[RetrievalResult, AnswerContext]:
     """Return the result of the question's mode, and the context of its answer.
 
     The context has up to `more` passages beyond the result. `rater` rates the reports for `global-dynamic`;
-    without one the question's neighbourhood does. Raises the errors of `retrieve` and of the rater.
+    without one the question's neighbourhood does. `reader` writes the reports of `da-rag`; without one they are
+    composed from structure. Raises the errors of `retrieve`, of the rater and of the reader.
     """
     if time_words(question.text):
         question = await _reading(pool, view, partial(with_time_limits, view, question))
@@ -58,6 +68,10 @@ async def found(
         question = replace(question, mode=choice.mode)
     if question.mode in READS_REPORTS:
         await shelves.fill(view)
+    if reader is not None and question.mode == READ_BY_MODEL:
+        written = await reader.read(view, question, pool)
+        conclude = partial(_da_rag, view, question, written)
+        return await _reading(pool, view, partial(_concluded, view, question, choice, conclude, more))
     if rater is None or question.mode != RATED_BY_MODEL:
         return await _reading(
             pool, view, partial(_concluded, view, question, choice, partial(retrieve, view, question), more)
@@ -70,6 +84,10 @@ async def found(
     return await _reading(
         pool, view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection), more)
     )
+
+
+def _da_rag(view: LiveView, question: Question, written: Written) -> RetrievalResult:
+    return dated(view, retrieve_da_rag(view, question, written=written), question.filters.as_of)
 
 
 def _finished(view: LiveView, question: Question, selection: Selection) -> RetrievalResult:

@@ -18,6 +18,7 @@ from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.application import Answer, Piece, QueryRequest
 from graphtide.services.changes.past_views import PastViews
 from graphtide.services.inspection.usage import usage
+from graphtide.services.query.communities import CommunityReader
 from graphtide.services.query.context import answer
 from graphtide.services.query.generate import AnswerContext, WrittenAnswer, write, written
 from graphtide.services.query.retrieve import READS_REPORTS, found
@@ -35,6 +36,7 @@ class QueryService:
         self._runtime = runtime
         self._past = past
         self._places = FairPlaces(most, "questions")
+        self._reader = CommunityReader(runtime.generator) if runtime.rater is not None else None
 
     async def answered(self, graph: str, ask: QueryRequest) -> Answer:
         who = _asker(graph)
@@ -126,8 +128,10 @@ class QueryService:
             vector = (await self._runtime.embedder.embed([ask.question]))[0]
         question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level, ask.exact)
         rater = self._runtime.rater if ask.generate else None
+        reader = self._reader if ask.generate else None
+        shelves, pool = self._runtime.shelves, self._runtime.pool
         with span("retrieve", mode=ask.mode):
-            return await found(view, question, self._runtime.shelves, rater, self._runtime.pool, self._more(ask))
+            return await found(view, question, shelves, rater, pool, self._more(ask), reader)
 
     def _more(self, ask: QueryRequest) -> int:
         """Return how many passages the generator reads beyond those of the result."""

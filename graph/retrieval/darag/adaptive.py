@@ -1,10 +1,10 @@
 """Adaptive k: the communities of every k, and the score that selects among them (Zeng et al. 2026, "Adaptive
 k-determination").
 
-In the paper a language model reads every candidate, writes its report and rates it. Deviation: no model is called here.
-A community's score is its QRScore plus the share of the question's words in its report (weighted by the rarity of each
-word among the reports). Selection is as in the paper: the best first, as long as their reports fit the budget. A
-community whose members are all in an earlier one is skipped.
+In the paper a language model reads every candidate, writes its report and rates it (`reading.py`). Deviation: without a
+model, a community's score is its QRScore plus the share of the question's words in its report (weighted by the rarity
+of each word among the reports). Selection is as in the paper: the best first, as long as their reports fit the budget.
+A community whose members are all in an earlier one is skipped.
 """
 
 from __future__ import annotations
@@ -35,13 +35,16 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class CommunityReportText:
-    """The text of a community's report, the passages it is based on, and its cost in tokens."""
+    """The text of a community's report, the passages it is based on, its cost in tokens, and what each of its lines
+    states with its passage.
+    """
 
     community: Community
     title: str
     text: str
     sources: tuple[str, ...]
     tokens: int
+    stated: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

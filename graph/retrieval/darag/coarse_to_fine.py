@@ -29,6 +29,8 @@ from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.vector_index import similarities
 from graphtide.graph.view import LiveView
 
+PASSAGES = "passages"
+"""Name of the layer of the coarse communities."""
 COARSE = 120
 """Number of passages of the coarse search: the NEAREST, the rest the walk's best."""
 NEAREST = 80
@@ -104,7 +106,7 @@ def _coarse(
         chosen.add(number)
     found = score_passages(view, question, chosen)
     links = ChunkLayer(view).induced_edges(found.numbers)
-    communities_ = _search(AttributedGraph.over(found.numbers, found.cosine.tolist(), links), "passages", course)
+    communities_ = _search(AttributedGraph.over(found.numbers, found.cosine.tolist(), links), PASSAGES, course)
     return _fitting(view, communities_, course.context_tokens)
 
 

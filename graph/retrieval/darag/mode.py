@@ -1,16 +1,25 @@
 """Mode `da-rag`: reports of communities, as many as the token budget holds, and passages in the rest of it.
 
-Zeng et al. 2026, sections 4 and 5. No model is called: reports are made from structure (report.py), and the answer is
-made from reports and passages in one step.
+Zeng et al. 2026, sections 4 and 5. No model is called here: reports are made from structure (report.py), or a language
+model wrote them after a first search, from the texts of `communities_to_read` (reading.py). The answer is made from
+reports and passages in one step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from graphtide.graph.layers import heading
-from graphtide.graph.retrieval.darag.adaptive import Community, Rated, pack, rate
-from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, CommunitySearchResult, DaRagSettings, coarse_to_fine
+from graphtide.graph.retrieval.darag.adaptive import Community, CommunityReportText, Rated, pack, rate
+from graphtide.graph.retrieval.darag.coarse_to_fine import (
+    COURSE,
+    PASSAGES,
+    CommunitySearchResult,
+    DaRagSettings,
+    coarse_to_fine,
+)
+from graphtide.graph.retrieval.darag.reading import Written, passages_report, rate_written, text_to_read
 from graphtide.graph.retrieval.darag.report import report
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.scoring.candidates import NEAR, ScoredPassages, score_passages, titled
@@ -21,6 +30,7 @@ from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import (
     Question,
     RetrievalResult,
+    RetrievedPart,
     RetrievedPassage,
     Subgraph,
     Trace,
@@ -28,6 +38,7 @@ from graphtide.graph.retrieval.types import (
     TraceStep,
     quoted_part,
 )
+from graphtide.graph.text.quotation import neutralise
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView, walk_entity
 
@@ -38,32 +49,89 @@ passages.
 """
 
 
-def retrieve_da_rag(view: LiveView, question: Question, course: DaRagSettings = COURSE) -> RetrievalResult:
+def retrieve_da_rag(
+    view: LiveView, question: Question, course: DaRagSettings = COURSE, written: Written | None = None
+) -> RetrievalResult:
     """Return reports within `course.report_tokens`, and up to `top_k` passages within the rest of `context_tokens`.
 
-    A passage's `score` is its cosine, plus SHARE of the relevance of the best community of passages that contains it,
-    and of the best whose report cites it. There is at least one passage, if any is near. Call under `view.lock.read()`.
-    Cost: four searches and one for each working entity, one walk, and matrices of COARSE and WORKING rows: bounded,
-    whatever the graph's size.
+    `written` are a model's reports, by whose scores they are packed; a community without one, as after a change of the
+    graph, is left out. A passage's `score` is its cosine, plus SHARE of the relevance of the best community of passages
+    that contains it, and of the best whose report cites it. There is at least one passage, if any is near. Call under
+    `view.lock.read()`. Cost: four searches and one for each working entity, one walk, and matrices of COARSE and
+    WORKING rows: bounded, whatever the graph's size.
     """
+    searched = _searched(view, question, course)
+    if searched is None:
+        return RetrievalResult((), Subgraph(), view.version, "da-rag", Trace() if question.explain else None)
+    found = searched.found
+    if written is None:
+        rated = rate([report for report in searched.reports if report.text], question.text)
+    else:
+        rated = rate_written((*searched.reports, *_coarse_reports(view, found, course)), written)
+    chosen = pack(rated, course.report_tokens)
+    left = course.context_tokens - sum(each.report.tokens for each in chosen)
+    scores = _scores(view, question, searched.near, found.coarse, chosen)
+    passages = _packed(view, scores, question.top_k, left)
+    members = {
+        walk_entity(n): each.score
+        for each in reversed(chosen)
+        if each.report.community.layer != PASSAGES
+        for n in each.report.community.members
+    }
+    shown = supported_subgraph(view, [view.chunk_numbers[passage.chunk_id] for passage in passages], members)
+    parts = tuple(_part(each, written) for each in chosen)
+    trace = _trace(view, found, rated, chosen, passages) if question.explain else None
+    return RetrievalResult(passages, shown, view.version, "da-rag", trace, parts)
+
+
+def communities_to_read(
+    view: LiveView, question: Question, course: DaRagSettings = COURSE
+) -> tuple[RetrievedPart, ...]:
+    """Return the communities of a question, of every layer, as texts for a model. Call under `view.lock.read()`.
+
+    Cost: as `retrieve_da_rag`.
+    """
+    searched = _searched(view, question, course)
+    if searched is None:
+        return ()
+    reports = (*searched.reports, *_coarse_reports(view, searched.found, course))
+    return tuple(dict.fromkeys(text_to_read(report) for report in reports if report.sources))
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """The communities of a question, the reports of the fine ones from structure, and the nearest passages."""
+
+    found: CommunitySearchResult
+    reports: tuple[CommunityReportText, ...]
+    near: set[int]
+
+
+def _searched(view: LiveView, question: Question, course: DaRagSettings) -> _Searched | None:
+    """Return None if no passage is near the question."""
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     if not seeds.passages:
-        return RetrievalResult((), Subgraph(), view.version, "da-rag", Trace() if question.explain else None)
+        return None
     mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds)), admits)
     found = coarse_to_fine(view, question, seeds.passages, mass, admits, course)
     near = found.near.__getitem__
-    reports = [report(view, community, near, admits, course.report_tokens) for community in found.fine]
-    rated = rate([report for report in reports if report.text], question.text)
-    chosen = pack(rated, course.report_tokens)
-    left = course.context_tokens - sum(each.report.tokens for each in chosen)
-    scores = _scores(view, question, {hit.number for hit in seeds.passages}, found.coarse, chosen)
-    passages = _packed(view, scores, question.top_k, left)
-    members = {walk_entity(n): each.score for each in reversed(chosen) for n in each.report.community.members}
-    shown = supported_subgraph(view, [view.chunk_numbers[passage.chunk_id] for passage in passages], members)
-    parts = tuple(quoted_part(each.report.title, each.report.text, each.report.sources, each.score) for each in chosen)
-    trace = _trace(view, found, rated, chosen, passages) if question.explain else None
-    return RetrievalResult(passages, shown, view.version, "da-rag", trace, parts)
+    reports = tuple(report(view, community, near, admits, course.report_tokens) for community in found.fine)
+    return _Searched(found, reports, {hit.number for hit in seeds.passages})
+
+
+def _coarse_reports(
+    view: LiveView, found: CommunitySearchResult, course: DaRagSettings
+) -> tuple[CommunityReportText, ...]:
+    return tuple(passages_report(view, each, _called(view, each), course.report_tokens) for each in found.coarse)
+
+
+def _part(each: Rated, written: Written | None) -> RetrievedPart:
+    """Return a chosen report; the citations of a written one are checked, and remain."""
+    one = each.report
+    if written is not None:
+        return RetrievedPart(neutralise(one.title), one.text, one.sources, each.score)
+    return quoted_part(one.title, one.text, one.sources, each.score)
 
 
 def _scores(
@@ -108,14 +176,11 @@ def _trace(
     passages: Sequence[RetrievedPassage],
 ) -> Trace:
     coarse = tuple(
-        TraceItem(
-            " + ".join(view.chunks[n].chunk_id for n in each.members), _called(view, each), each.relevance, _parts(each)
-        )
-        for each in found.coarse
+        TraceItem(_members(view, each), _called(view, each), each.relevance, _parts(each)) for each in found.coarse
     )
     fine = tuple(
         TraceItem(
-            " + ".join(view.entity_id(n) for n in each.report.community.members),
+            _members(view, each.report.community),
             f"{each.report.community.layer}: {each.report.title}",
             each.score,
             (
@@ -134,11 +199,19 @@ def _trace(
                 "chunk communities", "Communities of passages, by QRScore: the search continues in them.", coarse
             ),
             TraceStep(
-                "communities", "Communities of entities, by QRScore and the question's words in their report.", fine
+                "communities",
+                "Communities by their reports: QRScore and the question's words in them, or a model's rating.",
+                fine,
             ),
             TraceStep("passages", "Passages by similarity, and by the communities that contain or cite them.", handed),
         )
     )
+
+
+def _members(view: LiveView, one: Community) -> str:
+    if one.layer == PASSAGES:
+        return " + ".join(view.chunks[n].chunk_id for n in one.members)
+    return " + ".join(view.entity_id(n) for n in one.members)
 
 
 def _parts(one: Community) -> tuple[tuple[str, float], ...]:

@@ -32,16 +32,17 @@ def report(
     rest = len(members) - NAMED
     title = f"{shown} and {rest} more" if rest > 0 else shown
     lines = [_line(view, node) for node in members]
-    sources: list[str] = []
+    stated: list[tuple[str, str]] = []
     text = _fitted(title, lines, budget)
     for line, chunk_id in _relations(view, members, admits):
-        longer = f"{text}\n{line}"
+        longer = f"{text}\n{line} [{chunk_id}]"
         if count_tokens(title) + count_tokens(longer) > budget:
             break
         text = longer
-        sources.append(chunk_id)
+        stated.append((line, chunk_id))
+    sources = tuple(dict.fromkeys(chunk_id for _, chunk_id in stated))
     tokens = count_tokens(title) + count_tokens(text)
-    return CommunityReportText(community, title, text, tuple(dict.fromkeys(sources)), tokens)
+    return CommunityReportText(community, title, text, sources, tokens, tuple(stated))
 
 
 def _line(view: LiveView, node: int) -> str:
@@ -71,4 +72,4 @@ def _relations(view: LiveView, members: Sequence[int], admits: ChunkPredicate | 
             for number in between(view, one, other, admits)[:1]:
                 chunk_id = view.chunks[supporting_passages(view, number, admits)[0]].chunk_id
                 count += 1
-                yield f"{verbalise(view, number)} [{chunk_id}]", chunk_id
+                yield verbalise(view, number), chunk_id
