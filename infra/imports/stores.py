@@ -10,6 +10,8 @@ from graphtide.infra.imports import graphrag, lightrag
 from graphtide.infra.imports.types import ImportedPassage, ImportLosses, UnreadableStoreError
 
 INSTALL = "pip install 'graphtide[import]'"
+_MAX_DEPTH = 3
+"""GraphRAG writes to `output`, or `output/<time>/artifacts`; LightRAG to `rag_storage/<workspace>`."""
 
 
 class ForeignStore(Protocol):
@@ -44,10 +46,7 @@ def open_store(path: Path) -> ForeignStore:
     """Return the store in a folder, or in the sub-folder that its system writes to. Raises UnreadableStoreError."""
     if not path.is_dir():
         raise UnreadableStoreError(f"{path} is not a folder; name the output folder of GraphRAG or LightRAG")
-    folders = [
-        path,
-        *sorted(each for each in path.rglob("*") if each.is_dir() and len(each.relative_to(path).parts) < 4),
-    ]
+    folders = [path, *_folders_below(path, _MAX_DEPTH)]
     found = [(open_folder, each) for each in folders for is_store, open_folder in _READERS if is_store(each)]
     if not found:
         raise UnreadableStoreError(
@@ -64,3 +63,14 @@ def open_store(path: Path) -> ForeignStore:
         raise UnreadableStoreError(f"reading {folder} needs {error.name}: {INSTALL}") from error
     except OSError as error:
         raise UnreadableStoreError(f"{folder} cannot be read: {error.strerror or error}") from error
+
+
+def _folders_below(path: Path, depth: int) -> Iterator[Path]:
+    """Yield the folders up to that depth, without links, in order of name. One that cannot be read has none."""
+    try:
+        inner = sorted(each for each in path.iterdir() if each.is_dir() and not each.is_symlink()) if depth else []
+    except OSError:
+        return
+    for each in inner:
+        yield each
+        yield from _folders_below(each, depth - 1)

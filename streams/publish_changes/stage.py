@@ -57,10 +57,17 @@ Places = dict[str, dict[int, bytes]]
 class GraphChangesStage:
     """The publisher of a process: waits until it leads, then publishes."""
 
-    def __init__(self, log: Log, store: GraphStore, poll_interval_s: float = POLL_INTERVAL_S) -> None:
+    def __init__(
+        self,
+        log: Log,
+        store: GraphStore,
+        poll_interval_s: float = POLL_INTERVAL_S,
+        compare_interval_s: float = COMPARE_INTERVAL_S,
+    ) -> None:
         self._log = log
         self._store = store
         self._poll_interval_s = poll_interval_s
+        self._compare_interval_s = compare_interval_s
 
     async def run(self) -> None:
         """Publish until cancelled. Raises what log and store raise; the next run compares again."""
@@ -83,7 +90,7 @@ class GraphChangesStage:
             while LEADER in membership.assigned():
                 for delivered in await reader.poll(256, self._poll_interval_s):
                     await publisher.take(delivered)
-                if time.monotonic() - compared >= COMPARE_INTERVAL_S:
+                if time.monotonic() - compared >= self._compare_interval_s:
                     await publisher.compare()
                     compared = time.monotonic()
                 await membership.poll(1, 0.0, among=())
@@ -101,12 +108,15 @@ class GraphPublisher:
         self._tables: dict[str, ElementTables] = {}
         self._incoming: dict[str, Incoming] = {}
         self._behind: dict[str, int] = {}
+        self._ends: dict[int, int] = {}
+        self._foreign: set[int] = set()
 
     async def open(self) -> None:
         """Load every graph, and publish what the topic lacks. Cost: the rows of all graphs, and the topic once or
         twice.
         """
-        self._partitions = len(await self._log.end(GRAPH_CHANGES))
+        self._ends = dict(await self._log.end(GRAPH_CHANGES))
+        self._partitions = len(self._ends)
         published = await self._versions()
         stale: dict[str, GraphDelta] = {}
         for graph in await self._store.graphs():
@@ -131,7 +141,11 @@ class GraphPublisher:
             await self._load(delivered.record.key, str(error))
 
     async def compare(self) -> None:
-        """Load the graphs whose version was not announced, although it was stored before the last comparison."""
+        """Load the graphs whose version was not announced, although it was stored before the last comparison.
+
+        A partition with records of another producer, such as a publisher that was frozen and resumed, is compared, too.
+        """
+        await self._repair()
         stored = await self._store.graphs()
         for graph in [graph for graph in self._tables if graph not in stored]:
             await self._load(graph, "it was deleted")
@@ -252,10 +266,25 @@ class GraphPublisher:
                     yield Record(key, None, headers, partition)
         yield version_record(graph, version, place, deleted=tables is None)
 
+    async def _repair(self) -> None:
+        """Compare the graphs of the partitions to which another producer has appended."""
+        ends = await self._log.end(GRAPH_CHANGES)
+        foreign = self._foreign | {number for number, end in ends.items() if end != self._ends.get(number, 0)}
+        if not foreign:
+            return
+        self._ends.update((number, ends[number]) for number in foreign)
+        self._foreign.clear()
+        graphs = [graph for graph in self._tables if self._place(graph) in foreign]
+        log.warning("another producer wrote to partitions %s of %s: comparing", sorted(foreign), GRAPH_CHANGES)
+        await self._publish_whole(graphs)
+
     async def _append(self, records: Iterable[Record]) -> None:
         left = iter(records)
         while batch := list(islice(left, BATCH_SIZE)):
-            await self._log.append(GRAPH_CHANGES, batch)
+            for position in await self._log.append(GRAPH_CHANGES, batch):
+                if position.offset != self._ends.get(position.partition, 0):
+                    self._foreign.add(position.partition)
+                self._ends[position.partition] = position.offset + 1
 
 
 def _digest(value: bytes) -> bytes:

@@ -45,6 +45,7 @@ def _show(console: Console, done: ImportResult, _body: Json) -> None:
     for reason, count in sorted(done.lost.items()):
         console.print(f"  not imported: {count} {reason}", soft_wrap=True)
     for problem in done.failed[:MAX_SHOWN]:
-        console.print(f"  {problem.name}: {problem.reason}", soft_wrap=True)
+        name = problem.name if problem.name.isprintable() else problem.name.encode("unicode_escape").decode()
+        console.print(f"  {name}: {problem.reason}", soft_wrap=True)
     if len(done.failed) > MAX_SHOWN:
         console.print(f"  … and {len(done.failed) - MAX_SHOWN} more; --json lists all", soft_wrap=True)

@@ -245,3 +245,15 @@ def test_record_that_cannot_be_written_does_not_stop_the_import(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert run(client, write_lightrag(tmp_path / "store", SMALL)).published == 3
     assert "the next run publishes again" in client.told[0]
+
+
+def test_search_for_a_store_ends_at_its_depth_and_follows_no_link(tmp_path: Path) -> None:
+    """A store far below, or behind a link that leads back, is not looked for."""
+    deep = write_lightrag(tmp_path / "a" / "b" / "c", SMALL)
+    (tmp_path / "a" / "loop").symlink_to(tmp_path)
+    assert open_store(tmp_path).count() == 3
+    deep.rename(tmp_path / "a" / "b" / "moved")
+    (tmp_path / "a" / "b" / "c" / "d").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "moved").rename(tmp_path / "a" / "b" / "c" / "d" / "e")
+    with pytest.raises(UnreadableStoreError, match="contains neither"):
+        open_store(tmp_path)

@@ -47,7 +47,7 @@ class FailingLog:
 @asynccontextmanager
 async def publishing(cluster: Cluster, log: Log | None = None) -> AsyncIterator[asyncio.Task[None]]:
     """Run the stage beside the cluster's other roles."""
-    stage = GraphChangesStage(log or cluster.backing.log, cluster.backing.store, 0.05)
+    stage = GraphChangesStage(log or cluster.backing.log, cluster.backing.store, 0.05, 0.2)
     task = asyncio.create_task(stage.run())
     try:
         yield task
@@ -117,6 +117,34 @@ async def test_crash_between_commit_and_record_is_repaired(tmp_path: Path) -> No
                     await task
             async with publishing(cluster):
                 await published(cluster, application)
+
+
+async def test_records_of_a_resumed_publisher_are_repaired(tmp_path: Path) -> None:
+    """Older elements that another producer appends are overwritten: the newest records are the graph again."""
+    rng, live = random.Random(11), {"first"}
+    async with asyncio.timeout(ENDS_S), opened(tmp_path) as cluster:
+        application = await cluster.replica("one")
+        await application.query("g", after((await application.publish([document("first", sentence(rng))])).token))
+        async with publishing(cluster):
+            old = await published(cluster, application)
+            for _ in range(4):
+                await disturb(rng, application, live)
+            await published(cluster, application)
+            await cluster.backing.log.append(TOPIC, [each for each in old if not each.key.endswith("|graph")])
+            now = await application.digest("g")
+            while True:
+                left = compacted(await read_topic(cluster.backing.log))
+                if digest_or_none(left) == now.digest:
+                    break
+                await asyncio.sleep(0.02)
+
+
+def digest_or_none(records: list[Record]) -> str | None:
+    """Return the digest of the graph; None while relationships lack an end."""
+    try:
+        return digest_of(elements(records, "g"))
+    except KeyError:
+        return None
 
 
 async def test_restart_without_changes_publishes_nothing(tmp_path: Path) -> None:
