@@ -155,6 +155,9 @@ class SourceStage:
         if fresh:
             records = [Record(document_key(letter.graph, letter.doc_id), letter.encode()) for letter in fresh]
             await self._log.append(DEAD_LETTERS, records)
+        if letters:
+            places = (self._topic, len(letters), letters[0][1].doc_id)
+            log.warning("%s: %d records were rejected, first %s; their dead letters give the reasons", *places)
         self._observer.ended(self._topic, SourceOutcome.REJECTED, len(letters))
 
     def _letter(self, consumed: ConsumedRecord, reason: str, change: SourceChange | None = None) -> DeadLetter:
@@ -163,7 +166,6 @@ class SourceStage:
         graph, doc_id = _named(self._decoder.graph_of(self._topic), place)
         if change is not None:
             graph, doc_id = change.graph, change.doc_id
-        log.warning("a record of %s was rejected; its dead letter gives the reason", place)
         revision = number(position.offset, position.partition)
         text = reason.encode(errors="backslashreplace").decode()
         return DeadLetter(graph, doc_id, revision, STAGE, text, 1, consumed.record.value or b"")

@@ -49,6 +49,8 @@ export interface paths {
          * Insert or replace many documents
          * @description Insert or replace many documents. The valid ones are accepted in one durable step; the response names the
          *     others.
+         *
+         *     CloudEvents 1.0 are accepted in structured mode, in a batch, and in binary mode (`ce-` headers).
          */
         post: operations["publish_documents"];
         delete?: never;
@@ -1316,7 +1318,10 @@ export interface components {
             b: string;
             /** Rule */
             rule: string;
-            /** Score */
+            /**
+             * Score
+             * @description the strength of the rule's evidence, from 0 to 1; no probability
+             */
             score: number;
             /**
              * Holds
@@ -1405,7 +1410,10 @@ export interface components {
             name: string;
             /** Type */
             type: string;
-            /** Score */
+            /**
+             * Score
+             * @description orders the items of one result, the highest first; it is no probability, and not comparable between questions, modes or versions
+             */
             score: number;
         };
         /** PartBody */
@@ -1422,7 +1430,10 @@ export interface components {
              * @description the chunks that support it
              */
             sources: string[];
-            /** Score */
+            /**
+             * Score
+             * @description orders the items of one result, the highest first; it is no probability, and not comparable between questions, modes or versions
+             */
             score: number;
         };
         /** PassageBody */
@@ -1440,7 +1451,10 @@ export interface components {
             title: string;
             /** @description where the passage is in the document; empty in a text without structure */
             place: components["schemas"]["PlaceBody"];
-            /** Score */
+            /**
+             * Score
+             * @description orders the items of one result, the highest first; it is no probability, and not comparable between questions, modes or versions
+             */
             score: number;
         };
         /** PlaceBody */
@@ -2787,6 +2801,32 @@ export interface operations {
                  *     {"id":"b","text":"Two."}
                  */
                 "application/x-ndjson": components["schemas"]["BatchDocument"];
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "8b1f",
+                 *       "source": "/notes",
+                 *       "type": "note.saved",
+                 *       "subject": "curie",
+                 *       "data": {
+                 *         "text": "Marie Curie discovered polonium in 1898."
+                 *       }
+                 *     }
+                 */
+                "application/cloudevents+json": {
+                    specversion: string;
+                    id: string;
+                    source: string;
+                    type: string;
+                    subject?: string;
+                };
+                "application/cloudevents-batch+json": {
+                    specversion: string;
+                    id: string;
+                    source: string;
+                    type: string;
+                    subject?: string;
+                }[];
             };
         };
         responses: {
