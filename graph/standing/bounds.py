@@ -22,13 +22,16 @@ class BoundedVectors:
     def __init__(self) -> None:
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
         self._bounds: NDArray[np.float64] = np.zeros(0)
+        self._given: dict[int, Vectors] = {}
+        """The vectors as the caller gave them: most calls change only the bound of a slot."""
 
     def put(self, slot: int, vector: Vectors, bound: float) -> None:
         """Set the vector (d,) and the bound of a slot. A vector without a direction is reported for no row."""
         self._reserve(slot, vector.size)
-        usable = bool(np.any(vector))
-        self._vectors[slot] = unit_rows(vector[np.newaxis], vector.size)[0] if usable else 0.0
-        self._bounds[slot] = bound if usable else math.inf
+        if self._given.get(slot) is not vector:
+            self._vectors[slot] = unit_rows(vector[np.newaxis], vector.size)[0] if np.any(vector) else 0.0
+            self._given[slot] = vector
+        self._bounds[slot] = bound if self._vectors[slot].any() else math.inf
 
     def drop(self, slot: int) -> None:
         """Forget the slot: no row is reported for it."""
@@ -51,6 +54,7 @@ class BoundedVectors:
         """Make room for the slot. Slots of vectors of another length are reported for every row from now on."""
         if self._vectors.shape[1] != dimensions:
             self._vectors = np.zeros((len(self._bounds), dimensions), np.float32)
+            self._given.clear()
             self._bounds[self._bounds < math.inf] = -math.inf
         if slot < len(self._bounds):
             return

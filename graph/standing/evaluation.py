@@ -39,7 +39,7 @@ from graphtide.graph.retrieval.seeds import (
 from graphtide.graph.retrieval.time_limits import with_time_limits
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.standing.types import Evidence, EvidencePassage
-from graphtide.graph.vector_index import similarities, unit_rows
+from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
 Numbers = NDArray[np.int64]
@@ -113,20 +113,41 @@ def _evidence(view: LiveView, question: Question) -> Evidence:
     return tuple(EvidencePassage(each.doc_id, each.chunk_id, each.score) for each in found)
 
 
-def with_new_rows(view: LiveView, question: Question, held: Evaluation, new: Iterable[int]) -> Evaluation | None:
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """The passages that a commit added, and their unit vectors, for all questions that it can affect."""
+
+    numbers: tuple[int, ...]
+    vectors: Vectors
+    dimensions: int
+
+    @classmethod
+    def of(cls, view: LiveView, numbers: Iterable[int]) -> NewRows:
+        """Return the rows of those passages that have a vector. Call under `view.lock.read()`."""
+        index = view.exact_indexes().chunks
+        found = tuple(number for number in numbers if number in index)
+        vectors = index.vectors(np.array(found, np.int64)) if found else np.zeros((0, index.dimensions), np.float32)
+        return cls(found, vectors, index.dimensions)
+
+
+def unit_vector(question: Question, dimensions: int) -> NDArray[np.float32] | None:
+    """Return the unit vector of a question, None for one without a direction."""
+    return unit_rows(question.vector[np.newaxis], dimensions)[0] if np.any(question.vector) else None
+
+
+def with_new_rows(
+    view: LiveView, question: Question, unit: NDArray[np.float32], held: Evaluation, new: NewRows
+) -> Evaluation | None:
     """Return the evaluation after a commit that only added passages, from the one before it; None if it must be made
-    anew. Cost: the new passages.
+    anew. `unit` is the question's vector of length 1. Cost: the new passages.
 
     The hits before and the new passages contain every hit after: nothing that is not a hit became one otherwise.
     """
-    if held.hits is None or not np.any(question.vector):
+    if held.hits is None:
         return None
-    index = view.exact_indexes().chunks
-    numbers = np.array([number for number in new if number in index], np.int64)
-    unit = unit_rows(question.vector[np.newaxis], index.dimensions)[0]
-    cosines = similarities(unit, index.vectors(numbers)).tolist() if len(numbers) else []
+    cosines = similarities(unit, new.vectors).tolist() if new.numbers else []
     bound = held.dependencies.bounds.chunks
-    rows = zip(numbers.tolist(), cosines, strict=True)
+    rows = zip(new.numbers, cosines, strict=True)
     more = [Hit(number, view.chunks[number].chunk_id, cosine) for number, cosine in rows if cosine >= bound]
     hits = sorted((*held.hits, *more), key=lambda hit: (-hit.cosine, hit.key))
     least = hits[: question.top_k][-1].cosine if hits else ALWAYS
@@ -194,9 +215,9 @@ def _passages(view: LiveView, question: Question, count: int) -> tuple[Hit, ...]
 
 
 def _bound(question: Question, hits: tuple[Hit, ...], count: int) -> float:
-    if not np.any(question.vector):
-        return NEVER
-    return hits[count - 1].cosine if len(hits) >= count else ALWAYS
+    if len(hits) >= count:
+        return hits[count - 1].cosine
+    return ALWAYS if np.any(question.vector) else NEVER
 
 
 def _nodes(view: LiveView, found: PairRanking, searched: Searched) -> Numbers:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.standing.changed_rows import ChangedRows
 from graphtide.graph.standing.dependencies import DependencyIndex
-from graphtide.graph.standing.evaluation import Evaluation, evaluate, with_new_rows
+from graphtide.graph.standing.evaluation import Evaluation, NewRows, evaluate, unit_vector, with_new_rows
 from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.graph.view import LiveView
 
@@ -29,6 +32,8 @@ class _Shared:
     ids: set[str]
     evidence: Evidence
     last: Evaluation | None = None
+    unit: NDArray[np.float32] | None = None
+    """The question's vector of length 1, once a commit needed it."""
 
 
 @dataclass(slots=True)
@@ -111,19 +116,24 @@ class GraphEvaluator:
         return tuple(sorted(self._again(view, affected, changed), key=lambda change: change.question_id))
 
     def _again(self, view: LiveView, slots: list[int], changed: ChangedRows) -> Iterator[EvidenceChange]:
+        new = NewRows.of(view, changed.added) if slots else None
         for slot in slots:
             shared = self._slots[slot]
             if shared is None:
                 continue
             before = shared.evidence
-            self._evaluate(view, shared, changed)
+            only_adds = shared.last is not None and changed.only_adds(shared.last.dependencies.rows)
+            self._evaluate(view, shared, new if only_adds else None)
             if not same_evidence(before, shared.evidence):
                 yield from (EvidenceChange(each, before, shared.evidence) for each in shared.ids)
 
-    def _evaluate(self, view: LiveView, shared: _Shared, changed: ChangedRows | None = None) -> None:
-        found, last = None, shared.last
-        if changed is not None and last is not None and changed.only_adds(last.dependencies.rows):
-            found = with_new_rows(view, shared.question, last, changed.added)
+    def _evaluate(self, view: LiveView, shared: _Shared, new: NewRows | None = None) -> None:
+        """Evaluate anew, or from the last evaluation when the commit only added `new`."""
+        found = None
+        if new is not None and shared.last is not None:
+            shared.unit = unit_vector(shared.question, new.dimensions) if shared.unit is None else shared.unit
+            if shared.unit is not None and shared.unit.size == new.dimensions:
+                found = with_new_rows(view, shared.question, shared.unit, shared.last, new)
         found = found or evaluate(view, shared.question)
         shared.last, shared.evidence = (found if found.hits is not None else None), found.evidence
         self._index.put(shared.slot, shared.question.vector, found.dependencies)
