@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,7 +45,8 @@ class SlowPruned:
 def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = None) -> RetrievalResult:
     """Return the result of mode `dynagrag`, its passages only."""
     told = told or Dynagrag()
-    chosen = slow_choice(view, question, told)
+    wide = replace(told, caps=replace(told.caps, nodes=told.explored))
+    chosen = [(value, slow_ego(view, ego.nodes[0], wide)) for value, ego in slow_choice(view, question, told)]
     support: dict[int, float] = {}
     pruned = slow_pruning(view, question, [ego for _, ego in chosen], told)
     for (similarity, ego), kept in zip(chosen, pruned, strict=True):

@@ -11,7 +11,7 @@ from graphtide.graph.retrieval.dynagrag import trace as shown
 from graphtide.graph.retrieval.dynagrag.prompt import ENTITIES, verbalise
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned, prominence, prune, untouched
 from graphtide.graph.retrieval.dynagrag.ranking import Ranked, rank, supported
-from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, select
+from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, select, widened
 from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
 from graphtide.graph.retrieval.dynagrag.traversal import explore
 from graphtide.graph.retrieval.filters import admitted_chunks
@@ -34,6 +34,7 @@ def retrieve_dynagrag(view: LiveView, question: Question, settings: Dynagrag = D
     if not np.any(question.vector) or not (seeds.entities or seeds.passages):
         return RetrievalResult((), Subgraph(), view.version, "dynagrag", Trace() if question.explain else None)
     choice = select(view, question.vector, seeds, admits, settings, searched_indexes(view, question))
+    choice = widened(view, admits, choice, settings)
     pruned = pruned_subgraphs(choice, question, settings)
     trees = [explore(each, settings.traversal, ENTITIES) for each in pruned]
     rows = zip(choice.chosen, pruned, trees, strict=True)

@@ -5,7 +5,7 @@ Invariant: centres are in the order of canonical names, ranks by similarity and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,6 +65,19 @@ def select(
     candidates = [Candidate(ego, value, top_node(view, ego, gathered, worth)) for ego, value in rows]
     candidates.sort(key=lambda candidate: (-candidate.similarity, view.entity_id(candidate.ego.centre)))
     return EgoGraphSelection(tuple(distinct(candidates, settings)), len(egos), gathered)
+
+
+def widened(
+    view: LiveView, admits: ChunkPredicate | None, choice: EgoGraphSelection, settings: Dynagrag
+) -> EgoGraphSelection:
+    """Return the chosen ego-graphs with up to `explored` entities each, from which the traversal selects.
+
+    An ego-graph of the selection's size would be shown whole, in whatever order it is traversed. Cost: `subgraphs`
+    ego-graphs of at most `explored` entities, and their vectors.
+    """
+    around = EgoGraphs(view, admits, replace(settings.caps, nodes=max(settings.explored, settings.caps.nodes)))
+    chosen = tuple(replace(one, ego=around.around(one.ego.centre)) for one in choice.chosen)
+    return EgoGraphSelection(chosen, choice.looked_at, gather(view, [one.ego for one in chosen]))
 
 
 def centres(

@@ -32,10 +32,14 @@ class EgoGraphLimits:
 
 @dataclass(frozen=True, slots=True)
 class Dynagrag:
-    """Parameters of the mode: the number of subgraphs, and the three parts that can be disabled."""
+    """Parameters of the mode: the number of subgraphs, and the three parts that can be disabled.
+
+    `explored` is the maximum of entities of a chosen ego-graph, from which the traversal selects those that are shown.
+    """
 
     subgraphs: int = 5
     diversity: bool = True
     pruning: bool = True
     traversal: Traversal = Traversal.SIMILARITY
     caps: EgoGraphLimits = EgoGraphLimits()
+    explored: int = 96

@@ -16,7 +16,7 @@ from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs, Eg
 from graphtide.graph.retrieval.dynagrag.embedding import gather, total_embeddings
 from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
-from graphtide.graph.retrieval.dynagrag.selection import select
+from graphtide.graph.retrieval.dynagrag.selection import Candidate, EgoGraphSelection, select, widened
 from graphtide.graph.retrieval.dynagrag.settings import EgoGraphLimits
 from graphtide.graph.retrieval.dynagrag.traversal import TraversalTree, explore
 from graphtide.graph.retrieval.seeds import find_seeds
@@ -85,6 +85,27 @@ def test_ego_graph_and_its_embedding_equal_their_definitions(seed: int) -> None:
             assert list(ego.nodes) == slow.nodes
             assert {relation.statement for relation in ego.relations} == {number for number, _, _ in slow.relations}
             assert total.tolist() == pytest.approx(slow_total(view, slow), abs=1e-5)
+
+
+def test_traversal_selects_from_an_ego_graph_larger_than_what_is_shown() -> None:
+    """Of sixty entities around a hub the two traversals show different ones; of twenty-four both show all."""
+    near = [(f"node{n}", "near", f"leaf{n}") for n in range(8)]
+    leaves = [(f"leaf{n}", "near", f"end{n} twig{m}") for n in range(8) for m in range(6)]
+    view = linked(*(("hub", "near", name) for name, _, _ in near), *near, *leaves)
+    question, hub = ask("end7 twig5 hub"), named(view, ["hub"])[0]
+    ego = EgoGraphs(view, None, EgoGraphLimits()).around(hub)
+    choice = EgoGraphSelection((Candidate(ego, 1.0, hub),), 1, gather(view, [ego]))
+    shown: dict[tuple[int, Traversal], set[int]] = {}
+    for explored in (24, 96):
+        for traversal in TRAVERSALS:
+            told = Dynagrag(explored=explored, traversal=traversal)
+            wide = widened(view, None, choice, told)
+            assert wide.chosen[0].ego.nodes[:24] == ego.nodes
+            (tree,) = (explore(each, traversal, 24) for each in pruned_subgraphs(wide, question, told))
+            shown[explored, traversal] = {wide.chosen[0].ego.nodes[place] for place in tree.order}
+    assert shown[24, Traversal.SIMILARITY] == shown[24, Traversal.BREADTH] == set(ego.nodes)
+    assert shown[96, Traversal.BREADTH] == set(ego.nodes)
+    assert shown[96, Traversal.SIMILARITY] != shown[96, Traversal.BREADTH]
 
 
 def test_total_embedding_is_the_weighted_mean_of_nodes_and_edges() -> None:
