@@ -267,7 +267,7 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and print the answer with its sources."""
-    from graphtide.services.cli.ask import ask
+    from graphtide.services.cli.asking.ask import ask
 
     body: Json = {"question": question, "mode": mode, "top_k": top_k, "generate": generate, "explain": explain}
     with _client(url) as client:

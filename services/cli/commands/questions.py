@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 
 import typer
 
+from graphtide.services.cli.asking.filters import HELP, filters_of
 from graphtide.services.cli.connection import CONNECTION
-from graphtide.services.cli.filters import HELP, filters_of
 from graphtide.services.cli.terminal import console, result, tell
 
 if TYPE_CHECKING:

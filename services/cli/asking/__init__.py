@@ -1,0 +1,1 @@
+"""Questions of the command line: their stream and their filters."""
