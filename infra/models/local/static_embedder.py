@@ -35,6 +35,8 @@ _PIECE_CHARS = 4_096
 """A longer text is tokenized in pieces: the time of the tokenizer, which holds the interpreter lock, stays bounded."""
 _SMALL_CHARS = 2_000
 """Characters that are embedded in about a millisecond."""
+_KEPT, _KEPT_CHARS = 2_048, 400
+"""Number and length of the texts whose vectors are kept, 1 KB each: an edit repeats most names and facts."""
 _CHUNK_CHARS = 50_000
 """Characters embedded in one unit of work, so that graphs take turns."""
 
@@ -43,7 +45,7 @@ class StaticEmbedder:
     """The Embedder of the defaults (see the module). It runs in `pool`; all instances share one table of 32 MB."""
 
     def __init__(self, pool: WorkPool | None = None) -> None:
-        self._tokenizer, self._table = _load()
+        _load()
         self._pool = pool or WorkPool()
 
     @property
@@ -63,19 +65,25 @@ class StaticEmbedder:
             rows[start:end] = await self._pool.run(partial(self._embed, some), small=small)
         return rows
 
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        return np.stack([self._vector(text) for text in texts])
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([_kept_vector(text) if len(text) <= _KEPT_CHARS else _vector(text) for text in texts])
 
-    def _vector(self, text: str) -> NDArray[np.float64]:
-        valid = text.encode("utf-8", "replace").decode()  # the tokenizer refuses lone surrogates
-        total = np.zeros(_DIMENSIONS, np.float64)
-        for start in range(0, len(valid), _PIECE_CHARS):
-            piece = valid[start : start + _PIECE_CHARS]
-            tokens = self._tokenizer.encode(piece, add_special_tokens=False).ids
-            total += self._table.take(tokens, axis=0).sum(axis=0, dtype=np.float64)
-        if not total.any():
-            total += self._table[_UNKNOWN]
-        return total / math.sqrt(math.fsum(total * total))
+
+def _vector(text: str) -> NDArray[np.float32]:
+    tokenizer, table = _load()
+    valid = text.encode("utf-8", "replace").decode()  # the tokenizer refuses lone surrogates
+    total = np.zeros(_DIMENSIONS, np.float64)
+    for start in range(0, len(valid), _PIECE_CHARS):
+        piece = valid[start : start + _PIECE_CHARS]
+        tokens = tokenizer.encode(piece, add_special_tokens=False).ids
+        total += table.take(tokens, axis=0).sum(axis=0, dtype=np.float64)
+    if not total.any():
+        total += table[_UNKNOWN]
+    unit: NDArray[np.float32] = (total / math.sqrt(math.fsum(total * total))).astype(np.float32)
+    return unit
+
+
+_kept_vector = lru_cache(maxsize=_KEPT)(_vector)
 
 
 @lru_cache(maxsize=1)
