@@ -27,6 +27,7 @@ _FIRST_HOPS = 25
 _RARITY_SHARE = 0.08
 _STATED, _DISTANT = 0.7, 0.4
 _SAME_NAME, _TWO_HOP_TERMS = 0.6, 3
+_ENOUGH, _NEARLY_ALL = 0.72, 0.9
 _WORD = re.compile(r"[^\s,;|]+")
 
 
@@ -159,7 +160,7 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     plan = evidence.plan
     if sum(term.kind is not TermKind.WEAK for term in plan.terms) < _TWO_HOP_TERMS:
         return []
-    if best.coverage > (0.72 if plan.kind in TYPED and best.fits else 0.9):
+    if best.coverage > (_ENOUGH if plan.kind in TYPED and best.fits and not _lacks_role(plan, best) else _NEARLY_ALL):
         return []
     rare = max(6, len(evidence.units) // 10)
     usable = [one for one in evidence.scored if one.unit.kind not in (UnitKind.ABOUT, UnitKind.CODE) and one.on_day]
@@ -194,6 +195,12 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     if not pair or coverage(evidence, union(pair)) < best.coverage + needed:
         return []
     return pair
+
+
+def _lacks_role(plan: QuestionPlan, best: Scored) -> bool:
+    """Return whether a person is asked for by a first word that the unit lacks: any name counts as a person."""
+    first = next((c for t, c in zip(plan.terms, best.covers, strict=True) if t.kind is not TermKind.WEAK), 1.0)
+    return plan.kind is Kind.PERSON and first < _DISTANT
 
 
 def _splits_name(plan: QuestionPlan, one: Scored, other: Scored) -> bool:
