@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graphtide.graph.layers import heading
+from graphtide.graph.layers import KnowledgeLayer, heading
 from graphtide.graph.retrieval.darag.adaptive import Community, CommunityReportText, Rated, pack, rate
 from graphtide.graph.retrieval.darag.coarse_to_fine import (
     COURSE,
@@ -43,6 +43,7 @@ from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView, walk_entity
 
 TITLES = 3
+RELATIONS = 20
 SHARE = 0.25
 """Weight of community membership beside similarity. It is not from the paper, which returns communities and no
 passages.
@@ -203,9 +204,30 @@ def _trace(
                 "Communities by their reports: QRScore and the question's words in them, or a model's rating.",
                 fine,
             ),
+            TraceStep(
+                "relations",
+                "Relations inside the chosen communities, by trussness in the whole graph.",
+                _edges(view, chosen),
+            ),
             TraceStep("passages", "Passages by similarity, and by the communities that contain or cite them.", handed),
         )
     )
+
+
+def _edges(view: LiveView, chosen: Sequence[Rated]) -> tuple[TraceItem, ...]:
+    """Return the edges among the members of the chosen communities of entities, with weight and kept trussness."""
+    layer, links = KnowledgeLayer(view), set[tuple[int, int]]()
+    for each in chosen:
+        if each.report.community.layer != PASSAGES:
+            links.update((a, b) for a, b, _ in layer.induced_edges(each.report.community.members))
+    items = []
+    for a, b in links:
+        one, other = sorted((a, b), key=view.entity_id)
+        parts = (("weight", float(view.neighbours[a][b].weight)),)
+        name = f"{view.entities[one].name} + {view.entities[other].name}"
+        ids = f"{view.entity_id(one)} + {view.entity_id(other)}"
+        items.append(TraceItem(ids, name, float(layer.trussness(a, b)), parts))
+    return tuple(sorted(items, key=lambda item: (-item.score, item.id))[:RELATIONS])
 
 
 def _members(view: LiveView, one: Community) -> str:

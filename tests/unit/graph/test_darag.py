@@ -238,3 +238,24 @@ def test_truss_of_the_working_subgraph_never_exceeds_the_kept_one() -> None:
     for (u, v), k in zip(part.edges.tolist(), part.trussness.tolist(), strict=True):
         assert 2 <= k <= layer.trussness(part.numbers[u], part.numbers[v])
     assert np.max(part.trussness) > 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_explanation_shows_the_kept_trussness_of_each_relation_in_a_community(seed: int) -> None:
+    """Each is the graph's own value, the greatest first, and its ends are members of a chosen community."""
+    print("seed", seed)
+    view = small_view(random_documents(random.Random(seed), 60))
+    text = "amber grove near cedar heron"
+    result = retrieve_da_rag(view, Question(text, bag_of_words(text), mode="da-rag", explain=True))
+    assert result.trace is not None
+    steps = {step.name: step.items for step in result.trace.steps}
+    chosen = [set(item.id.split(" + ")) for item in steps["communities"] if dict(item.parts)["packed"]]
+    assert steps["relations"]
+    for item in steps["relations"]:
+        ends = item.id.split(" + ")
+        one, other = (view.entity_nodes[end] for end in ends)
+        assert item.score == view.neighbours[one][other].trussness
+        assert dict(item.parts) == {"weight": view.neighbours[one][other].weight}
+        assert any(set(ends) <= members for members in chosen)
+    scores = [item.score for item in steps["relations"]]
+    assert scores == sorted(scores, reverse=True)

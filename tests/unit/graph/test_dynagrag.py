@@ -88,7 +88,7 @@ def test_ego_graph_and_its_embedding_equal_their_definitions(seed: int) -> None:
 
 
 def test_traversal_selects_from_an_ego_graph_larger_than_what_is_shown() -> None:
-    """Of sixty entities around a hub the two traversals show different ones; of twenty-four both show all."""
+    """The two traversals show different ones of sixty entities around a hub, and both show all of twenty-four."""
     near = [(f"node{n}", "near", f"leaf{n}") for n in range(8)]
     leaves = [(f"leaf{n}", "near", f"end{n} twig{m}") for n in range(8) for m in range(6)]
     view = linked(*(("hub", "near", name) for name, _, _ in near), *near, *leaves)
