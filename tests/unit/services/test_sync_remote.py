@@ -78,8 +78,8 @@ def test_store_followed_through_random_changes_equals_a_folder_of_equal_files(
     mirror.mkdir()
     held: dict[str, str] = {}
     with embedded(tmp_path / "data") as (client, database):
-        for _ in range(5):
-            for name in rng.sample(NAMES, 3):
+        for _ in range(3):
+            for name in rng.sample(NAMES, 4):
                 if name in held and rng.random() < 0.4 and len(held) > 2:
                     del held[name]
                     remove(store, name)
