@@ -43,6 +43,7 @@ from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
 Numbers = NDArray[np.int64]
+Places = NDArray[np.int32]
 
 NEVER = math.inf
 """The bound of an index that an evaluation does not read."""
@@ -54,9 +55,9 @@ NAME_PLACES = 1 << 22
 """The number of places of a table of names: names that share one are confused, which only costs an evaluation."""
 
 
-def name_places(names: Iterable[str]) -> Numbers:
+def name_places(names: Iterable[str]) -> Places:
     """Return the places of names in the table, ascending; the same within a process."""
-    return np.array(sorted({hash(name) % NAME_PLACES for name in names}), np.int64)
+    return np.array(sorted({hash(name) % NAME_PLACES for name in names}), np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Dependencies:
     nodes: Numbers | None = None
     statements: frozenset[int] = frozenset()
     documents: frozenset[str] = frozenset()
-    names: Numbers | None = None
+    names: Places | None = None
     everything: bool = False
 
 
