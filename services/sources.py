@@ -6,7 +6,8 @@ group, so the workers share its partitions.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,10 +19,11 @@ from graphtide.infra.settings import Settings
 from graphtide.infra.sources.decoder import MappedTopics
 from graphtide.infra.sources.mapping import SourcesFile, load_sources
 from graphtide.infra.sources.registry import open_registry
+from graphtide.services.access.limits.pending import PendingRevisions
 from graphtide.services.health import Dependency
 from graphtide.services.process.background_tasks import start, stop
-from graphtide.streams.errors import Broken
-from graphtide.streams.ports import Consumer, Log
+from graphtide.streams.errors import Broken, Overloaded, Retryable
+from graphtide.streams.ports import Consumer, Log, Record
 from graphtide.streams.sources.stage import Accept, SourceStage
 
 
@@ -40,6 +42,20 @@ def mapped_sources(settings: Settings) -> SourcesFile:
         first = next(iter(file.topics()))
         raise Broken(f"the sources map the topic {first}, and no broker is set: set GRAPHTIDE_KAFKA")
     return file
+
+
+def bounded_accept(accept: Accept, pending: PendingRevisions) -> Accept:
+    """Return `accept` with the limit of pending revisions that callers of the service obey: at it, a topic waits."""
+
+    async def accept_within_limit(records: Sequence[Record]) -> object:
+        for graph, count in Counter(record.key.partition("|")[0] for record in records).items():
+            try:
+                await pending.admit(graph, count)
+            except Overloaded as error:
+                raise Retryable(str(error), error.retry_after_s) from error
+        return await accept(records)
+
+    return accept_within_limit
 
 
 @asynccontextmanager

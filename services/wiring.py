@@ -33,6 +33,7 @@ from graphtide.infra.sqlite.administration.embedding_model import (
 )
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
+from graphtide.services.access.limits.pending import PendingRevisions
 from graphtide.services.administration.maintenance import EmbeddedMaintenance, drop_deleted_indexes
 from graphtide.services.administration.purge import EmbeddedPurge
 from graphtide.services.administration.reembedding import remove_scratch
@@ -49,8 +50,8 @@ from graphtide.services.process.background_tasks import (
     start,
     stop,
 )
-from graphtide.services.runtime import Runtime
-from graphtide.services.sources import SourceTarget, kafka_source_tasks, mapped_sources, source_states
+from graphtide.services.runtime import Runtime, RuntimeLimits
+from graphtide.services.sources import SourceTarget, bounded_accept, kafka_source_tasks, mapped_sources, source_states
 from graphtide.services.standing.evaluation import EvaluatedHere, evaluated_here
 from graphtide.services.tracing import traced
 from graphtide.streams.changes.change_log import ChangeRetention
@@ -158,7 +159,8 @@ async def _sources(
     if not file.topics():
         yield ()
         return
-    target = SourceTarget(backend.ledger.accept, backend.log)
+    pending = PendingRevisions(backend.ledger, RuntimeLimits().pending_revisions)
+    target = SourceTarget(bounded_accept(backend.ledger.accept, pending), backend.log)
     async with kafka_source_tasks(settings, file, target, registry) as waiting:
         yield source_states(file.topics(), waiting)
 

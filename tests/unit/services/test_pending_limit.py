@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
 
 from graphtide.services.access.limits.pending import PendingRevisions
-from graphtide.streams.errors import Overloaded
-from graphtide.streams.ports import Ledger
+from graphtide.services.sources import bounded_accept
+from graphtide.streams.errors import Overloaded, Retryable
+from graphtide.streams.ports import Ledger, Record
 
 
 class _Counted:
@@ -38,3 +40,19 @@ async def test_limit_refuses_at_once_and_admits_again_when_revisions_end() -> No
     ledger.revisions = 1
     await limit.admit("g", 2)
     await limit.admit("other")
+
+
+async def test_source_waits_at_the_limit_and_continues_below_it() -> None:
+    """A topic of another system is no way around the limit: its records wait, and none is rejected."""
+    ledger, accepted = _Counted(5), list[Record]()
+
+    async def keep(records: Sequence[Record]) -> None:
+        accepted.extend(records)
+
+    accept = bounded_accept(keep, PendingRevisions(cast(Ledger, ledger), 5))
+    with pytest.raises(Retryable, match="5 revisions of graph 'g' are waiting") as caught:
+        await accept([Record("g|a", b"1")])
+    assert caught.value.retry_after_s
+    ledger.revisions = 0
+    await accept([Record("g|a", b"1"), Record("g|b", None)])
+    assert [record.key for record in accepted] == ["g|a", "g|b"]
