@@ -176,7 +176,7 @@ lock: env ## pin every dependency again, with the hashes of its files: for the e
 	@$(BIN)/$(LOCK) --all-extras --upgrade pyproject.toml -o requirements.lock
 	@$(BIN)/$(LOCK) --extra build --extra files -c requirements.lock pyproject.toml -o requirements-run.lock
 	@printf 'uv\nsetuptools\npybind11\nwheel\n' | $(BIN)/$(LOCK) -c requirements.lock - -o requirements-build.lock
-	@$(BIN)/$(LOCK) --extra cluster --extra tracing --extra mcp -c requirements.lock pyproject.toml -o requirements-image.lock
+	@$(BIN)/$(LOCK) --extra cluster --extra tracing --extra mcp --extra schema-registry -c requirements.lock pyproject.toml -o requirements-image.lock
 
 audit: env ## known vulnerabilities of the locked packages; needs access to PyPI's advisories
 	@$(BIN)/pip install --quiet pip-audit
