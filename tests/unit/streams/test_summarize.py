@@ -66,8 +66,13 @@ class Pipeline:
         await eventually(self.written)
 
     async def written(self) -> bool:
-        """Return True once every revision has its final state and every notice its reports."""
+        """Return True once every revision has its final state, the view shows it, and every notice has its reports.
+
+        The state is visible in the storage a moment before the notice is announced to consumers.
+        """
         if await self.backend.ledger.pending("g"):
+            return False
+        if (await self.backend.store.graphs()).get("g", 0) != self.views.version("g"):
             return False
         return await committed(self.backend, DELTAS, STAGE) == -1
 
