@@ -85,12 +85,13 @@ async def test_bad_records_are_dead_letters_and_nothing_waits(world: RowWorld, k
 
 
 def test_digest_is_that_of_the_rows_whatever_is_killed(world: RowWorld) -> None:
-    """Random inserts, updates, deletions and new keys; kill -9 of the engine and of the service in between. The digest
-    is that of a graph built from the table's rows alone.
+    """Random inserts, updates, deletions and new keys; kill -9 of engine, service, database and broker in
+    between. The digest is that of a graph built from the table's rows alone.
     """
     print(f"seed {SEED}")
     rng = random.Random(SEED)
-    kills = {CHANGES // 3: world.kill_engine, CHANGES * 2 // 3: world.kill_service}
+    parts = (world.kill_engine, world.kill_broker, world.kill_service, world.kill_database)
+    kills = {CHANGES * (number + 1) // 5: kill for number, kill in enumerate(parts)}
     for step in range(CHANGES):
         number = rng.randrange(10, 16)
         statements = (

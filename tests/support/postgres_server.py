@@ -52,11 +52,29 @@ class PostgresServer:
         done = subprocess.run(command, user=self._as, cwd=self._folder, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"initdb failed: {done.stderr[-500:]}")
-        options = [part for name, value in _OPTIONS.items() for part in ("-c", f"{name}={value}")]
-        server = [self._program("postgres"), "-D", str(made), "-p", str(self.port), *options]
-        with (self._folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(server, user=self._as, cwd=self._folder, stdout=log, stderr=log)
+        self._process = self._start()
         self._wait()
+
+    def kill(self) -> None:
+        """Send kill -9 to the server, and start it again on its data. Its other processes end when they notice."""
+        self._process.kill()
+        self._process.wait(timeout=60)
+        deadline = time.monotonic() + START_S
+        while True:
+            self._process = self._start()
+            try:
+                self._wait()
+            except RuntimeError:  # "pre-existing shared memory block is still in use"
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        options = [part for name, value in _OPTIONS.items() for part in ("-c", f"{name}={value}")]
+        server = [self._program("postgres"), "-D", str(self._folder / "data"), "-p", str(self.port), *options]
+        with (self._folder / "server.log").open("ab") as log:
+            return subprocess.Popen(server, user=self._as, cwd=self._folder, stdout=log, stderr=log)
 
     def run(self, *statements: str) -> str:
         """Run statements, each in a transaction of its own; return the last one's rows as psql prints them."""

@@ -36,6 +36,7 @@ PARTITIONS = 2
 class RowWorld:
     """The table, the engine that reads it, and the service; each can be killed and started again."""
 
+    broker: KafkaServer
     database: PostgresServer
     engine: DebeziumEngine
     table: str
@@ -54,6 +55,16 @@ class RowWorld:
         """Send kill -9 to the engine, and start it again: it delivers its last changes again."""
         self.engine.kill()
         self.engine.start()
+
+    def kill_database(self) -> None:
+        """Send kill -9 to PostgreSQL, and start it and the engine again, as Kafka Connect restarts a failed task."""
+        self.database.kill()
+        self.kill_engine()
+
+    def kill_broker(self) -> None:
+        """Send kill -9 to the broker, and start it again; engine and service find it by themselves."""
+        self.broker.kill()
+        self.broker.restart()
 
     def document(self, number: int) -> dict[str, Any]:
         """Return the status of a row's document; an unknown one has the state "none"."""
@@ -95,7 +106,7 @@ def row_world(kafka: KafkaServer, folder: Path, model: str = "hashing") -> Itera
         engine.start()
         service = start_service(folder / "data", settings, folder / "service.log")
         http = stack.enter_context(httpx.Client(base_url=service.url, timeout=60))
-        world = RowWorld(database, engine, table, folder, settings, service, http)
+        world = RowWorld(kafka, database, engine, table, folder, settings, service, http)
         try:
             yield world
         finally:
