@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -39,7 +38,6 @@ def unconditioned(expression: str) -> str:
     return re.sub(r"\[\d+[mh]\]", f"[{WINDOW}]", asked)
 
 
-@pytest.mark.timeout(240)
 async def test_every_panel_and_every_alert_finds_what_it_asks_for(watched: Watched) -> None:
     """Every PromQL expression is valid, and refers to existing metrics and labels."""
     empty = [
@@ -58,7 +56,6 @@ async def test_every_panel_and_every_alert_finds_what_it_asks_for(watched: Watch
     assert len(rules) == len([rule for group in _groups() for rule in group["rules"]])
 
 
-@pytest.mark.timeout(240)
 async def test_every_metric_is_documented_and_every_documented_one_is_there(watched: Watched) -> None:
     """docs/metrics.md lists the metrics of the processes: names, kinds and labels."""
     found: dict[str, tuple[str, set[str]]] = {}
@@ -74,7 +71,6 @@ async def test_every_metric_is_documented_and_every_documented_one_is_there(watc
     assert found == {name: (kind, set(filter(None, labels.split(", ")))) for name, kind, labels in rows}
 
 
-@pytest.mark.timeout(240)
 def test_first_letter_of_the_first_document_raises_its_alert(tools: Programs, tmp_path: Path) -> None:
     """The first sample of the graph's series that a real Prometheus sees is already 1."""
     with LlmServer(says=unreadable) as llm:

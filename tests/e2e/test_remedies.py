@@ -79,7 +79,6 @@ def test_commands_are_found_in_remedies_and_runbooks() -> None:
     assert ("status",) in found and ("worker", "extract") in found
 
 
-@pytest.mark.timeout(240)
 def test_each_named_command_is_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each runs against a service with a dead letter; those that need Kafka, or never end, are parsed."""
     monkeypatch.chdir(tmp_path)
