@@ -19,7 +19,7 @@ LEAST_STATEMENTS = 2
 """The number of statements that make a label the leading subject of a passage."""
 MAX_KEY_CHARS = 120
 """The maximum length of a key: a longer title is a sentence, which no passage names."""
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+_QUALIFIER = re.compile(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
 
 
 def identity_of(document: DocumentRow | None) -> tuple[str, bool]:

@@ -19,7 +19,7 @@ from graphtide.graph.vector_index import unit_rows
 
 SCALE = 1 << 10
 
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+_QUALIFIER = re.compile(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
 
 
 def whole_cosines(one: Sequence[Vector], other: Sequence[Vector]) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ from graphtide.services.sdk.interface import Graph
 from graphtide.streams.errors import GraphtideError, Invalid
 from graphtide.streams.usage import NANO, ModelUsage
 
-_MARKS = re.compile(r"\s*\[(?:\d+(?:\s*,\s*\d+)*|unsupported|cut off)\]")
+_MARKS = re.compile(r"(?<!\s)\s*+\[(?:\d++(?:\s*+,\s*+\d++)*+|unsupported|cut off)\]")
 _ANSWER = Schema(
     "evaluated_answer",
     {

@@ -24,7 +24,9 @@ _ETAGS = ("ETag", "etag", "generation", "md5Hash", "content_md5", "checksum", "s
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
 _NO_CREDENTIALS = ("github", "gist")
 """Protocols whose URLs have the form user:name@ref without a password."""
-_SECRETS = re.compile(r"(?i)((?:secret|token|password|signature|credential|key)[\w-]*\s*[=:]\s*)[^\s&,;'\"]+")
+_SECRETS = re.compile(
+    r"(?i)((?:secret|token|password|signature|credential|key)[\w-]{0,40}+\s{0,8}+[=:]\s{0,8}+)[^\s&,;'\"]+"
+)
 _MAX_REASON = 300
 
 
