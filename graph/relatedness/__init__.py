@@ -16,8 +16,7 @@ over pairs; a removed pair is subtracted. The paper describes heads and layers o
 a formula; they are not implemented.
 """
 
-from graphtide.graph.relatedness.features import title_names
 from graphtide.graph.relatedness.model import RelatednessModel
 from graphtide.graph.relatedness.statistics import Weights
 
-__all__ = ["RelatednessModel", "Weights", "title_names"]
+__all__ = ["RelatednessModel", "Weights"]

@@ -7,19 +7,15 @@ content, the same for (i, j) and (j, i), and the same in any batch.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.records import Vector
-from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.vector_index import unit_rows
 
 SCALE = 1 << 10
-
-_QUALIFIER = re.compile(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
 
 
 def whole_cosines(one: Sequence[Vector], other: Sequence[Vector]) -> NDArray[np.int64]:
@@ -36,12 +32,6 @@ def _whole(vectors: Sequence[Vector]) -> NDArray[np.float64]:
     rows = np.stack(vectors).astype(np.float32)
     found: NDArray[np.float64] = np.rint(unit_rows(rows, rows.shape[1]).astype(np.float64) * SCALE)
     return found
-
-
-def title_names(title: str) -> frozenset[str]:
-    """Return the names under which a title is mentioned: normalised, whole and without a qualifier in brackets."""
-    forms = (normalise(title), normalise(_QUALIFIER.sub("", title)))
-    return frozenset(filter(None, forms))
 
 
 def is_titled(titles: Collection[str], names: Collection[str], without: Collection[str]) -> bool:

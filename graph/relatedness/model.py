@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
+from graphtide.graph.aboutness import title_keys
 from graphtide.graph.records import DocumentRow, GraphDelta
-from graphtide.graph.relatedness.features import title_names
 from graphtide.graph.relatedness.pairs import NO_NAMES, TOGETHER, HashRing, Pair, PairPassage, circle, passage_key
 from graphtide.graph.relatedness.statistics import SufficientStatistics, Weights, fit_weights
 from graphtide.graph.view_tables import ViewChunk, ViewEntity, ViewLabel
@@ -120,7 +120,7 @@ def _example(tables: MentionTables, number: int) -> PairPassage:
     names = tuple(sorted({tables.labels[mention.label].name for mention in chunk.mentions}))
     key = passage_key(chunk.doc_id, chunk.text, chunk.vector, names)
     document = tables.documents.get(chunk.doc_id)
-    titles = title_names(document.info.title) if document is not None else NO_NAMES
+    titles = frozenset(title_keys(document.info.title)) if document is not None else NO_NAMES
     return PairPassage(key, chunk.doc_id, chunk.vector, names, titles)
 
 

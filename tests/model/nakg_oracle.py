@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from graphtide.graph.relatedness import title_names
+from graphtide.graph.aboutness import title_keys
 from graphtide.graph.relatedness.statistics import PRIOR, TEMPERATURE
 from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
 from graphtide.graph.retrieval.nakg import Nakg
@@ -107,7 +107,7 @@ def slow_titled(view: LiveView, one: list[int], other: list[int]) -> bool:
     for ours, theirs in ((one, other), (other, one)):
         names = {view.labels[mention.label].name for n in ours for mention in view.chunks[n].mentions}
         for n in theirs:
-            if names & title_names(view.documents[view.chunks[n].doc_id].info.title):
+            if names & title_keys(view.documents[view.chunks[n].doc_id].info.title):
                 return True
     return False
 

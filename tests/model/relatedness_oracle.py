@@ -12,7 +12,8 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.relatedness import Weights, title_names
+from graphtide.graph.aboutness import title_keys
+from graphtide.graph.relatedness import Weights
 from graphtide.graph.relatedness.features import SCALE
 from graphtide.graph.relatedness.pairs import TOGETHER, passage_key
 from graphtide.graph.relatedness.statistics import MIN_VARIANCE, UNTRAINED
@@ -41,7 +42,7 @@ def slow_examples(view: LiveView) -> tuple[list[Example], list[Example]]:
     held = {n: chunk for n, chunk in view.chunks.items() if chunk.vector.any()}
     names = {n: {view.labels[mention.label].name for mention in chunk.mentions} for n, chunk in held.items()}
     key = {n: passage_key(chunk.doc_id, chunk.text, chunk.vector, sorted(names[n])) for n, chunk in held.items()}
-    titles = {n: set(title_names(view.documents[chunk.doc_id].info.title)) for n, chunk in held.items()}
+    titles = {n: title_keys(view.documents[chunk.doc_id].info.title) for n, chunk in held.items()}
 
     def examples(members: list[int], own: set[str]) -> list[Example]:
         pairs = zip(members, [*members[1:], *members[:1]], strict=True) if len(members) > 1 else []
