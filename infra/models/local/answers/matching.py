@@ -262,18 +262,24 @@ _PERSON_COLUMNS = word_set(
 
 
 def _names_holder(evidence: AnswerEvidence, text: str) -> bool:
-    """Return whether a name is close to a word of the question, without punctuation: "Ana is the new treasurer"."""
-    words = words_of(text)
+    """Return whether a name is close to a word of the question, without punctuation: "Ana is the new treasurer".
+
+    Linear: each word is compared with the last one of the other kind alone, since any earlier one is less close.
+    """
     asked = evidence.plan.keys
-    names = [word for word in words if word.capital and word.key in evidence.names and word.key not in asked]
-    terms = [word for word in words if word.key in asked]
-    for name in names:
-        for term in terms:
-            first, last = sorted((name, term), key=lambda word: word.start)
-            between = text[first.start + len(first.text) : last.start]
-            if len(between.split()) <= _CLOSE and not any(mark in between for mark in ",;:."):
-                return True
+    ends: dict[bool, int] = {}
+    for word in words_of(text):
+        is_term = word.key in asked
+        if not is_term and not (word.capital and word.key in evidence.names):
+            continue
+        if (not is_term) in ends and _is_close(text[ends[not is_term] : word.start]):
+            return True
+        ends[is_term] = max(ends.get(is_term, 0), word.start + len(word.text))
     return False
+
+
+def _is_close(between: str) -> bool:
+    return len(between.split(maxsplit=_CLOSE)) <= _CLOSE and not any(mark in between for mark in ",;:.")
 
 
 _CLOSE = 4

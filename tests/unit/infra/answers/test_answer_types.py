@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from graphtide.graph.text.place import PassageKind
+from graphtide.infra.models.local.answers.matching import AnswerEvidence, score_units
+from graphtide.infra.models.local.answers.question import plan_of
+from graphtide.infra.models.local.answers.units import units_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
+from tests.support.growth import grows_linearly
 from tests.unit.infra.answers.notes import BAKERY, answer, note, table
 
 
@@ -165,3 +170,21 @@ async def test_sum_without_a_currency_is_an_amount_of_money() -> None:
     budget = note("b.md", "We have spent 118,000 so far. We printed 2,300 posters.")
     assert "118,000" in await answer("How much have we spent?", budget)
     assert "2,300" not in await answer("How much have we spent?", budget)
+
+
+def test_names_beside_words_of_the_question_are_found_in_linear_time() -> None:
+    """A code block, which is one unit whatever its length, alternates both, a comma between."""
+    plan = plan_of("Who leads the pump team?")
+
+    def score(text: str) -> AnswerEvidence:
+        units = units_of([note("a.md", text, kind=PassageKind.CODE)])
+        return score_units(plan, units, [0.0] * len(units))
+
+    grows_linearly(score, "Ana, and, pump, ")
+
+
+async def test_name_beside_the_role_is_preferred_to_a_name_further_away() -> None:
+    """A name counts for a role only where no punctuation is between them, before it or after it."""
+    far = note("a.md", "Kira Voss greeted us, and later, over tea, we spoke of the pump team leader.")
+    for own in ("Milo Brandt now leads the pump team.", "The pump team leader is now Milo Brandt."):
+        assert "Milo Brandt" in await answer("Who leads the pump team?", far, note("b.md", own))
