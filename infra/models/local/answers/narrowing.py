@@ -13,7 +13,8 @@ from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKi
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
 _YEARS = (1_500, 2_100)
-_SEPARATORS = str.maketrans("", "", ",'\u2019")
+_SEPARATORS = str.maketrans("\u2212", "-", ",'\u2019\u20ac\u00a3$")
+"""Deletes separators of thousands and signs of currencies, and replaces the typographic minus."""
 
 
 def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
@@ -44,16 +45,15 @@ def _asked_column(plan: QuestionPlan, rows: Sequence[Unit]) -> str:
     terms = [term for term in plan.terms if term.kind is not TermKind.WEAK]
     asked = frozenset().union(*({term.key} | term.synonyms for term in terms))
     best, shared = "", 0
-    for name in dict.fromkeys(cell.column for row in rows for cell in row.cells):
-        keys = next(cell.column_keys for row in rows for cell in row.cells if cell.column == name)
-        numbers = sum(_number(row, name) is not None for row in rows)
-        if len(keys & asked) > shared and numbers >= 2:
-            best, shared = name, len(keys & asked)
+    for name, keys in {cell.column: cell.column_keys & asked for row in rows for cell in row.cells}.items():
+        if len(keys) > shared and sum(_number(row, name) is not None for row in rows) >= 2:
+            best, shared = name, len(keys)
     return best
 
 
 def _number(row: Unit, column: str) -> float | None:
     """Return the number that a cell begins with."""
-    value = next((cell.value for cell in row.cells if cell.column == column), "").lstrip("\u20ac\u00a3$ ")
-    digits = value.translate(_SEPARATORS).split(" ")[0].rstrip("%")
-    return float(digits) if digits.replace(".", "", 1).isdecimal() and digits.isascii() else None
+    value = next((cell.value for cell in row.cells if cell.column == column), "")
+    number = value.translate(_SEPARATORS).strip().split(" ")[0].rstrip("%")
+    digits = number.removeprefix("-").replace(".", "", 1)
+    return float(number) if digits.isdecimal() and digits.isascii() else None

@@ -172,6 +172,14 @@ async def test_sum_without_a_currency_is_an_amount_of_money() -> None:
     assert "2,300" not in await answer("How much have we spent?", budget)
 
 
+async def test_extreme_value_may_be_negative() -> None:
+    books = table(
+        "books.csv", "account: Topaz; balance: -€4", "account: Onyx; balance: €2", "account: Opal; balance: €7"
+    )
+    assert await answer("Which account had the lowest balance?", books) == "account: Topaz; balance: -€4"
+    assert await answer("Which account had the highest balance?", books) == "account: Opal; balance: €7"
+
+
 def test_names_beside_words_of_the_question_are_found_in_linear_time() -> None:
     """A code block, which is one unit whatever its length, alternates both, a comma between."""
     plan = plan_of("Who leads the pump team?")
