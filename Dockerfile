@@ -1,6 +1,6 @@
 # One image for every process: `serve`, `worker ROLE`, and the commands of an operator.
 #   docker build -t graphtide:0.1.0 .
-#   docker run -p 127.0.0.1:8080:8080 -v graphtide:/var/lib/graphtide graphtide:0.1.0
+#   docker run -e GRAPHTIDE_ALLOW_UNAUTHENTICATED=true -p 127.0.0.1:8080:8080 -v graphtide:/var/lib/graphtide graphtide:0.1.0
 FROM python:3.11.14-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 RUN python -m venv /opt/graphtide
@@ -26,7 +26,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm 
  && groupadd --gid 10001 graphtide && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin graphtide \
  && install -d -o graphtide -g graphtide /var/lib/graphtide
 COPY --from=build /opt/graphtide /opt/graphtide
-# In a container the loopback address is reachable from nowhere else: `docker run -p` decides who reaches the service.
+# In a container the loopback address is reachable from nowhere else: `docker run -p` decides who reaches the service,
+# which refuses to start without credentials unless GRAPHTIDE_ALLOW_UNAUTHENTICATED is true.
 ENV PATH=/opt/graphtide/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     GRAPHTIDE_DATA=/var/lib/graphtide GRAPHTIDE_HOST=0.0.0.0
 USER 10001:10001

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from graphtide.infra.settings import Settings
+from graphtide.services.access.bind_policy import gate_of
 from tests.deploy.image_digests import known, named, write
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +47,19 @@ def test_image_serves_its_ports_outside_of_the_container() -> None:
     """`docker run -p` forwards to the container's own address; metrics stay inside unless their host is set."""
     environment = " ".join(re.findall(r"^ENV ((?:.*\\\n)*.*)$", TEXT, re.MULTILINE))
     assert "GRAPHTIDE_HOST=0.0.0.0" in environment and "METRICS_HOST" not in environment
+
+
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md", "Dockerfile"])
+def test_documented_container_may_listen(page: str) -> None:
+    """With the image's settings and those of the command the service does not refuse its address."""
+    text = re.sub(r"\\\n *", "", (ROOT / page).read_text())
+    (command,) = re.findall(r"docker run (.*?) graphtide:\d", text)
+    environment = TEXT[TEXT.index("\nENV ") : TEXT.index("\nUSER ")]
+    settings: dict[str, Any] = {
+        name.lower(): value for name, value in re.findall(r"GRAPHTIDE_(\w+)=(\S+)", f"{environment} {command}")
+    }
+    assert settings["host"] == "0.0.0.0"  # noqa: S104 -- inside of the container
+    gate_of(Settings(**settings))
 
 
 def test_image_compiles_with_the_python_that_it_runs() -> None:
