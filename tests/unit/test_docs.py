@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.main import get_group
+
+from graphtide.services.cli.commands.documents import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -14,6 +19,9 @@ SOURCE = re.compile(r"`((?:graph|streams|infra|services|src|tests|docs|helm)/[\w
 TEST = re.compile(r"`((?:unit|e2e|contract|recovery|deploy|secure|engines)/[\w./-]+\.py)`")
 NAMED_TEST = re.compile(r"`((?:unit|e2e|contract|recovery|deploy|secure|engines)/[\w./-]+\.py)::(\w+)`")
 FUNCTION = re.compile(r"`((?:graph|streams|infra|services)/[\w/]+\.py)`\s+`(\w+)`")
+COMMAND = re.compile(r"(?:^|[`\s])graphtide ([a-z][\w-]*)")
+TARGET = re.compile(r"(?:^|[`\s])make ([a-z][\w-]*)")
+EXTRA = re.compile(r"graphtide\[([\w,-]+)\]")
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
 
 
@@ -46,6 +54,26 @@ def test_page_names_tests_that_exist(page: Path) -> None:
         or not re.search(rf"^(?:async )?def {name}\(", (ROOT / "tests" / file).read_text(), re.MULTILINE)
     ]
     assert not missing
+
+
+def commands(page: Path) -> Iterator[str]:
+    """Yield the commands of a page: quoted words, and lines of indented code without their comments."""
+    text = page.read_text()
+    yield from re.findall(r"`([^`\n]+)`", text)
+    yield from (line.split(" #")[0] for line in re.findall(r"^    (.+)$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_names_commands_targets_and_extras_that_exist(page: Path) -> None:
+    """Commands of graphtide, targets of make, and extras of the package."""
+    shown = [part.strip() for line in commands(page) for part in line.split("&&")]
+    known = get_group(app).commands
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    missing = [name for part in shown for name in COMMAND.findall(part) if name not in known]
+    missing += [name for part in shown for name in TARGET.findall(part) if name not in targets]
+    named = [name for found in EXTRA.findall(page.read_text()) for name in found.split(",")]
+    assert not missing + [name for name in named if name not in extras]
 
 
 def test_every_attack_names_its_tests() -> None:
