@@ -8,7 +8,7 @@ journaled when it is complete, and asked for once; marks of citations are remove
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +21,7 @@ from graphtide.services.application import Answer
 from graphtide.services.evaluation.budget import EvaluationBudget, EvaluationStoppedError
 from graphtide.services.evaluation.journal import EvaluationJournal, journal_key
 from graphtide.services.evaluation.model_calls import ModelCalls, ModelRequest, text_field
-from graphtide.services.evaluation.questions import EvaluationQuestion, read_rows
+from graphtide.services.evaluation.questions import EvaluationQuestion, name_of, read_rows, texts_of
 from graphtide.services.evaluation.retries import CallRetries
 from graphtide.services.sdk.interface import Graph
 from graphtide.streams.errors import GraphtideError, Invalid
@@ -173,13 +173,15 @@ class FileAnswers:
         self.name = path.stem
         self._answers: dict[tuple[str, int | None], EvaluatedAnswer] = {}
         for number, row in enumerate(read_rows(path), 1):
-            name, text = row.get("id") or row.get("question"), row.get("answer", row.get("generated_answer"))
-            if name is None or not isinstance(text, str):
+            name, text = name_of(row, "id", "question"), row.get("answer", row.get("generated_answer"))
+            if not name or not isinstance(text, str):
                 raise Invalid("answers", f"{path}: record {number} needs the fields id (or question) and answer")
-            found = row.get("contexts") or row.get("context") or ()
-            contexts = (found,) if isinstance(found, str) else tuple(map(str, found))
+            repetition = row.get("repetition")
+            if not isinstance(repetition, int | None):
+                raise Invalid("answers", f"{path}: the repetition of record {number} is not a whole number")
+            contexts = tuple(map(str, texts_of(row.get("contexts") or row.get("context"))))
             cut = "cut off" if row.get("finish_reason") == "length" else ""
-            self._answers[str(name), row.get("repetition")] = replace(_answered(text, cut), contexts=contexts)
+            self._answers[name, repetition] = replace(_answered(text, cut), contexts=contexts)
 
     async def answer(self, question: EvaluationQuestion, repetition: int) -> EvaluatedAnswer:
         """See AnswerSource."""
@@ -209,7 +211,3 @@ def _request(prompt: Prompt, question: str, given: Answer, repetition: int, purp
 
 def _read_answer(body: dict[str, Any]) -> str:
     return text_field(body, "answer")
-
-
-Answers = Mapping[tuple[str, int, str], EvaluatedAnswer]
-"""The answers of all systems, by the system's name, the repetition and the question's id."""

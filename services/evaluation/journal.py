@@ -51,9 +51,6 @@ class EvaluationJournal:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._file.close()
 
-    def __len__(self) -> int:
-        return len(self._values)
-
     def find(self, key: str) -> Value | None:
         """Return the value recorded under the key, or None."""
         return self._values.get(key)

@@ -87,10 +87,6 @@ class ModelCalls:
         self._settings = settings
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    @property
-    def model(self) -> str:
-        return self._chat.model
-
     def identity(self) -> tuple[object, ...]:
         """Return the part of a journal key that names the model and its settings."""
         settings = self._settings

@@ -13,7 +13,6 @@ files with `id`, `question` and `answer` exist of every set.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,7 +86,10 @@ def read_corpus(path: Path) -> Iterator[dict[str, str]]:
     """Yield the documents of a file once each, as {"id", "title", "text"}: a corpus, or the contexts of questions."""
     seen: set[str] = set()
     for number, row in enumerate(read_rows(path), 1):
-        found = list(_documents(row))
+        try:
+            found = list(_documents(row))
+        except (AttributeError, TypeError, ValueError):
+            raise Invalid("corpus", f"{path}: the contexts of record {number} are in no published form") from None
         if not found:
             raise Invalid("corpus", f"{path}: record {number} has no text; a document has id, title and text")
         for document in found:
@@ -108,12 +110,21 @@ def _question(row: Row, number: int, path: Path) -> EvaluationQuestion:
     text = row.get("question")
     if not isinstance(text, str) or not text.strip():
         raise Invalid("questions", f"{path}: record {number} has no question; it needs the field question")
-    answers = [row.get("answer"), *(row.get("answer_aliases") or ()), *(row.get("aliases") or ())]
+    answers = [row.get("answer"), *texts_of(row.get("answer_aliases")), *texts_of(row.get("aliases"))]
     golds = tuple(dict.fromkeys(str(each) for each in answers if each is not None and str(each).strip()))
     kind = row.get("question_type") or row.get("type") or row.get("hops") or ""
-    evidence = row.get("evidence") or ""
-    joined = "; ".join(map(str, evidence)) if isinstance(evidence, list) else str(evidence)
-    return EvaluationQuestion(str(row.get("id") or row.get("_id") or number), text, golds, str(kind), joined)
+    evidence = "; ".join(map(str, texts_of(row.get("evidence"))))
+    return EvaluationQuestion(name_of(row, "id", "_id") or str(number), text, golds, str(kind), evidence)
+
+
+def name_of(row: Row, *fields: str) -> str:
+    """Return the first of the fields that has a value, as text; "" without one. The number 0 is a value."""
+    return next((str(row[each]) for each in fields if row.get(each) not in (None, "")), "")
+
+
+def texts_of(value: Any) -> Sequence[Any]:
+    """Return a list of values; a single one as a list of one."""
+    return value if isinstance(value, list) else [value] if value else []
 
 
 def _documents(row: Row) -> Iterator[dict[str, str]]:
@@ -126,8 +137,8 @@ def _documents(row: Row) -> Iterator[dict[str, str]]:
     else:
         text = row.get("text") or row.get("context")
         if isinstance(text, str):
-            name = row.get("id") or row.get("_id") or row.get("chunk_id") or row.get("corpus_name") or ""
-            yield _document(str(name), str(row.get("title") or ""), text)
+            name = name_of(row, "id", "_id", "chunk_id", "corpus_name")
+            yield _document(name, str(row.get("title") or ""), text)
 
 
 def _document(name: str, title: str, text: str) -> dict[str, str]:
@@ -143,7 +154,7 @@ def read_rows(path: Path) -> Sequence[Row]:
         raise Invalid("questions", f"{path} cannot be read ({type(error).__name__}); name a file in UTF-8") from None
     try:
         whole = parsed(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return list(_lines(content, path))
     rows = whole if isinstance(whole, list) else [whole]
     if not all(isinstance(row, dict) for row in rows):
@@ -152,13 +163,13 @@ def read_rows(path: Path) -> Sequence[Row]:
 
 
 def _lines(content: str, path: Path) -> Iterator[Row]:
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(content.split("\n"), 1):  # strings may contain other line separators
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except ValueError:
-            raise Invalid("questions", f"{path}: line {number} is not JSON") from None
+            row = parsed(line)
+        except (ValueError, RecursionError):
+            raise Invalid("questions", f"{path}: line {number} is not JSON, or nested too deeply") from None
         if not isinstance(row, dict):
             raise Invalid("questions", f"{path}: line {number} is not an object")
         yield row

@@ -71,10 +71,6 @@ class VectorSimilarity:
         self._budget = budget
         self._price = price
 
-    @property
-    def name(self) -> str:
-        return self._embedder.name
-
     async def cosine(self, left: str, right: str) -> float:
         """Return the cosine, -1 to 1. Raises EvaluationStoppedError."""
         key = journal_key("cosine", self._embedder.name, left, right)

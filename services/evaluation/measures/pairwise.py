@@ -107,11 +107,6 @@ class Comparison:
         rates = [_of_first(pair, criterion) for pair in judged]
         return fmean(rates) if rates else None
 
-    @property
-    def failures(self) -> Mapping[str, int]:
-        """Count the judge's replies that could not be used, by class."""
-        return Counter(pair.failure.value for pairs in self.pairs.values() for pair in pairs if pair.failure)
-
     def _complete(self) -> Iterator[tuple[tuple[int, str], Sequence[Credits]]]:
         for key, pairs in self.pairs.items():
             given = [pair.credits for pair in pairs if pair.credits is not None]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from graphtide.services.evaluation.answers import FileAnswers
 from graphtide.services.evaluation.questions import EvaluationQuestion, QuestionForm, read_corpus, read_questions
 from graphtide.streams.errors import Invalid
 
@@ -63,6 +65,45 @@ def test_documents_of_questions_are_read_once_each(tmp_path: Path) -> None:
     assert contexts == [("A", "It was. Indeed."), ("B", "No."), ("A", "Hall did.")]
     chunk = written(tmp_path / "b", {"chunk_id": "c1", "order": 0, "text": "t"})
     assert list(read_corpus(chunk)) == [{"id": "c1", "title": "", "text": "t"}]
+
+
+def test_numbers_from_zero_are_ids_and_one_alias_is_a_list_of_one(tmp_path: Path) -> None:
+    """The id 0 is not the number of its record, which the next one has as its id."""
+    rows = [{"id": number, "question": f"{number}?", "answer_aliases": "y"} for number in range(3)]
+    asked = read_questions(written(tmp_path / "set", *rows)).questions
+    assert [(each.id, each.golds) for each in asked] == [("0", ("y",)), ("1", ("y",)), ("2", ("y",))]
+    answers = FileAnswers(written(tmp_path / "ours", {"id": 0, "answer": "a", "contexts": "one"}))
+    found = asyncio.run(answers.answer(asked[0], 0))
+    assert (found.text, found.contexts) == ("a", ("one",))
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u0085"])
+def test_separators_inside_of_strings_end_no_line(tmp_path: Path, separator: str) -> None:
+    """JSON lines end with a line feed alone; no report can hold half a surrogate pair: it is replaced."""
+    path = tmp_path / "set"
+    lines = [f'{{"question": "{n}{separator}?", "answer": "\\ud800"}}\r\n' for n in range(2)]
+    path.write_bytes("".join(lines).encode())
+    asked = read_questions(path).questions
+    assert [(each.text, each.gold) for each in asked] == [(f"{n}{separator}?", "?") for n in range(2)]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_nesting_that_no_parser_reads_is_refused(tmp_path: Path, whole: bool) -> None:
+    """As a file and as a line."""
+    deep = "[" * 200_000
+    path = tmp_path / "set"
+    path.write_text(deep if whole else f'{{"question": "a"}}\n{deep}\n')
+    with pytest.raises(Invalid, match="nested too deeply"):
+        read_questions(path)
+
+
+@pytest.mark.parametrize(
+    "row", [{"context": ["abc"]}, {"paragraphs": ["a"]}, {"context": [["title"]]}, {"context": [1]}]
+)
+def test_contexts_of_another_form_are_refused_with_their_record(tmp_path: Path, row: dict[str, Any]) -> None:
+    """Neither pairs of a title and sentences nor paragraphs."""
+    with pytest.raises(Invalid, match="/set: the contexts of record 1"):
+        list(read_corpus(written(tmp_path / "set", row)))
 
 
 @pytest.mark.parametrize("rows", [[], [{"answer": "x"}], [{"id": 1, "question": "a"}, {"id": 1, "question": "b"}]])
