@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.marked_page import write_part
+
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -56,11 +58,6 @@ def machine() -> str:
 
 def write(page: Path, marker: str, rows: Iterable[Row], note: str, head: str = "CPU a document, or note") -> None:
     """Replace the text between the markers by the table and the note. Raises ValueError without the markers."""
-    text = page.read_text()
-    begin, end = f"<!-- {marker}:begin -->", f"<!-- {marker}:end -->"
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise ValueError(f"{page.name} has no place marked {marker}")
     table = "\n".join([f"| | | {head} |", "| --- | --- | --- |", *(row.line() for row in rows)])
-    page.write_text(f"{before}{begin}\n{table}\n\n{note}; on {machine()}.\n{end}{after}")
+    part = f"\n{table}\n\n{note}; on {machine()}.\n"
+    write_part(page, f"<!-- {marker}:begin -->", f"<!-- {marker}:end -->", part)

@@ -24,6 +24,7 @@ from tests.bench import core_growth, core_index, core_layers, core_resolution, c
 from tests.bench.core_ingestion import ingest
 from tests.bench.core_trussness import Row
 from tests.support.bench_data import ROOT
+from tests.support.marked_page import write_part
 
 PAGE = ROOT / "docs" / "core.md"
 BEGIN, END = "<!-- bench-core: begin -->", "<!-- bench-core: end -->"
@@ -138,15 +139,6 @@ def _line(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
 
 
-def write(tables: str) -> None:
-    """Write the tables between the page's markers. Raises ValueError when it has none."""
-    before, begin, rest = PAGE.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE.name} lacks the markers {BEGIN} and {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}")
-
-
 def main() -> None:
     """Print every row as it is measured; then write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -160,7 +152,7 @@ def main() -> None:
             print(f"{figure:60} {subject:32} {measured:>10} {target:>10} {row.verdict:6} {row.detail}")
         sections.append((title, rows))
     if not quick:
-        write(page(sections))
+        write_part(PAGE, BEGIN, END, f"\n\n{page(sections)}\n\n")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from graphtide.services.query.retrieve import rated_together
 from tests.bench.retrieval import PAGE, markdown
 from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
 from tests.support.bench_data import MultiHop, corpus, questions
+from tests.support.marked_page import write_part
 
 BEGIN, END = "<!-- bench-global: begin -->", "<!-- bench-global: end -->"
 MARKS = 20
@@ -67,7 +68,7 @@ def main() -> None:
         rows[f"`global-dynamic`, {name}"] = [selected(view, one, question, rate) for one, question in given]
     lines = list(markdown(table(rows)))
     print("\n".join(lines))
-    write("\n".join(lines))
+    write_part(PAGE, BEGIN, END, "\n".join(["\n", *lines, "\n"]))
 
 
 def selected(view: LiveView, one: MultiHop, question: Question, rate: Rate | None) -> Spent:
@@ -138,15 +139,6 @@ def table(rows: Mapping[str, Sequence[Spent]]) -> list[list[str]]:
         row = [name, f"{reports:,.0f}", f"{rating:,.0f}", f"{rest:,.0f}", f"{rating + rest:,.0f}{change}"]
         found.append([*row, f"{share:.3f}", f"{share / cover:.1%}"])
     return found
-
-
-def write(text: str) -> None:
-    """Write the table between the page's markers. Raises ValueError when it has none."""
-    before, begin, rest = PAGE.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE.name} lacks the markers {BEGIN} and {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 if __name__ == "__main__":

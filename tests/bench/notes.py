@@ -26,6 +26,7 @@ from typing import Any
 import httpx
 
 from tests.support.bench_data import ROOT, bench_data
+from tests.support.marked_page import write_part
 from tests.support.note_collections import completed
 from tests.support.processes import service
 
@@ -119,7 +120,7 @@ def main() -> None:
     table = markdown(before, after)
     print(table)
     if not (chosen.no_readme or chosen.collections or chosen.notes):
-        write_table(ROOT / "README.md", table)
+        write_part(ROOT / "README.md", BEGIN, END, f"\n{table}\n")
 
 
 def measure(names: Sequence[str], notes: Path) -> tuple[list[Judged], list[Judged]]:
@@ -203,16 +204,6 @@ def false_refusals(judged: Sequence[Judged]) -> str:
 def recall_of(judged: Sequence[Judged]) -> str:
     recalls = [one.recall for one in judged if one.recall is not None]
     return f"{sum(recalls) / len(recalls):.2f}" if recalls else ""
-
-
-def write_table(readme: Path, table: str) -> None:
-    """Replace the text between the README's markers."""
-    text = readme.read_text()
-    head, _, rest = text.partition(BEGIN)
-    _, found, tail = rest.partition(END)
-    if not found:
-        sys.exit(f"{readme} lacks the markers {BEGIN} and {END}: add them where the table belongs")
-    readme.write_text(f"{head}{BEGIN}\n{table}\n{END}{tail}")
 
 
 if __name__ == "__main__":

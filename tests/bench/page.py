@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from graphtide.services.page.bundle import ASSETS, DIST
 from tests.support.chromium import chromium
+from tests.support.marked_page import write_part
 from tests.support.page_client import page_user
 from tests.support.processes import service
 
@@ -79,8 +80,7 @@ def main() -> None:
     rows += [("load average of the machine meanwhile, on its cores", f"{os.getloadavg()[1]:.0f} on {os.cpu_count()}")]
     table = "\n".join(["| figure | measured |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)])
     print(table)
-    before, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+    write_part(PAGE, BEGIN, END, f"\n{table}\n")
 
 
 def weights() -> list[tuple[str, str]]:

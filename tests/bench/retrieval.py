@@ -44,6 +44,7 @@ from tests.bench.retrieval_baselines import baselines
 from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
 from tests.bench.retrieval_growth import RememberingIndex, growth_table, own_work_ms, quantiles
 from tests.support.bench_data import ROOT, bench_data, corpus, embedder_script, questions
+from tests.support.marked_page import write_part
 
 PAGE = ROOT / "docs" / "retrieval.md"
 BEGIN, END = "<!-- bench-retrieval: begin -->", "<!-- bench-retrieval: end -->"
@@ -80,7 +81,7 @@ def main() -> None:
         print(line, flush=True)
         lines.append(line)
     if not told.quick:
-        write("\n".join(lines))
+        write_part(PAGE, BEGIN, END, "\n".join(["\n", *lines, "\n"]))
 
 
 def tables(times: int) -> Iterator[str]:
@@ -202,15 +203,6 @@ def markdown(table: Table) -> Iterator[str]:
         yield "| " + " | ".join(row) + " |"
         if number == 0:
             yield "| --- |" + " ---: |" * (len(row) - 1)
-
-
-def write(text: str) -> None:
-    """Write the tables between the page's markers. Raises ValueError when it has none."""
-    before, begin, rest = PAGE.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE.name} lacks the markers {BEGIN} and {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from tests.bench.retrieval_baselines import baselines
 from tests.bench.retrieval_growth import quantiles
 from tests.bench.retrieval_sets import MUSIQUE, QuestionSet, Source, load
 from tests.support.bench_data import ROOT
+from tests.support.marked_page import write_part
 
 PAGE = ROOT / "docs" / "retrieval.md"
 BEGIN, END = "<!-- bench-retrieval-sets: begin -->", "<!-- bench-retrieval-sets: end -->"
@@ -64,7 +65,7 @@ def main() -> None:
         print(line, flush=True)
         lines.append(line)
     if not told.no_page:
-        write("\n".join(lines))
+        write_part(PAGE, BEGIN, END, "\n".join(["\n", *lines, "\n"]))
 
 
 def tables(sources: list[Source]) -> Iterator[str]:
@@ -119,15 +120,6 @@ def _candidates(view: LiveView, question: Question) -> set[str]:
     seeds = find_seeds(view, question.vector, None, NEAR)
     pool = gather(view, question, seeds, personalised_pagerank(view.walk, restart(view, seeds)))
     return {view.chunks[number].doc_id for number in pool.numbers} if pool else set()
-
-
-def write(text: str) -> None:
-    """Write the tables between the page's markers. Raises ValueError when it has none."""
-    before, begin, rest = PAGE.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE.name} lacks the markers {BEGIN} and {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 if __name__ == "__main__":

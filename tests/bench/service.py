@@ -35,6 +35,7 @@ from tests.support.bench_data import (
     questions,
     recall,
 )
+from tests.support.marked_page import write_part
 from tests.support.processes import Service, embedding_endpoint, service
 
 MODES = ("vector", "local")
@@ -107,7 +108,7 @@ def main() -> None:
     table = markdown(rows)
     print(table)
     if not chosen.no_readme:
-        write_table(ROOT / "README.md", table)
+        write_part(ROOT / "README.md", "<!-- bench:begin -->", "<!-- bench:end -->", f"\n{table}\n")
 
 
 def embedder_python() -> str:
@@ -199,15 +200,6 @@ def flatness(costs: Sequence[float], window: int = 200) -> str:
 def markdown(rows: Iterable[Row]) -> str:
     lines = ["| figure | measured | |", "| --- | --- | --- |"]
     return "\n".join([*lines, *(f"| {row.figure} | {row.value} | {row.note} |" for row in rows)])
-
-
-def write_table(readme: Path, table: str) -> None:
-    """Replace the text between the README's benchmark markers."""
-    text = readme.read_text()
-    begin, end = "<!-- bench:begin -->", "<!-- bench:end -->"
-    head, _, rest = text.partition(begin)
-    _, _, tail = rest.partition(end)
-    readme.write_text(f"{head}{begin}\n{table}\n{end}{tail}")
 
 
 if __name__ == "__main__":

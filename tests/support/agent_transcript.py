@@ -14,6 +14,7 @@ import mcp_types as types
 from mcp import Client
 
 from graphtide.services.api.http.app import create_app
+from tests.support.marked_page import with_part
 from tests.support.serving import http_service, opened
 
 PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
@@ -68,5 +69,4 @@ async def write_transcript() -> None:
 
 def with_transcript(page: str, text: str) -> str:
     """Return the page with this transcript."""
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n```text\n{text}\n```\n{END}{rest.split(END)[1]}"
+    return with_part(page, BEGIN, END, f"\n```text\n{text}\n```\n")

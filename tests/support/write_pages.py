@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.e2e.test_demo import run_demo
 from tests.support.agent_transcript import write_transcript
 from tests.support.edit_picture import PICTURE, ROOT, picture
+from tests.support.marked_page import write_part
 from tests.support.shell_page import run_page, with_output
 
 TUTORIAL, README = ROOT / "docs" / "tutorial.md", ROOT / "README.md"
@@ -37,10 +38,8 @@ def write_session(folder: Path) -> None:
         (r"(?m) +$", ""),
     ):
         shown = re.sub(pattern, default, shown)
-    before, rest = README.read_text().split("<!-- session:begin -->")
-    after = rest.split("<!-- session:end -->")[1]
     session = f"\n```text\n$ make run\n{shown.strip()}\n```\n"
-    README.write_text(f"{before}<!-- session:begin -->{session}<!-- session:end -->{after}")
+    write_part(README, "<!-- session:begin -->", "<!-- session:end -->", session)
 
 
 if __name__ == "__main__":
