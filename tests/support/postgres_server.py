@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
 import shutil
@@ -14,14 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.maven import Unavailable, cache_folder
+from tests.support.debian import find_or_install
+from tests.support.maven import Unavailable
 from tests.support.ports import free_port
 
 REMEDY = (
     "install PostgreSQL (Debian: apt-get install postgresql), or name its programs' folder with GRAPHTIDE_TEST_POSTGRES"
 )
 START_S = 120.0
-INSTALL_TIMEOUT_S = 900
 _OPTIONS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -141,13 +140,7 @@ class PostgresSession:
 
 def programs() -> Path:
     """Return the folder of PostgreSQL's programs; as root on Debian it is installed if missing. Raises Unavailable."""
-    found = _found()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        _install()
-        found = _found()
-    if found is None:
-        raise Unavailable(f"no PostgreSQL is on this machine: {REMEDY}")
-    return found
+    return find_or_install("postgresql", _found, REMEDY)
 
 
 def _found() -> Path | None:
@@ -166,20 +159,3 @@ def _unprivileged() -> str | None:
         raise Unavailable(
             f"PostgreSQL refuses to run as root, and this machine has no user postgres: {REMEDY}"
         ) from None
-
-
-def _install() -> None:
-    """Install Debian's package; concurrent processes wait for each other. Raises Unavailable."""
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    with (cache_folder() / "postgresql.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if _found() is not None:
-            return
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for arguments in (["update"], ["install", "-y", "--no-install-recommends", "postgresql"]):
-            command = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", *arguments]
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=False, timeout=INSTALL_TIMEOUT_S
-            )
-            if done.returncode:
-                raise Unavailable(f"apt-get {arguments[0]} failed ({done.stderr.strip()[-300:]}): {REMEDY}")
