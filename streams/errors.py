@@ -21,6 +21,8 @@ whole document.
 
 # ruff: noqa: N818 -- each name states the action to take, which a suffix "Error" would obscure
 
+from graphtide.streams.json_parts import escape_surrogates
+
 
 class GraphtideError(Exception):
     """The root of every error that Graphtide raises on purpose."""
@@ -70,9 +72,9 @@ class Invalid(QueryError):
     """A malformed request; ``field`` is the path of the wrong field, as the caller wrote it."""
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
-        self.message = message
+        self.field = escape_surrogates(field)
+        self.message = escape_surrogates(message)
+        super().__init__(f"{self.field}: {self.message}")
 
 
 class Expired(QueryError):

@@ -18,6 +18,11 @@ _decode = json.JSONDecoder().raw_decode
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
+def escape_surrogates(text: str) -> str:
+    """Return the text with lone surrogates, which have no UTF-8 form, as escapes. Raises AttributeError for others."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def dump(body: object) -> bytes:
     """Return compact JSON in UTF-8."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()

@@ -32,7 +32,7 @@ from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction,
 from graphtide.graph.text.dates import date_span
 from graphtide.graph.text.place import NO_PLACE, decode_place
 from graphtide.streams.errors import Broken, Rejected
-from graphtide.streams.json_parts import dump, dump_in_parts, load_in_parts
+from graphtide.streams.json_parts import dump, dump_in_parts, escape_surrogates, load_in_parts
 from graphtide.streams.model_ports import MEDIA_TYPES
 
 DOCUMENTS = "documents"
@@ -150,11 +150,11 @@ class DeadLetter:
         return dump(
             {
                 "schema": SCHEMA,
-                "graph": _escaped(self.graph),
-                "doc_id": _escaped(self.doc_id),
+                "graph": escape_surrogates(self.graph),
+                "doc_id": escape_surrogates(self.doc_id),
                 "revision": self.revision,
-                "stage": _escaped(self.stage),
-                "reason": _escaped(self.reason),
+                "stage": escape_surrogates(self.stage),
+                "reason": escape_surrogates(self.reason),
                 "attempts": self.attempts,
                 "original": base64.b64encode(self.original).decode(),
             }
@@ -294,7 +294,9 @@ def decode_dead_letter(value: bytes) -> DeadLetter:
     """
     body = _load(value)
     try:
-        graph, doc_id, stage, reason = (_escaped(body[name]) for name in ("graph", "doc_id", "stage", "reason"))
+        graph, doc_id, stage, reason = (
+            escape_surrogates(body[name]) for name in ("graph", "doc_id", "stage", "reason")
+        )
         original = base64.b64decode(body["original"])
         return DeadLetter(graph, doc_id, int(body["revision"]), stage, reason, int(body["attempts"]), original)
     except _MALFORMED as error:
@@ -498,11 +500,6 @@ def _string(value: object) -> str:
         raise ValueError("a text contains a NUL character")
     value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
     return value
-
-
-def _escaped(text: str) -> str:
-    """Return the text with lone surrogates, which have no UTF-8 form, as escapes. Raises AttributeError for others."""
-    return text.encode(errors="backslashreplace").decode()
 
 
 def _check_json(value: object, depth: int) -> None:

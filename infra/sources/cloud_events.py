@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from graphtide.infra.sources.envelopes import DELETE, Envelope, debezium, is_debezium
 from graphtide.infra.sources.logical_types import iso
-from graphtide.infra.sources.wire import payload_of
+from graphtide.infra.sources.wire import MAGIC, payload_of
 from graphtide.streams.errors import Rejected
 from graphtide.streams.json_parts import load_in_parts
 from graphtide.streams.sources.types import Headers
@@ -20,7 +20,13 @@ DELETED = "graphtide.document.deleted"
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"
 KAFKA_PREFIX, HTTP_PREFIX = "ce_", "ce-"
+Check = Callable[[bytes], None]
+"""A check of JSON before it is parsed, which raises for JSON beyond a limit."""
 _MALFORMED = (ValueError, TypeError, AttributeError, KeyError, RecursionError, OverflowError)
+
+
+def unlimited(_: bytes) -> None:
+    """Accept JSON of any size: the log limits its records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +51,31 @@ def read_event(value: bytes | None, headers: Headers) -> Event | None:
     """Return the event in a record of Kafka; None for a record that is none. Raises Rejected for a malformed event."""
     if _is_binary(headers):
         attributes = _binary_attributes(headers)
-        return _checked(attributes, _data_of(value, attributes.get("datacontenttype", "")))
+        return _checked(attributes, _data_of(value, attributes.get("datacontenttype", ""), unlimited))
     return structured(value) if value is not None and b'"specversion"' in value else None
 
 
-def structured(value: bytes) -> Event | None:
-    """Return the event in a structured value; None for other JSON. Raises Rejected."""
+def structured(value: bytes, check: Check = unlimited) -> Event | None:
+    """Return the event in a structured value; None for other JSON. Raises Rejected, and what `check` raises for the
+    JSON in data_base64.
+    """
     try:
         body = load_in_parts(value)
     except (ValueError, RecursionError) as error:
         raise Rejected(f"the value is not JSON: {str(error)[:100]}") from error
     if not isinstance(body, dict) or "specversion" not in body:
         return None
-    return _structured(body)
+    return _structured(body, check)
 
 
-def binary_http(headers: Mapping[str, str], body: bytes) -> Event:
-    """Return the event of a request in binary mode. Raises Rejected."""
+def binary_http(headers: Mapping[str, str], body: bytes, check: Check) -> Event:
+    """Return the event of a request in binary mode. Raises Rejected, and what `check` raises for data that is JSON."""
     attributes = {
         name[len(HTTP_PREFIX) :]: unquote(value) for name, value in headers.items() if name.startswith(HTTP_PREFIX)
     }
     kind = headers.get("content-type", "")
     attributes |= {"datacontenttype": kind} if kind else {}
-    return _checked(attributes, _data_of(body, kind))
+    return _checked(attributes, _data_of(body, kind, check))
 
 
 def envelope_of(event: Event, delete_types: frozenset[str]) -> Envelope:
@@ -114,24 +122,38 @@ def _binary_attributes(headers: Headers) -> dict[str, str]:
     return found
 
 
-def _data_of(value: bytes | None, kind: str) -> object:
-    """Return the data of an event in binary mode: JSON by its content type, else text."""
-    from cloudevents.core.formats.json import JSONFormat
-
-    try:
-        data = JSONFormat().read_data(value or b"", kind.partition(";")[0].strip() or None)
-    except RecursionError as error:
-        raise Rejected("the data of the CloudEvent is nested too deeply: send a flat object") from error
-    media = kind.partition(";")[0].strip().lower()
-    if isinstance(data, str) and (media.endswith("json") or not media) and value:
+def _data_of(value: bytes | None, kind: str, check: Check) -> object:
+    """Return the data of an event in binary mode. Raises Rejected for data that is not the JSON of its type."""
+    data = _read_data(value or b"", kind, check)
+    if isinstance(data, str) and _is_json(kind):
         raise Rejected("the data of the CloudEvent is not JSON, as its content type says: correct one of them")
     return data
 
 
-def _structured(body: dict[str, Any]) -> Event:
-    attributes = {name: value for name, value in body.items() if name not in ("data", "data_base64")}
+def _read_data(raw: bytes, kind: str, check: Check) -> object:
+    """Return JSON by its content type, else text; bytes if they are neither, or in a schema registry's format."""
     from cloudevents.core.formats.json import JSONFormat
 
+    if raw[:1] == bytes([MAGIC]):
+        return raw
+    if _is_json(kind):
+        check(raw)
+    try:
+        return JSONFormat().read_data(raw, _media(kind) or None)
+    except RecursionError as error:
+        raise Rejected("the data of the CloudEvent is nested too deeply: send a flat object") from error
+
+
+def _media(kind: str) -> str:
+    return kind.partition(";")[0].strip().lower()
+
+
+def _is_json(kind: str) -> bool:
+    return not _media(kind) or _media(kind).endswith("json")
+
+
+def _structured(body: dict[str, Any], check: Check) -> Event:
+    attributes = {name: value for name, value in body.items() if name not in ("data", "data_base64")}
     data = body.get("data")
     if data is None and "data_base64" in body:
         import base64
@@ -142,10 +164,7 @@ def _structured(body: dict[str, Any]) -> Event:
         except (binascii.Error, TypeError, ValueError) as error:
             raise Rejected("data_base64 of the CloudEvent is not base64: correct the producer") from error
         kind = attributes.get("datacontenttype")
-        try:
-            data = JSONFormat().read_data(raw, kind if isinstance(kind, str) else None)
-        except RecursionError as error:
-            raise Rejected("the data of the CloudEvent is nested too deeply: send a flat object") from error
+        data = _read_data(raw, kind if isinstance(kind, str) else "", check)
     return _checked(attributes, data)
 
 

@@ -39,10 +39,7 @@ class MappedTopics:
         try:
             return await self._decode(mapping, record)
         except _MALFORMED as error:
-            # No record may stop its partition, whatever it contains.
-            raise Rejected(
-                f"the record is malformed ({type(error).__name__}): send a flat JSON object, or correct the mapping"
-            ) from error
+            raise _malformed(error) from error
 
     async def _decode(self, mapping: SourceMapping, record: SourceRecord) -> Sequence[SourceChange]:
         table = record.topic.rsplit(".", 1)[-1]
@@ -101,6 +98,12 @@ class DirectValues:
 
     def decode(self, key: str, value: bytes, headers: Headers) -> DocumentMessage | None:
         """Return the document in a record of `documents`; None for a deletion. Raises Rejected."""
+        try:
+            return self._decode(key, value, headers)
+        except _MALFORMED as error:
+            raise _malformed(error) from error
+
+    def _decode(self, key: str, value: bytes, headers: Headers) -> DocumentMessage | None:
         if is_event(value, headers):
             event = read_event(value, headers)
             if event is not None:
@@ -152,6 +155,13 @@ class DirectValues:
             raise Rejected(f"the mapping ignores the operation {envelope.operation[:20]!r}: skip it in the connector")
         document = found[-1].document
         return None if document is None else replace(document, graph=identity[0], doc_id=identity[1])
+
+
+def _malformed(error: Exception) -> Rejected:
+    """Return the reason for an error of any kind: no record may stop its partition, whatever it contains."""
+    return Rejected(
+        f"the record is malformed ({type(error).__name__}): send a flat JSON object, or correct the mapping"
+    )
 
 
 def _of_event(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import DocumentChange
 from graphtide.streams.errors import Rejected
+from graphtide.streams.json_parts import escape_surrogates
 from graphtide.streams.log.document_position import position_in
 from graphtide.streams.log.revisions import compared_with
 from graphtide.streams.messages import DeadLetter, ExtractionMessage, decode_extraction, decode_stored, extraction_of
@@ -76,7 +77,7 @@ class ConsolidationBatch:
         attributes = {"graph": graph, "doc_id": doc_id, "revision": revision}
         log.error("extraction at %s cannot be applied", delivered.position, exc_info=error, extra=attributes)
         message = str(error) if isinstance(error, Rejected) else f"{type(error).__name__}: {error}"
-        reason = message[:1000].encode(errors="backslashreplace").decode()
+        reason = escape_surrogates(message[:1000])
         self.letters.append(DeadLetter(graph, doc_id, revision, STAGE, reason, 1, value))
         self.outcomes.append(RevisionOutcome(graph, doc_id, revision, RevisionState.FAILED, reason))
 

@@ -36,6 +36,7 @@ from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, R
 from graphtide.streams.extract.budget_pauses import BudgetPauses
 from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
+from graphtide.streams.json_parts import escape_surrogates
 from graphtide.streams.log.document_position import is_erasure, with_position
 from graphtide.streams.log.revisions import number
 from graphtide.streams.log.routing import Bindings, Routes, unbound
@@ -342,7 +343,7 @@ class ExtractStage:
         except Rejected as error:
             if await self._ledger.latest(graph, doc_id) is None:
                 raise _DeletedWithGraphError from error
-            reason = str(error).encode(errors="backslashreplace").decode()
+            reason = escape_surrogates(str(error))
             attributes = {"graph": graph, "doc_id": doc_id, "revision": revision}
             log.warning("document rejected; its status gives the reason", extra=attributes)
             await write_dead_letter(

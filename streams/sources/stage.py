@@ -167,8 +167,7 @@ class SourceStage:
         if change is not None:
             graph, doc_id = change.graph, change.doc_id
         revision = number(position.offset, position.partition)
-        text = reason.encode(errors="backslashreplace").decode()
-        return DeadLetter(graph, doc_id, revision, STAGE, text, 1, consumed.record.value or b"")
+        return DeadLetter(graph, doc_id, revision, STAGE, reason, 1, consumed.record.value or b"")
 
 
 def _named(graph: str, doc_id: str) -> tuple[str, str]:

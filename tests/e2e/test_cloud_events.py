@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,7 +35,9 @@ EVENT: dict[str, Any] = {
 DELETION = {**EVENT, "type": "graphtide.document.deleted", "data": None}
 BINARY = {f"ce-{name}": EVENT[name] for name in ("specversion", "id", "source", "type")}
 TABLE = mapping(topic="documents", graph="table", id="{id}", text="{name} was discovered by {by}.")
-LIMITS = RequestLimits(max_batch_documents=3, max_body_bytes=20_000)
+LIMITS = RequestLimits(
+    max_batch_documents=3, max_body_bytes=20_000, max_facts=10, max_entities=10, max_metadata_bytes=4_000
+)
 
 
 @pytest_asyncio.fixture
@@ -108,6 +111,19 @@ async def test_row_of_debezium_is_mapped_when_the_graph_has_a_mapping(http: http
         assert await texts(http, response.json()["token"], "table") == expected
 
 
+async def test_commas_of_a_text_are_no_values(http: httpx.AsyncClient) -> None:
+    """The limit of JSON values is none of tables and prose."""
+    text = "a,b\n" * 4_000
+    assert text.count(",") > LIMITS.max_document_values
+    response = await post(http, text.encode(), {**BINARY, "content-type": "text/csv"})
+    assert response.status_code == 202, response.text
+
+
+MANY = b'{"text":"x","facts":[%s[]]}' % (b"[]," * 3_000)
+DEEP = "[" * 600 + "]" * 600
+DEEP_SCHEMA = '{"type":"array","items":' * 600 + "{}" + "}" * 600
+DEEP_EVENT = f'{json.dumps({**EVENT, "data": None})[:-1]},"data":{{"schema":{DEEP_SCHEMA},"payload":{DEEP}}}}}'.encode()
+
 REFUSALS: list[tuple[object, dict[str, str], int]] = [
     ({**EVENT, "specversion": "0.3"}, STRUCTURED, 422),
     ({**EVENT, "data": {"text": "x", "color": "red"}}, STRUCTURED, 422),
@@ -115,7 +131,7 @@ REFUSALS: list[tuple[object, dict[str, str], int]] = [
     ({**EVENT, "subject": "a\x00b"}, STRUCTURED, 422),
     ({**EVENT, "data": None}, STRUCTURED, 422),
     ({**EVENT, "data": {"text": "x" * 21_000}}, STRUCTURED, 413),
-    (b"[" * 10_000, STRUCTURED, 422),
+    (b"[" * 2_000, STRUCTURED, 422),
     (b"\xff", STRUCTURED, 422),
     (b"", STRUCTURED, 422),
     ([], BATCH, 422),
@@ -126,6 +142,19 @@ REFUSALS: list[tuple[object, dict[str, str], int]] = [
     (b"x", {"ce-specversion": "1.0", "content-type": "text/plain"}, 422),
     (b"x", {"ce-specversion": "1.0", "content-type": "image/png"}, 415),
     (b"{", {**BINARY, "content-type": "application/json"}, 422),
+    (MANY, {**BINARY, "content-type": "application/json"}, 413),
+    ({**EVENT, "data": json.loads(MANY)}, STRUCTURED, 413),
+    ({**EVENT, "data": None, "data_base64": base64.b64encode(MANY).decode()}, STRUCTURED, 413),
+    ([1] * 1_000, BATCH, 413),
+    (DEEP_EVENT, STRUCTURED, 422),
+    (b'{"a":' * 2_000, {**BINARY, "content-type": "application/json"}, 422),
+    (b"[" * 2_000, BATCH, 422),
+    ({**EVENT, "source": "\ud800"}, STRUCTURED, 422),
+    ({**EVENT, "\ud800": "x"}, STRUCTURED, 422),
+    ([{**EVENT, "\ud800": "x"}], BATCH, 422),
+    ({**EVENT, "data": {"text": "x", "\ud800": 1}}, STRUCTURED, 422),
+    ({**EVENT, "data": {"op": "c", "after": {"\ud800": 1}}}, STRUCTURED, 422),
+    ([{"id": "a", "text": "x", "\ud800": 1}], {"content-type": "application/json"}, 422),
 ]
 
 

@@ -45,8 +45,7 @@ class EventReader:
 
     def read_binary(self, headers: Mapping[str, str], raw: bytes) -> EventBatch:
         """Return the changes of the event in headers and body. Raises Invalid, TooLarge."""
-        check_value_count(raw, self._limits.max_document_values)
-        return EventBatch(self._changes(lambda: binary_http(headers, raw)), ())
+        return EventBatch(self._changes(lambda: binary_http(headers, raw, self._check)), ())
 
     def read_batch(self, raw: bytes) -> EventBatch:
         """Return the changes of a JSON list of structured events. Raises Invalid, MalformedRequest, TooLarge."""
@@ -75,13 +74,17 @@ class EventReader:
     def _parsed(self, raw: bytes) -> Event:
         if len(raw) > self._limits.max_body_bytes:
             raise TooLarge(f"the event has {len(raw)} bytes; the limit is {self._limits.max_body_bytes}; split it")
-        check_value_count(raw, self._limits.max_document_values)
+        self._check(raw)
         if raw.strip(BLANKS)[:1] != b"{":
             raise Invalid("body", "is no JSON object; send a CloudEvent")
-        event = structured(raw)
+        event = structured(raw, self._check)
         if event is None:
             raise Invalid("body", "is no CloudEvent: it has no specversion")
         return event
+
+    def _check(self, raw: bytes) -> None:
+        """Raise TooLarge for JSON with more values than a document may have."""
+        check_value_count(raw, self._limits.max_document_values)
 
     def _changes(self, read: Callable[[], Event]) -> tuple[SourceChange, ...]:
         try:
@@ -93,6 +96,8 @@ class EventReader:
             return tuple(map(self._checked, self._values.event_changes(self._graph, event)))
         except Rejected as error:
             raise Invalid("event", str(error)) from error
+        except RecursionError as error:
+            raise Invalid("event", "is nested too deeply; flatten it") from error
 
     def _checked(self, change: SourceChange) -> SourceChange:
         """Return the change after the checks of a published document. Raises Invalid."""

@@ -27,6 +27,7 @@ from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.json_structure import check_value_count
 from graphtide.services.api.schema.requests.strict_json import parse_json
 from graphtide.streams.errors import Invalid
+from graphtide.streams.json_parts import escape_surrogates
 
 MAX_METADATA_DEPTH = 16
 _INT64 = 1 << 63
@@ -48,7 +49,7 @@ class StrictModel(BaseModel):
             unknown = next((key for key in value if key not in cls.model_fields), None)
             if unknown is not None:
                 known = ", ".join(cls.model_fields)
-                context = {"key": str(unknown), "known": known}
+                context = {"key": escape_surrogates(str(unknown)), "known": known}
                 raise PydanticCustomError(_UNKNOWN_KEY, "is an unknown field; known are {known}", context)
         return value
 

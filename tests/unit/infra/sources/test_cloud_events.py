@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -131,3 +132,44 @@ def test_envelope_of_debezium_in_documents_is_a_document() -> None:
     found = mapped.decode("g|a", json.dumps(change("u", {**ROW, "id": 9})).encode(), ())
     assert found is not None
     assert (found.doc_id, found.text) == ("a", "Boiler was signed by Ana.")
+
+
+def nested(depth: int) -> tuple[str, str]:
+    """Return a list of that depth as JSON, and its schema of Kafka Connect."""
+    schema = '{"type":"array","items":' * depth + '{"type":"int32"}' + "}" * depth
+    return "[" * depth + "1" + "]" * depth, schema
+
+
+@pytest.mark.parametrize("depth", [200, 500, 900, 100_000])
+def test_deeply_nested_value_in_documents_is_rejected(depth: int) -> None:
+    """A JSON parser accepts some depths that a conversion does not: none is an error of another kind."""
+    value, schema = nested(depth)
+    rows = DirectValues({"g": mapping(topic="documents", graph="g", metadata=["region"])})
+    event = json.dumps(EVENT)[:-1]
+    for data in (
+        f'{{"schema":{schema},"payload":{value}}}',
+        f'{{"op":"c","after":{{"name":"A","signer":"B","region":{value}}}}}',
+        f'{{"op":"c","after":{{"name":{value},"signer":"B","region":1}}}}',
+    ):
+        for sent_value in (f'{event},"data":{data}}}', data):
+            with suppress(Rejected):  # the shallow ones may be stored
+                rows.decode("g|a", sent_value.encode(), ())
+
+
+async def test_avro_in_binary_mode_is_decoded_when_it_is_ascii() -> None:
+    """The first byte tells it from text, whatever content type the producer sets."""
+
+    class Registry:
+        async def decode(self, data: bytes) -> object:
+            return ROW if data == b"\0\0\0\0\1short" else None
+
+        async def close(self) -> None:
+            """Do nothing."""
+
+    for kind in (b"application/avro", b"application/json"):
+        headers = tuple((f"ce_{name}", str(value).encode()) for name, value in EVENT.items())
+        [found] = await decoded(
+            mapping(), None, b"\0\0\0\0\1short", (*headers, ("content-type", kind)), registry=Registry()
+        )
+        assert found.document is not None
+        assert found.document.text == "Boiler was signed by Ana."
