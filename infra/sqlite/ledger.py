@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from graphtide.infra.sqlite.bulk import insert
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import deletion, graphs
-from graphtide.infra.sqlite.log import PARTITION, SqliteLog, check_partition
+from graphtide.infra.sqlite.log import PARTITION, AppendedRecords, SqliteLog, check_partition
 from graphtide.streams.checks import check_ends
 from graphtide.streams.errors import Broken
 from graphtide.streams.messages import DOCUMENTS, split_document_key
@@ -43,19 +43,19 @@ class SqliteLedger:
         """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id."""
         keys = [split_document_key(record.key) for record in records]
 
-        def work(connection: sqlite3.Connection) -> range:
-            offsets = self._log.add(connection, DOCUMENTS, records)
+        def work(connection: sqlite3.Connection) -> AppendedRecords:
+            appended = self._log.add(connection, DOCUMENTS, records)
             at = self._clock_ms()
-            _enter(connection, [(*key, offset, at) for key, offset in zip(keys, offsets, strict=True)])
-            return offsets
+            _enter(connection, [(*key, offset, at) for key, offset in zip(keys, appended.offsets, strict=True)])
+            return appended
 
-        def committed(offsets: range) -> None:
+        def committed(appended: AppendedRecords) -> None:
             if len(self._accepted) < MAX_REMEMBERED:
-                self._accepted.update(offsets)
-            self._log.grown(DOCUMENTS, offsets)
+                self._accepted.update(appended.offsets)
+            self._log.grown(DOCUMENTS, appended)
 
-        offsets = await self._database.write(work, committed)
-        return [Position(PARTITION, offset) for offset in offsets]
+        appended = await self._database.write(work, committed)
+        return [Position(PARTITION, offset) for offset in appended.offsets]
 
     async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
         """See Ledger.enter; the numbers are offsets. Raises Rejected when a key is not of the form graph|doc_id."""

@@ -14,6 +14,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from graphtide.infra.sqlite.arrivals import Arrivals
 from graphtide.infra.sqlite.bulk import insert
@@ -27,6 +28,14 @@ PARTITION = 0
 TOPIC_SHIFT = 48
 
 
+@dataclass(frozen=True, slots=True)
+class AppendedRecords:
+    """The records that a transaction appends to a topic, and their offsets."""
+
+    offsets: range
+    records: Sequence[ConsumedRecord]
+
+
 class SqliteLog:
     """See Log. `ends` is the content of `topics` at the moment of opening."""
 
@@ -35,8 +44,6 @@ class SqliteLog:
         self._ends = dict(ends)
         self._clock_ms = clock_ms
         self._members: Counter[tuple[str, str]] = Counter()
-        self._added: dict[tuple[str, int], list[ConsumedRecord]] = {}
-        """Records of a transaction that is not durable yet, by topic and first offset."""
         self._trimmed: dict[str, int] = {}
         self._positions: dict[tuple[str, str], int] = {}
         self.recent = RecentRecords((DOCUMENTS, EXTRACTIONS, DELTAS))
@@ -44,10 +51,10 @@ class SqliteLog:
 
     async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
         """See Log.append."""
-        offsets = await self._database.write(
-            lambda connection: self.add(connection, topic, records), lambda offsets: self.grown(topic, offsets)
+        appended = await self._database.write(
+            lambda connection: self.add(connection, topic, records), lambda appended: self.grown(topic, appended)
         )
-        return [Position(PARTITION, offset) for offset in offsets]
+        return [Position(PARTITION, offset) for offset in appended.offsets]
 
     def consumer(self, topic: str, group: str) -> SqliteConsumer:
         """See Log.consumer."""
@@ -113,10 +120,10 @@ class SqliteLog:
             return held
         return await self._database.read(lambda connection: _read(connection, topic, first, limit))
 
-    def add(self, connection: sqlite3.Connection, topic: str, records: Sequence[Record]) -> range:
-        """Append within the caller's transaction; the caller passes the offsets to `grown` once they are durable."""
+    def add(self, connection: sqlite3.Connection, topic: str, records: Sequence[Record]) -> AppendedRecords:
+        """Append within the caller's transaction; the caller passes the result to `grown` once it is durable."""
         if not records:
-            return range(0)
+            return AppendedRecords(range(0), ())
         if any(record.partition not in (None, PARTITION) for record in records):
             raise Rejected(f"a record names a partition, but topic {topic!r} has only one: leave it out")
         number, end = _reserve(connection, topic, len(records))
@@ -126,17 +133,17 @@ class SqliteLog:
             for offset, record in enumerate(records, first)
         ]
         insert(connection, "INSERT INTO records (key, appended_ms, record_key, headers, value)", rows)
-        self._added[topic, first] = [
+        appended = [
             ConsumedRecord(Position(PARTITION, offset), at, Record(record.key, record.value, record.headers))
             for offset, record in enumerate(records, first)
         ]
-        return range(first, end)
+        return AppendedRecords(range(first, end), appended)
 
-    def grown(self, topic: str, offsets: range) -> None:
-        """Publish the new offsets of the topic to consumers, in the event loop."""
-        if offsets:
-            self._ends[topic] = offsets.stop
-            self.recent.add(topic, self._added.pop((topic, offsets.start)))
+    def grown(self, topic: str, appended: AppendedRecords) -> None:
+        """Publish the new records of the topic to consumers, in the event loop."""
+        if appended.offsets:
+            self._ends[topic] = appended.offsets.stop
+            self.recent.add(topic, appended.records)
             self.arrivals.announce(topic)
 
     def next_offset(self, topic: str) -> int:

@@ -16,7 +16,7 @@ from graphtide.infra.sqlite.changes.log import SqliteChangeLog
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import deletion, graphs, rows, snapshot
 from graphtide.infra.sqlite.ledger import SqliteLedger
-from graphtide.infra.sqlite.log import PARTITION, SqliteLog
+from graphtide.infra.sqlite.log import PARTITION, AppendedRecords, SqliteLog
 from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import (
@@ -60,13 +60,13 @@ class SqliteGraphStore:
         check_ends(commit.outcomes)
         versions = [(part.delta.graph, part.delta.version) for part in commit.graphs]
 
-        def committed(offsets: range) -> None:
-            self._log.grown(DELTAS, offsets)
+        def committed(appended: AppendedRecords) -> None:
+            self._log.grown(DELTAS, appended)
             self._changes.committed(versions)
 
         await self._database.write(lambda connection: self._commit(connection, commit), committed)
 
-    def _commit(self, connection: sqlite3.Connection, commit: Commit) -> range:
+    def _commit(self, connection: sqlite3.Connection, commit: Commit) -> AppendedRecords:
         # 1.
         check_watermark(commit, _watermark(connection, commit.partition))
         connection.execute(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.infra.sqlite.reading import recent_records
 from graphtide.infra.sqlite.reading.recent_records import RecentRecords
+from graphtide.streams.errors import Broken
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import ConsumedRecord, Position, Record
 
@@ -95,6 +98,27 @@ async def test_consumer_reads_the_same_records_from_memory_and_from_the_file(tmp
     second = await SqliteBackend.open(tmp_path, lambda: 8)
     assert list(await second.log.reader(DOCUMENTS, {}).poll(9, 1)) == list(held)[1:]
     await second.close()
+
+
+async def test_records_of_failed_transactions_are_not_kept_in_memory(backend: SqliteBackend) -> None:
+    """Appends that wait together fail together at COMMIT, as on a full disk; what follows begins at other offsets."""
+    lost = b"a record that is not stored"
+    for statement in (
+        "PRAGMA foreign_keys = ON",
+        "CREATE TABLE parent (name INTEGER PRIMARY KEY)",
+        "CREATE TABLE child (name INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)",
+        "CREATE TRIGGER refused AFTER INSERT ON records BEGIN INSERT INTO child VALUES (1); END",
+    ):
+        await backend.database.alone(lambda connection, statement=statement: connection.execute(statement))  # type: ignore[misc]
+    together = [backend.log.append(DOCUMENTS, [Record("g|a", lost)]) for _ in range(4)]
+    failures = await asyncio.gather(*together, return_exceptions=True)
+    assert {type(failure) for failure in failures} == {Broken}
+    del failures, together
+    await backend.database.alone(lambda connection: connection.execute("DROP TRIGGER refused"))
+    [first, *_] = await backend.log.append(DOCUMENTS, [Record("g|a", b"1")] * 9)
+    assert first.offset == 0
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, ConsumedRecord) and each.record.value == lost]
 
 
 def consumed(offset: int, size: int = 1) -> ConsumedRecord:
