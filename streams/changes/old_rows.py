@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from graphtide.graph.changes.rows import NO_VECTOR
 from graphtide.graph.communities import CommunityChange
 from graphtide.graph.records import (
     ChunkRow,
@@ -36,7 +37,6 @@ from graphtide.graph.text.place import decode_place
 from graphtide.streams.errors import Broken
 
 _HEADER = struct.Struct("<I")
-NO_VECTOR: Vector = np.empty(0, np.float16)
 WITH_VECTORS = ("chunks", "statements", "entities")
 
 
@@ -118,12 +118,13 @@ def _old_rows(graph: str, version: int, body: Mapping[str, Any], blob: memoryvie
             _entity_in(row, vector) for row, vector in zip(body["entities"], vectors["entities"], strict=True)
         ),
         edges=tuple(EdgeRow(*row) for row in body["edges"]),
-        communities=_communities_in(body.get("members", ()), body.get("communities", ())),
+        communities=places_of(body.get("members", ()), body.get("communities", ())),
     )
     return OldRows(rows, tuple(_entity_in((*row, 0, 0), NO_VECTOR) for row in body["context"]))
 
 
-def _communities_in(members: Sequence[Sequence[int]], tree: Sequence[Sequence[int]]) -> CommunityChange:
+def places_of(members: Sequence[Sequence[int]], tree: Sequence[Sequence[int]]) -> CommunityChange:
+    """Return the places of nodes and communities, from rows of (node, community) and of (community, level, parent)."""
     nodes = np.array(members, np.int64).reshape(-1, 2)
     places = np.array(tree, np.int64).reshape(-1, 3)
     return CommunityChange(

@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
 from graphtide.graph.changes.capture import named_labels
 from graphtide.graph.changes.rows import NO_VECTOR
 from graphtide.graph.communities import CommunityChange
@@ -72,7 +70,9 @@ class _Reading:
             same_as=tuple(SameAsRow(*row) for row in found["SAME_AS"]),
             entities=entities,
             edges=tuple(EdgeRow(*row) for row in found["RELATES"]),
-            communities=_change(found[MEMBERS], found["Community"]) if found[MEMBERS] or found["Community"] else None,
+            communities=old_rows.places_of(found[MEMBERS], found["Community"])
+            if found[MEMBERS] or found["Community"]
+            else None,
         )
         overwritten = {*delta.gone.entities, *(row.node for row in delta.entities)}
         return OldRows(rows, await self._context({row.node for row in labels} - overwritten))
@@ -122,16 +122,3 @@ def _pairs(pairs: Iterable[tuple[int, int]]) -> list[str]:
 def _placed(rows: list[list[Any]]) -> list[list[Any]]:
     """Return rows of (chunk, end, place, …) by chunk and place: that is the order in which a chunk states them."""
     return sorted(rows, key=lambda row: (row[0], row[2]))
-
-
-def _change(members: list[list[Any]], tree: list[list[Any]]) -> CommunityChange:
-    """Return the places before the delta of the nodes and communities that it moves."""
-    nodes, places = np.array(members, np.int64).reshape(-1, 2), np.array(tree, np.int64).reshape(-1, 3)
-    return CommunityChange(
-        nodes[:, 0].astype(np.int32),
-        nodes[:, 1].copy(),
-        places[:, 0].copy(),
-        places[:, 1].astype(np.int32),
-        places[:, 2].copy(),
-        np.empty(0, np.int64),
-    )

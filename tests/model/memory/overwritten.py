@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from graphtide.graph.changes.capture import named_labels
+from graphtide.graph.changes.rows import NO_VECTOR
 from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.records import GraphDelta
 from graphtide.streams.changes import old_rows
-from graphtide.streams.changes.old_rows import NO_VECTOR, OldRows
+from graphtide.streams.changes.old_rows import OldRows
 
 
 def overwritten(before: GraphDelta, delta: GraphDelta) -> bytes:
