@@ -8,14 +8,13 @@ from collections.abc import AsyncIterator, Sequence
 from graphtide.graph.view import LiveView
 from graphtide.services.changes.past_views import copy_of, newest_first, undo, view_of
 from graphtide.streams.changes.change_log import ChangeRecord
+from graphtide.streams.changes.cluster_log import RELAY_POLL_S, RELAY_TIMEOUT_S
 from graphtide.streams.changes.retained_deltas import RetainedDeltas
 from graphtide.streams.errors import Expired
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.standing.store import SharedQuestionStore
 
 PAGE = 32
-RELAY_POLL_S = 0.1
-RELAY_TIMEOUT_S = 10.0
 
 
 class RetainedHistory:

@@ -61,9 +61,13 @@ class ClusterChangeLog:
         if after >= await self._recent.first(graph):
             return await self._recent.read(graph, after, limit)
         found = await self._older(graph, after, limit)
-        while not found and await self.retains(graph, after):  # the last parts of a commit are on their way
-            await asyncio.sleep(RELAY_POLL_S)
+        while not found and await self.retains(graph, after):
+            is_unsent = await self._is_unsent(graph)
             found = await self._older(graph, after, limit)
+            if not found and is_unsent:  # the last parts of the commit are on their way
+                await asyncio.sleep(RELAY_POLL_S)
+            elif not found:
+                await self._retained.discard(graph, after + 1)
         return found
 
     async def version_of(self, graph: str, until: Mapping[int, int]) -> int:
@@ -85,8 +89,9 @@ class ClusterChangeLog:
         return await self._retained.read(graph, after, limit, await self._recent.last(graph))
 
     async def _is_unsent(self, graph: str) -> bool:
-        """Return True if the outbox has records of the graph."""
+        """Return True if the outbox has records of the graph, or more records than are looked at."""
         partition = (await self._store.bindings([graph])).get(graph)
         if partition is None:
             return False
-        return any(record.key == graph for _, record in await self._outbox.waiting(partition, UNSENT_RECORDS))
+        waiting = await self._outbox.waiting(partition, UNSENT_RECORDS)
+        return len(waiting) >= UNSENT_RECORDS or any(record.key == graph for _, record in waiting)

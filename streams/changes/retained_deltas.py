@@ -90,6 +90,11 @@ class RetainedDeltas:
             place = await self._index.find(graph, after + 1)
             return await self._read(graph, after + 1, min(limit, until - after), place) if place else []
 
+    async def discard(self, graph: str, version: int) -> None:
+        """Remove a version of which the topic will not get all parts: it was too large."""
+        async with self._reading:
+            self._index.discard(graph, version)
+
     async def clear(self) -> None:
         """Forget the commits that the topic holds now: they hold deleted content."""
         async with self._reading:

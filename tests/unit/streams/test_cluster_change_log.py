@@ -14,13 +14,14 @@ import pytest
 from graphtide.graph.digest import digest
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.index_folder import IndexFolder
-from graphtide.streams.changes import delta_index
+from graphtide.streams.changes import cluster_log, delta_index
 from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention
 from graphtide.streams.changes.cluster_log import ClusterChangeLog
 from graphtide.streams.changes.commit_header import COMMIT
 from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.changes.retained_deltas import RetainedDeltas
-from graphtide.streams.follow.delta_records import OVERWRITTEN, full_records, overwritten_records
+from graphtide.streams.errors import Retryable
+from graphtide.streams.follow.delta_records import OVERWRITTEN, PART, full_records, overwritten_records
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DeltaNotice
 from graphtide.streams.ports import Position, Record
@@ -158,6 +159,33 @@ async def test_version_without_its_overwritten_rows_ends_the_history(source: Sou
     assert await log.read(GRAPH, 2, 9) == [] and not await log.retains(GRAPH, 2)
     assert await log.first(GRAPH) == 3
     check(source, await all_after(log, 3))
+
+
+async def test_newest_version_without_its_overwritten_rows_is_refused(source: Source) -> None:
+    """They were too large to send: its reader does not wait for the next commit."""
+    await source.commit(3)
+    sent = await source.taken()
+    newest = [each for each in sent if dict(each.headers).get(PART, b"").startswith(b"3:")]
+    lost = [each for each in newest if OVERWRITTEN in dict(each.headers)]
+    assert lost
+    await source.log.append(DELTAS, [each for each in sent if each not in lost])
+    log = await source.replica()
+    async with asyncio.timeout(60):
+        assert [record.version for record in await log.read(GRAPH, 0, 9)] == [1, 2]
+        assert await log.read(GRAPH, 2, 9) == []
+    assert not await log.retains(GRAPH, 2) and await log.retains(GRAPH, 3)
+
+
+async def test_commit_behind_many_waiting_records_is_awaited(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relay that has more to send than is looked at may still have to send the commit."""
+    monkeypatch.setattr(cluster_log, "RELAY_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(cluster_log, "UNSENT_RECORDS", 4)
+    await source.commit(1)
+    waiting = await source.taken()
+    partition = (await source.backend.store.bindings([GRAPH]))[GRAPH]
+    source.outbox.put(partition, [Record("other", b"{}")] * 4 + waiting)
+    with pytest.raises(Retryable):
+        await (await source.replica()).retains(GRAPH, 0)
 
 
 async def test_commit_that_is_not_relayed_yet_is_awaited(source: Source) -> None:
