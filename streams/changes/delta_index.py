@@ -4,7 +4,8 @@ It is built on demand: windows of the topic are read backwards until the wanted 
 end when it is newer. A version that was sent again by a relay keeps its first place: the records after the first notice
 include all of its parts.
 
-Invariant: every version in the index can be undone, as far as its notice tells. Memory: at most MAX_PLACES versions.
+Invariant: every version in the index can be undone, as far as its notice tells. Memory: at most MAX_PLACES
+versions, or one of each graph.
 """
 
 from __future__ import annotations
@@ -127,19 +128,19 @@ class DeltaIndex:
         self._drop_expired(held, start)
         if (found := find()) is not None:
             return found
-        await self._forwards()
+        await self._forwards(start)
         while (found := find()) is None and not is_past() and await self._backwards(start):
             pass
         return found
 
-    async def _forwards(self) -> None:
-        """Index what was appended since the last look."""
+    async def _forwards(self, start: Mapping[int, int]) -> None:
+        """Index what was appended since the last look, and has not expired."""
         ends = dict(await self._log.end(DELTAS))
         if not self._high:
             self._low, self._high = dict(ends), dict(ends)
         for number in ends.keys() - self._high.keys():  # partitions were added
             self._low[number] = self._high[number] = 0
-        await self._index(self._high, ends)
+        await self._index({number: max(start.get(number, 0), high) for number, high in self._high.items()}, ends)
         self._high = ends
 
     async def _backwards(self, start: Mapping[int, int]) -> bool:
@@ -184,8 +185,8 @@ class DeltaIndex:
     def _trim(self) -> None:
         """Keep the newest versions of each graph, and of the largest graphs fewer while there are too many in all."""
         share = self._commits
-        while sum(min(len(held.places), share) for held in self._graphs.values()) > MAX_PLACES:
-            share = max(1, share // 2)
+        while share > 1 and sum(min(len(held.places), share) for held in self._graphs.values()) > MAX_PLACES:
+            share //= 2
         for held in self._graphs.values():
             if len(held.places) > share:
                 newest = sorted(held.places)[len(held.places) - share :]

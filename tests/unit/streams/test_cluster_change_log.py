@@ -23,6 +23,7 @@ from graphtide.streams.changes.retained_deltas import RetainedDeltas
 from graphtide.streams.errors import Retryable
 from graphtide.streams.follow.delta_records import OVERWRITTEN, PART, full_records, overwritten_records
 from graphtide.streams.follow.view_registry import ViewRegistry
+from graphtide.streams.log import log_scan
 from graphtide.streams.messages import DELTAS, DeltaNotice
 from graphtide.streams.ports import Position, Record
 from tests.contract.test_change_log import GRAPH, Writer, assert_equal, tables_of
@@ -186,6 +187,38 @@ async def test_commit_behind_many_waiting_records_is_awaited(source: Source, mon
     source.outbox.put(partition, [Record("other", b"{}")] * 4 + waiting)
     with pytest.raises(Retryable):
         await (await source.replica()).retains(GRAPH, 0)
+
+
+async def test_history_continues_when_unread_records_have_expired(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits that the retention deleted before the index saw them are skipped, also when nothing follows them."""
+    monkeypatch.setattr(log_scan, "TIMEOUT_S", 0.1)
+    await source.commit(2)
+    await source.relay()
+    log = await source.replica()
+    assert await log.retains(GRAPH, 0)
+    await source.commit(2)
+    await source.relay()
+    for number, end in (await source.log.end(DELTAS)).items():
+        await source.log.trim(DELTAS, Position(number, end))
+    assert not await log._retained.has(GRAPH, 3)
+    await source.commit()
+    await source.relay()
+    assert await log._retained.has(GRAPH, 5)
+
+
+async def test_index_of_more_graphs_than_places_keeps_the_newest_of_each(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bound on all versions cannot be met, and indexing ends."""
+    monkeypatch.setattr(delta_index, "MAX_PLACES", 3)
+    names = [f"g{number}" for number in range(5)]
+    for version in (1, 2):
+        notices = [DeltaNotice(name, version, replaced=True) for name in names]
+        await source.log.append(DELTAS, [Record(each.graph, each.encode()) for each in notices])
+    index = delta_index.DeltaIndex(source.log, 10)
+    assert [await index.find(name, 2) is not None for name in names] == [True] * 5
 
 
 async def test_commit_that_is_not_relayed_yet_is_awaited(source: Source) -> None:
