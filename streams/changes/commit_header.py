@@ -43,6 +43,8 @@ def commit_origin(headers: Headers) -> CommitOrigin | None:
     try:
         committed_ms, documents = json.loads(zlib.decompressobj().decompress(found, MAX_DECODED_BYTES))
         listed = tuple(ChangedDocument(str(id_), int(revision), str(state)) for id_, revision, state in documents)
+        for each in listed:
+            (each.id + each.state).encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
         return CommitOrigin(int(committed_ms), listed)
-    except (ValueError, TypeError, zlib.error):
+    except (ValueError, TypeError, ArithmeticError, RecursionError, zlib.error):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from graphtide.infra.index_folder import IndexFolder
 from graphtide.streams.changes import cluster_log, delta_index
 from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention
 from graphtide.streams.changes.cluster_log import ClusterChangeLog
-from graphtide.streams.changes.commit_header import COMMIT
+from graphtide.streams.changes.commit_header import COMMIT, commit_origin
 from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.changes.retained_deltas import RetainedDeltas
 from graphtide.streams.errors import Retryable
@@ -219,6 +220,22 @@ async def test_index_of_more_graphs_than_places_keeps_the_newest_of_each(
         await source.log.append(DELTAS, [Record(each.graph, each.encode()) for each in notices])
     index = delta_index.DeltaIndex(source.log, 10)
     assert [await index.find(name, 2) is not None for name in names] == [True] * 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("[" * 200_000, id="nested"),
+        pytest.param("[1e999,[]]", id="infinite time"),
+        pytest.param('[1,[["a",1e999,"applied"]]]', id="infinite revision"),
+        pytest.param('[1,[["\\ud800",1,"applied"]]]', id="lone surrogate"),
+        pytest.param('[1,[["a",1]]]', id="missing state"),
+        pytest.param("[1,2]", id="documents are no list"),
+    ],
+)
+def test_malformed_commit_header_is_none(body: str) -> None:
+    """Any producer may write to the topic: a follower reads the headers of every notice."""
+    assert commit_origin(((COMMIT, zlib.compress(body.encode())),)) is None
 
 
 async def test_commit_that_is_not_relayed_yet_is_awaited(source: Source) -> None:
