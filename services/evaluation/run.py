@@ -108,12 +108,16 @@ class EvaluationRun:
                     return
                 try:
                     await job()
-                except EvaluationStoppedError as error:
-                    self._outcome.stopped = self._outcome.stopped or str(error)
-                    return
+                except Exception as error:
+                    self._outcome.stopped = self._outcome.stopped or str(error) or type(error).__name__
+                    if isinstance(error, EvaluationStoppedError):
+                        return
+                    raise
                 advance(1)
 
-        await asyncio.gather(*(work() for _ in range(self._plan.concurrency)))
+        ended = await asyncio.gather(*(work() for _ in range(self._plan.concurrency)), return_exceptions=True)
+        for failure in filter(None, ended):
+            raise failure
 
     def _answer_jobs(self) -> Iterator[Job]:
         async def answer(system: AnswerSource, repetition: int, question: EvaluationQuestion) -> None:

@@ -17,11 +17,13 @@ from typer.testing import CliRunner
 from graphtide.infra.settings import Settings
 from graphtide.services.cli.commands.documents import app
 from graphtide.services.cli.exit_codes import CommandError
-from graphtide.services.evaluation.answers import AnswerStyle
+from graphtide.services.evaluation.answers import MISSING, AnswerStyle, EvaluatedAnswer
 from graphtide.services.evaluation.measures.pairwise import CRITERIA
 from graphtide.services.evaluation.measures.rubric import SCORES
-from graphtide.services.evaluation.run import AnswerMeasure
+from graphtide.services.evaluation.questions import EvaluationQuestion, read_questions
+from graphtide.services.evaluation.run import AnswerMeasure, EvaluationJudges, EvaluationPlan, EvaluationRun
 from graphtide.services.evaluation.wiring import EvaluationOptions, GraphLocation, evaluate
+from graphtide.streams.errors import Broken
 from tests.support.endpoints import Fault, status
 from tests.support.llm_server import LlmServer, Seen
 
@@ -198,6 +200,34 @@ def test_budget_is_never_exceeded_and_no_call_is_repeated(tmp_path: Path, seed: 
             assert body["complete"] or "--max-tokens" in body["stopped"]
         assert body["complete"]
         assert len(server.seen) == 8
+
+
+def test_other_failure_is_raised_after_the_calls_in_flight_and_begins_no_more(tmp_path: Path) -> None:
+    """What is paid for reaches the journal before its owner closes it."""
+    questions, began, ended = read_questions(files(tmp_path, 5, 1)[0]), asyncio.Event(), list[str]()
+
+    class Failing:
+        name = "failing"
+
+        async def answer(self, question: EvaluationQuestion, repetition: int) -> EvaluatedAnswer:
+            if question.id == "q0":
+                await began.wait()
+                raise Broken("the source is broken")
+            began.set()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            ended.append(question.id)
+            return MISSING
+
+    plan = EvaluationPlan(questions, [Failing()], frozenset({AnswerMeasure.EXACT}), concurrency=2)
+    course = EvaluationRun(plan, EvaluationJudges(), lambda _name, _total: lambda _count: None)
+
+    async def ends() -> list[str]:
+        with pytest.raises(Broken, match="the source is broken"):
+            await course.run()
+        return list(ended)
+
+    assert asyncio.run(ends()) == ["q1"]
 
 
 def test_nine_scores_and_their_mean(tmp_path: Path) -> None:
