@@ -2,17 +2,15 @@
 
 A graph is made by the extract stage itself: from what a language model extracted beforehand (`brought along`, MuSiQue's
 fifty questions only), or by the rules that need no model (`rules`), and with static vectors or MiniLM. Extractions are
-kept in a folder of the temporary directory, since they take minutes and never change for one extractor and embedder.
+kept in the folder of fetched files, since they take minutes; delete `bench` there after a change of the rules.
 """
 
 from __future__ import annotations
 
 import asyncio
 import pickle
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +27,7 @@ from tests.bench.extraction_retrieval import multihop_questions, unextracted, vi
 from tests.bench.retrieval_asking import Asked
 from tests.bench.retrieval_graph import message_of
 from tests.support.bench_data import MultiHop, Passage, corpus, questions
+from tests.support.maven import cache_folder
 
 MUSIQUE = "musique"
 
@@ -82,12 +81,12 @@ class QuestionSet:
 
 def load(source: Source) -> QuestionSet:
     """Return a question set with its graph. Cost: minutes for the first time, then the building of the graph."""
-    path = Path(tempfile.gettempdir()) / "graphtide-bench" / f"{source.title.replace(', ', '-')}.pickle"
+    path = cache_folder() / "bench" / f"{source.title.replace(', ', '-')}.pickle"
     if path.exists():
         extractions, vectors = pickle.loads(path.read_bytes())  # noqa: S301 - written below, by this user
     else:
         extractions, vectors = asyncio.run(_extracted(source))
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps((extractions, vectors)))
     asked = _questions(source)[: source.limit]
     view = view_of(extractions, vectors.shape[1])
