@@ -10,13 +10,14 @@ from typing import TypeVar
 from graphtide.infra.models.openai.errors import EndpointMisconfigured
 from graphtide.services.evaluation.budget import EvaluationStoppedError
 from graphtide.streams.errors import BudgetExceeded, DeadlineExceeded, GraphtideError, Overloaded, Retryable
+from graphtide.streams.retry import Backoff
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class CallRetries:
-    """The greatest number of attempts, and the waits between them unless the callee names one."""
+    """The greatest number of attempts, and the bounds of the waits: a callee may name one within them."""
 
     attempts: int = 6
     first_wait_s: float = 0.5
@@ -39,5 +40,5 @@ class CallRetries:
         raise EvaluationStoppedError(f"{cause}, in {self.attempts} attempts; run the command again later") from cause
 
     def _wait_s(self, error: GraphtideError, number: int) -> float:
-        asked = getattr(error, "retry_after_s", None)
-        return min(self.first_wait_s * 2 ** (number - 1) if asked is None else float(asked), self.longest_wait_s)
+        backoff = Backoff(self.first_wait_s, self.longest_wait_s)
+        return min(backoff.wait_s(number - 1, error), self.longest_wait_s)

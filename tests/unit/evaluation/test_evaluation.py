@@ -203,7 +203,7 @@ def test_budget_is_never_exceeded_and_no_call_is_repeated(tmp_path: Path, seed: 
 
 
 def test_other_failure_is_raised_after_the_calls_in_flight_and_begins_no_more(tmp_path: Path) -> None:
-    """What is paid for reaches the journal before its owner closes it."""
+    """A result that is paid for reaches the journal before its owner closes it."""
     questions, began, ended = read_questions(files(tmp_path, 5, 1)[0]), asyncio.Event(), list[str]()
 
     class Failing:
