@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from graphtide.graph.changes.rows import rows_in, rows_out
 from graphtide.graph.changes.tables import RowTables
-from graphtide.graph.identity import entity_id, short_digest
+from graphtide.graph.identity import short_digest
 from graphtide.graph.records import DocumentInfo, EvidenceRow, GraphDelta, MentionRow
 
 Row = TypeVar("Row")
@@ -143,7 +143,7 @@ class ElementTables(RowTables):
             own = {"predicate": s.predicate, "count": s.count, "weight": s.weight_milli / 1000}
             yield GraphElement(self._statement(s.statement)[1], "Statement", own)
         for e in _rows(self.entities, scope.entities):
-            own = {"id": self._entity_id(e.node), "name": e.name, "type": e.type, "mentions": e.mentions}
+            own = {"id": self.entity_id(e.node), "name": e.name, "type": e.type, "mentions": e.mentions}
             yield GraphElement(self._entity(e.node)[1], "Entity", own)
 
     def _relationships(self, scope: _Scope) -> Iterator[GraphElement]:
@@ -198,11 +198,7 @@ class ElementTables(RowTables):
         return "Statement", f"statement|{name}"
 
     def _entity(self, node: int) -> End:
-        return "Entity", f"entity|{self._entity_id(node)}"
-
-    def _entity_id(self, node: int) -> str:
-        labels = (self.labels[label] for label in self.entities[node].labels)
-        return entity_id((label.name, label.type) for label in labels)
+        return "Entity", f"entity|{self.entity_id(node)}"
 
 
 def _named(delta: GraphDelta) -> _Scope:

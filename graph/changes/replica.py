@@ -12,7 +12,6 @@ from typing import Any
 from graphtide.graph.changes.rows import rows_in
 from graphtide.graph.changes.tables import RowTables
 from graphtide.graph.digest import digest
-from graphtide.graph.identity import entity_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,8 @@ class GraphReplica:
     def apply(self, event: object) -> None:
         """Apply one event of the feed: a part of the snapshot, or a change with rows, as JSON or as the Python object.
 
-        Part 1 begins anew. A change that is applied already is ignored. Raises ValueError for a change that does not
-        follow, or that has no rows: the graph was rebuilt, or the feed was opened without them; begin with a snapshot.
+        Part 1 begins anew. A change that is applied already is ignored; versions may have gaps. Raises ValueError for a
+        change that has no rows: the graph was rebuilt, or the feed was opened without them; begin with a snapshot.
         """
         items = _items(event)
         version = int(items["version"])
@@ -64,24 +63,18 @@ class GraphReplica:
             return
         if rows is None:
             raise ValueError(f"the change to version {version} has no rows; begin with a snapshot")
-        if version < self.version:
-            raise ValueError(f"the change to version {version} does not follow version {self.version}")
         self._tables.apply(rows_in("", version, rows))
 
     def entities(self) -> Iterator[ReplicaEntity]:
         """Yield all entities. Cost: their labels."""
         for row in self._tables.entities.values():
-            yield ReplicaEntity(self._id(row.node), row.name, row.type, row.mentions)
+            yield ReplicaEntity(self._tables.entity_id(row.node), row.name, row.type, row.mentions)
 
     def edges(self) -> Iterator[ReplicaEdge]:
         """Yield all edges. Cost: the edges, and the labels of their ends."""
-        ids = {node: self._id(node) for node in self._tables.entities}
+        ids = {node: self._tables.entity_id(node) for node in self._tables.entities}
         for row in self._tables.edges.values():
             yield ReplicaEdge(ids[row.u], ids[row.v], row.weight, row.trussness)
-
-    def _id(self, node: int) -> str:
-        labels = (self._tables.labels[label] for label in self._tables.entities[node].labels)
-        return entity_id((label.name, label.type) for label in labels)
 
     def digest(self) -> str:
         """Return the digest of the rows, which equals the graph's own at that version. Cost: n log n in the rows."""

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TypeVar
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.identity import entity_id
 from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
@@ -118,6 +119,11 @@ class RowTables:
             else:
                 self.members.pop(node, None)
         _pop(self.communities, change.removed.tolist())
+
+    def entity_id(self, node: int) -> str:
+        """Return the public id of an entity. Cost: its labels."""
+        labels = (self.labels[label] for label in self.entities[node].labels)
+        return entity_id((label.name, label.type) for label in labels)
 
     def snapshot(self) -> GraphDelta:
         """Return all rows as one delta from the empty graph."""
