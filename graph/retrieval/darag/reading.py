@@ -30,7 +30,7 @@ Written = Mapping[RetrievedPart, WrittenReport]
 
 
 def text_to_read(report: CommunityReportText) -> RetrievedPart:
-    """Return a community of entities for the model: its members, and the statements among them with their sources."""
+    """Return a community for the model: its members or its title, and the lines of its report with their sources."""
     names = report.text.partition("\n")[0]
     place = {chunk_id: number for number, chunk_id in enumerate(report.sources, 1)}
     lines = (f"{neutralise(line)} [{place[chunk_id]}]" for line, chunk_id in report.stated)

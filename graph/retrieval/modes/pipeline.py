@@ -4,10 +4,10 @@ Article "graph-rag-algorithms", "The End-to-End Pipeline": 1. HNSW gives seeds; 
 3. BFS expands one hop, and PHSE further along promising relations; 4. personalised PageRank from the seeds ranks the
 explored entities; 5. a Steiner tree bridges seeds that are not connected among them; 6. MMR drops repetitions.
 
-Where the article gives no detail: passages are ranked by nearness to the question and by the walk's mass as in mode
-`local` (pair_scoring.worth), candidates being the passages of the explored entities and the nearest ones; the
-passages of a bridge score as high as the best. The community's context is a part made of the statements among its
-explored entities: the article has a language model write a summary beforehand.
+Where the article gives no detail: passages are ranked by nearness to the question and by the walk's mass
+(pair_scoring.worth), candidates being the passages of the explored entities and the nearest ones; the passages of a
+bridge score as high as the best. The community's context is a part made of the statements among its explored entities:
+the article has a language model write a summary beforehand.
 """
 
 from __future__ import annotations

@@ -27,9 +27,8 @@ DEFAULT = Nakg()
 def retrieve_nakg(view: LiveView, question: Question, settings: Nakg = DEFAULT) -> RetrievalResult:
     """Return the `top_k` passages by words, order, meaning and links, and a part that relates their documents.
 
-    Call under `view.lock.read()`. Cost: three
-    searches, some two hundred passages read, a graph of at most `settings.documents` documents: each step is bounded,
-    whatever the graph's size.
+    Call under `view.lock.read()`. Cost: three searches, some two hundred passages read, a graph of at most
+    `settings.documents` documents: each step is bounded, whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))

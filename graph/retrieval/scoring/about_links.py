@@ -46,7 +46,7 @@ class PassageLinks:
     def about(self, number: int) -> Strengths:
         """Return the passages that are about what this one mentions, with the strength of the link to each.
 
-        A name is any label of a mentioned entity. Cost: the entities of the passage times HUB.
+        A name is any label of a mentioned entity. Cost: the labels of the passage's entities times HUB.
         """
         if number not in self._about:
             self._about[number] = self._but(number, self.named(mentioned_names(self.view, number)))

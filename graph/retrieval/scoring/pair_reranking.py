@@ -148,7 +148,7 @@ def better_ranks(by_pairs: Sequence[int], chosen: Sequence[int]) -> list[int]:
 
 def without_repetition(pool: CandidatePool, ranked: list[int], count: int, repetition: float) -> list[int]:
     """Return the ranking with repetitions last, of its first `count`: a passage repeats those before it when its
-    cosine to one of them is above `repetition`. Cost: count² * d.
+    cosine to one of them is above `repetition`. Cost: candidates * count * d at most.
     """
     if repetition >= 1.0:
         return ranked
