@@ -15,7 +15,6 @@ from typing import TypeVar
 from graphtide.graph.retrieval import MODES, Question, RetrievalResult, retrieve
 from graphtide.graph.retrieval.darag import Written, retrieve_da_rag
 from graphtide.graph.retrieval.global_search.dynamic import Selection
-from graphtide.graph.retrieval.global_search.reports import ReportView
 from graphtide.graph.retrieval.modes.auto import ModeChoice, choose, with_choice
 from graphtide.graph.retrieval.question_words import time_words
 from graphtide.graph.retrieval.temporal import dated
@@ -79,7 +78,8 @@ async def found(
     selection = Selection(question)
     asked = await _reading(pool, view, partial(selection.begin, view))
     while asked:
-        ratings = await _ratings(rater, question.text, asked)
+        calls = await pool.run(partial(rated_together, [each.text for each in asked]), view.graph)
+        ratings = await _ratings(rater, question.text, calls)
         asked = await _reading(pool, view, partial(selection.rate, view, ratings))
     return await _reading(
         pool, view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection), more)
@@ -94,10 +94,9 @@ def _finished(view: LiveView, question: Question, selection: Selection) -> Retri
     return dated(view, selection.finish(view), question.filters.as_of)
 
 
-async def _ratings(rater: Rater, question: str, asked: Sequence[ReportView]) -> list[int]:
+async def _ratings(rater: Rater, question: str, calls: Sequence[Sequence[str]]) -> list[int]:
     """Return the ratings of one round, from concurrent calls with a few texts each. All calls end when one fails."""
-    parts = rated_together([each.text for each in asked])
-    tasks = [asyncio.ensure_future(rater.rate(question, part)) for part in parts]
+    tasks = [asyncio.ensure_future(rater.rate(question, texts)) for texts in calls]
     try:
         return [rating for ratings in await asyncio.gather(*tasks) for rating in ratings]
     finally:
