@@ -7,7 +7,6 @@ It reads the names of versions 0 to 3: `create_final_entities.parquet` and `enti
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +38,6 @@ def open_folder(folder: Path) -> GraphRagStore:
     return GraphRagStore(folder)
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    title: str
-
-
 class GraphRagStore:
     """The tables of one index. Entities and relationships are in memory, texts are read in batches."""
 
@@ -55,7 +49,7 @@ class GraphRagStore:
         self.losses = ImportLosses()
         self._units = _Table(folder, "text_units")
         entities, relationships = _Table(folder, "entities"), _Table(folder, "relationships")
-        self._documents = self._read_documents(folder)
+        self._titles = self._read_titles(folder)
         ids = [str(row["id"]) for row in self._units.rows({"id": ("id",)})]
         self._contents = PassageContents(ids, self.losses)
         self._count = len(set(ids))
@@ -89,16 +83,16 @@ class GraphRagStore:
                 continue
             seen.add(unit)
             document = next(iter(_list(row["documents"])), "")
-            title = self._documents[document].title if document in self._documents else ""
+            title = self._titles.get(document, "")
             number = row["number"] if isinstance(row["number"], int) else None
             yield ImportedPassage(unit, text, document, title, title, number, *self._contents.of(unit))
 
-    def _read_documents(self, folder: Path) -> dict[str, _Document]:
+    def _read_titles(self, folder: Path) -> dict[str, str]:
         if not _path(folder, "documents"):
             self.losses.add("the table of documents is missing: passages have no title")
             return {}
         rows = _Table(folder, "documents").rows({"id": ("id",)}, {"title": ("title",)})
-        return {str(row["id"]): _Document(clean_text(_text(row["title"]))) for row in rows}
+        return {str(row["id"]): clean_text(_text(row["title"])) for row in rows}
 
     def _count_derived(self, folder: Path) -> None:
         for table in _DERIVED:

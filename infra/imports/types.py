@@ -6,7 +6,7 @@ The invariant: everything that a reader finds is either in an `ImportedPassage`,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 UNNAMED_PREDICATE = "related to"
@@ -125,11 +125,6 @@ class PassageContents:
             key=lambda each: (each.subject, each.predicate, each.object, each.description, each.weight),
         )
         return tuple(entities), tuple(relations)
-
-    def counts(self) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of entities and relations of every passage."""
-        for passage, entities in self._entities.items():
-            yield len(entities), len(self._relations[passage])
 
     def _known(self, passages: Iterable[str]) -> list[str]:
         """Return the passages that the store contains, each once."""

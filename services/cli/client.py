@@ -54,6 +54,9 @@ class Probe:
     date: str
 
 
+_LISTED = 1_000
+
+
 class Client:
     """Client of one service. `tell` receives a message when a call has to wait."""
 
@@ -223,3 +226,14 @@ def graph_path(graph: str) -> str:
 
 def document_path(graph: str, doc_id: str) -> str:
     return f"{graph_path(graph)}/documents/{segment(doc_id)}"
+
+
+def listed_documents(client: Client, graph: str) -> Iterator[Json]:
+    """Yield the documents of the graph that are not deleted. Raises CommandError."""
+    path, cursor = f"{graph_path(graph)}/documents?limit={_LISTED}", ""
+    while True:
+        page = client.get(f"{path}&cursor={cursor}" if cursor else path)
+        yield from page["documents"]
+        cursor = page.get("next") or ""
+        if not cursor:
+            return

@@ -214,12 +214,12 @@ class GraphPublisher:
         if not graphs:
             return
         wanted = {graph: await asyncio.to_thread(self._values, graph) for graph in graphs}
-        held: Places = {}
-        surplus: Places = {}
+        held: dict[str, Places] = {graph: {} for graph in graphs}
+        surplus: dict[str, Places] = {graph: {} for graph in graphs}
         async for consumed in read_up_to_end(self._log, GRAPH_CHANGES, {}):
             self._note(consumed, wanted, held, surplus)
         for graph in graphs:
-            await self._append(self._differences(graph, wanted[graph], held, surplus))
+            await self._append(self._differences(graph, wanted[graph], held[graph], surplus[graph]))
 
     def _values(self, graph: str) -> dict[str, bytes]:
         tables = self._tables.get(graph)
@@ -229,17 +229,18 @@ class GraphPublisher:
     def _note(
         consumed: ConsumedRecord,
         wanted: Mapping[str, Mapping[str, bytes]],
-        held: Places,
-        surplus: Places,
+        held: Mapping[str, Places],
+        surplus: Mapping[str, Places],
     ) -> None:
         """Note the newest record of a key: the digest of one that the graph has, the value of one that it lacks."""
         key, value, place = consumed.record.key, consumed.record.value, consumed.position.partition
         graph, _, own = key.partition("|")
         if graph not in wanted:
             return
-        target = held if key in wanted[graph] or own == GRAPH_KEY else surplus
+        is_held = key in wanted[graph] or own == GRAPH_KEY
+        target = (held if is_held else surplus)[graph]
         if value is not None:
-            target.setdefault(key, {})[place] = _digest(value) if target is held else value
+            target.setdefault(key, {})[place] = _digest(value) if is_held else value
         elif key in target:
             target[key].pop(place, None)
 
@@ -257,11 +258,11 @@ class GraphPublisher:
             if held.get(key, {}).get(place) != _digest(value):
                 yield Record(key, value, headers, place)
         for key, places in surplus.items():
-            for partition, value in places.items() if key.startswith(f"{graph}|") else ():
+            for partition, value in places.items():
                 yield Record(key, value if is_removal(value) else removal_of(value), headers, partition)
                 yield Record(key, None, headers, partition)
         for key, places in held.items():
-            for partition in places if key.startswith(f"{graph}|") else ():
+            for partition in places:
                 if partition != place:  # the element lives on in the graph's new partition
                     yield Record(key, None, headers, partition)
         yield version_record(graph, version, place, deleted=tables is None)

@@ -32,7 +32,9 @@ class DuplicateFilter:
                 return False  # the tombstone that follows a deletion
             self._batch[key] = None
             return True
-        if known is not None and not change.is_snapshot and not version.is_after(known[0]):
+        # A new key of a row is a deletion and then an insertion of one version, which may mean one document.
+        is_moved = known == (version, True) and not is_deletion
+        if known is not None and not change.is_snapshot and not is_moved and not version.is_after(known[0]):
             return False
         self._batch[key] = (version, is_deletion)
         return True

@@ -85,6 +85,7 @@ class SourceStage:
         letters: list[tuple[int, DeadLetter]] = []
         ends: dict[int, Position] = {}
         failure: Retryable | None = None
+        self._duplicates.discard()  # a batch that failed is delivered again
         for consumed in batch:
             partition = consumed.position.partition
             try:
@@ -116,15 +117,11 @@ class SourceStage:
     async def _publish(self, changes: Sequence[tuple[SourceChange, ConsumedRecord]]) -> list[tuple[int, DeadLetter]]:
         """Append the changes. Returns the dead letters of those that the log refuses, because they are too large."""
         letters: list[tuple[int, DeadLetter]] = []
-        try:
-            if changes:
-                try:
-                    await self._accept([_record(change) for change, _ in changes])
-                except Rejected:
-                    letters = await self._publish_singly(changes)
-        except BaseException:
-            self._duplicates.discard()
-            raise
+        if changes:
+            try:
+                await self._accept([_record(change) for change, _ in changes])
+            except Rejected:
+                letters = await self._publish_singly(changes)
         self._duplicates.commit()
         deleted = sum(change.document is None for change, _ in changes)
         self._observer.ended(self._topic, SourceOutcome.DELETED, deleted)

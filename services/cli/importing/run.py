@@ -10,7 +10,6 @@ The invariant: a document depends on the store alone, so repeated and interrupte
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -18,15 +17,13 @@ from typing import Any
 
 from graphtide.infra.imports.stores import ForeignStore
 from graphtide.infra.imports.types import ImportedPassage
-from graphtide.services.cli.client import Client, Json, graph_path
+from graphtide.services.cli.client import Client, Json, listed_documents
 from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
 from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS, PublishResult, wait_for_all
 from graphtide.services.cli.sources import Unreadable
 from graphtide.services.cli.sync.run import Bar
 from graphtide.services.cli.sync.state import SyncState, read_state
 from graphtide.services.cli.sync.tree import state_folder
-
-_LISTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +91,16 @@ class _Import:
     def _forget_missing(self) -> None:
         """Forget what the service does not hold, such as after the graph was deleted."""
         if self._state.documents:
-            held = set(self._in_graph())
+            held = self._in_graph()
             self._state.documents = {id_: each for id_, each in self._state.documents.items() if id_ in held}
 
-    def _in_graph(self) -> Iterator[str]:
-        path, cursor = f"{graph_path(self._options.graph)}/documents?limit={_LISTED}", ""
-        while True:
-            try:
-                page = self._client.get(f"{path}&cursor={cursor}" if cursor else path)
-            except CommandError as error:
-                if error.code == NOT_FOUND:
-                    return
+    def _in_graph(self) -> set[str]:
+        try:
+            return {each["id"] for each in listed_documents(self._client, self._options.graph)}
+        except CommandError as error:
+            if error.code != NOT_FOUND:
                 raise
-            yield from (each["id"] for each in page["documents"])
-            cursor = page.get("next") or ""
-            if not cursor:
-                return
+            return set()
 
     def _publish(self) -> None:
         advance = self._bar("imported", self._store.count())

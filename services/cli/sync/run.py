@@ -21,7 +21,7 @@ from typing import Any
 
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
-from graphtide.services.cli.client import Client, Json, document_path, graph_path
+from graphtide.services.cli.client import Client, Json, document_path, graph_path, listed_documents
 from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
 from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS
 from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
@@ -32,7 +32,6 @@ from graphtide.services.cli.terminal import Advance
 
 Bar = Callable[[str, int], Advance]
 _POLL_S = (0.05, 1.0)
-_LISTED = 1_000
 SAVE_EVERY_S = 5.0
 """The state is written whole, so not after every batch; a pass that is killed publishes at most so much again."""
 
@@ -140,7 +139,7 @@ class _Pass:
         stats = self._stats()
         held = stats["counts"].get("documents", 0) if stats else 0
         if held < len(self._state.documents):
-            accepted = {each["id"] for each in self._in_graph()} if stats else set()
+            accepted = {each["id"] for each in listed_documents(self._client, self._options.graph)} if stats else set()
             for doc_id in [doc_id for doc_id in self._state.documents if doc_id not in accepted]:
                 del self._state.documents[doc_id]
             kept = self._state.documents.keys()
@@ -344,20 +343,10 @@ class _Pass:
     def _published_here(self) -> Iterator[str]:
         """Yield the ids of the documents in the graph that came from this folder, by their source."""
         prefix = f"{self._options.tree.origin}/"
-        for each in self._in_graph():
+        for each in listed_documents(self._client, self._options.graph):
             name = each["id"].partition("#")[0] if each["source"] != prefix + each["id"] else each["id"]
             if each["source"] == prefix + name:
                 yield each["id"]
-
-    def _in_graph(self) -> Iterator[Json]:
-        """Yield the documents of the graph that are not deleted."""
-        path, cursor = f"{graph_path(self._options.graph)}/documents?limit={_LISTED}", ""
-        while True:
-            page = self._client.get(f"{path}&cursor={cursor}" if cursor else path)
-            yield from page["documents"]
-            cursor = page.get("next") or ""
-            if not cursor:
-                return
 
     def _wait(self) -> None:
         """Poll each document until the service has processed it; one that failed is reported and forgotten."""

@@ -19,7 +19,7 @@ from graphtide.streams.messages import DOCUMENTS, decode_document
 from graphtide.streams.ports import ConsumedRecord, Position, Record
 from graphtide.streams.sources.duplicates import DuplicateFilter
 from graphtide.streams.sources.stage import SourceStage
-from graphtide.streams.sources.types import RowVersion, SourceChange, SourceOutcome
+from graphtide.streams.sources.types import RowVersion, SourceChange, SourceOutcome, SourceRecord
 from tests.model.memory.log import MemoryConsumer, MemoryLog
 from tests.support.source_records import TOPIC, change, mapping
 
@@ -202,6 +202,37 @@ def test_change_is_admitted_in_doubt() -> None:
     assert [admits(100, 10), admits(99, 10), admits(5, 11), admits(5, 11)] == [False, False, True, False]
     known.discard()
     assert [admits(100, 10), admits(1, 1, is_snapshot=True), admits(2, 2)] == [False, True, True]
+
+
+def test_deletion_and_insertion_of_one_version_are_both_admitted() -> None:
+    """A row that gets another primary key keeps its document, if the mapping does not name it by that key."""
+    known, version = DuplicateFilter(), RowVersion(100, 10)
+    document = decode_document("g|a", b'{"text":"Ana signed."}')
+    move = [SourceChange("g", "a", None, version), SourceChange("g", "a", document, version)]
+    assert [known.admits(each) for each in move] == [True, True]
+    known.commit()
+    assert [known.admits(each) for each in move] == [False, False]
+
+
+async def test_changes_of_a_batch_that_failed_are_published_when_it_is_delivered_again() -> None:
+    """An error that no decoder should raise, after changes of the same batch were decoded."""
+    world = World()
+    decode, failures = world.decoder.decode, [RuntimeError("no decoder should raise this")]
+
+    async def fail_once(record: SourceRecord) -> Sequence[SourceChange]:
+        if record.position.offset == 1 and failures:
+            raise failures.pop()
+        return await decode(record)
+
+    for number in (1, 2):
+        value = change("c", {"id": number, "name": "A", "signer": "X"}, lsn=number)
+        await world.log.append(TOPIC, [Record(json.dumps({"id": number}), json.dumps(value).encode())])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(world.decoder, "decode", fail_once)
+        with pytest.raises(RuntimeError):
+            await world.run_to_end()
+        await world.run_to_end()
+    assert sorted(await world.documents()) == ["contracts/1", "contracts/2"]
 
 
 async def test_bad_record_is_a_dead_letter_and_the_next_ones_continue() -> None:
