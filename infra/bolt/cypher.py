@@ -664,6 +664,7 @@ _SPENT = (
     " x.cost_nano AS cost_nano"
 )
 OPEN_CALLS_OF = f"MATCH (x:OpenCall {{worker: $epoch}}) RETURN x.key AS key, x.stage{_SPENT}"
+LOCK_ACCOUNT = "MATCH (a:Account {key: $account}) SET a.lock = true REMOVE a.lock"
 SPENT_ON_DAY = f"MATCH (x:Spending {{account: $account}}) RETURN x.stage{_SPENT}"
 OPEN_ON_DAY = f"MATCH (x:OpenCall {{account: $account}}) RETURN x.stage{_SPENT}"
 SPENT_BY_GRAPH = f"MATCH (x:Spending {{graph: $graph}}) RETURN x.stage{_SPENT}"

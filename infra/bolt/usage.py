@@ -99,14 +99,20 @@ class BoltUsageLedger:
         self._accounts.pop(number, None)
 
     async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
-        """See UsageLedger.day."""
+        """See UsageLedger.day. Takes the account's lock, like a write of it.
+
+        Neo4j reads committed rows one by one: without the lock a call that is settled meanwhile would be read twice,
+        not at all, or as a deleted node without values.
+        """
         account = _account(graph, day)
 
         async def work(tx: Transaction) -> list[Row]:
+            await tx.run(cypher.LOCK_ACCOUNT, account=account)
             settled = await tx.run(cypher.SPENT_ON_DAY, account=account)
             return [*settled, *await tx.run(cypher.OPEN_ON_DAY, account=account)]
 
-        return _by_stage(await self._database.read(work))
+        async with self._turns[account]:
+            return _by_stage(await self._database.read(work))
 
     async def stages(self, graph: str) -> Mapping[Stage, ModelUsage]:
         """See UsageLedger.stages. Cost: the number of days with calls."""
@@ -139,7 +145,8 @@ class BoltUsageLedger:
             log.warning("%d calls of a dead worker were settled at their expected cost", settled)
 
     async def _bury(self, tx: Transaction, epoch: int) -> int:
-        left = await tx.run(cypher.OPEN_CALLS_OF, epoch=epoch)
+        found = await tx.run(cypher.OPEN_CALLS_OF, epoch=epoch)
+        left = [row for row in found if row["key"] is not None]  # null: its worker settled it during the read
         for row in sorted(left, key=lambda row: str(row["key"])):
             await tx.run(cypher.SETTLE, rows=[{"key": row["key"], **_amounts(_spent(row))}])
         await tx.run(cypher.FORGET_BOOKS_WORKER, epoch=epoch)
