@@ -58,6 +58,7 @@ from graphtide.streams.changes.change_log import ChangeRetention
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.extract.stored_vectors import live_extraction
 from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
@@ -207,12 +208,14 @@ async def _runtime(
     notes: dict[str, str] = {}
     consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics)
     purger = EmbeddedPurge(backend.database, backend.store, views, models.reading, models.memos, consolidate.paused)
+    stored = live_extraction(backend.store, views.has_document)
+    limits = ExtractSettings(caps=models.caps)
     upkeep = EmbeddedMaintenance(
         backend.log,
         backend.store,
         views,
         progress,
-        ExtractStage(backend.log, backend.ledger, models.reading, metrics, ExtractSettings(caps=models.caps)),
+        ExtractStage(backend.log, backend.ledger, models.reading, metrics, limits, stored=stored),
         consolidate,
         notes,
         purger.run,

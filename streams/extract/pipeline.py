@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -34,6 +35,7 @@ from graphtide.streams.tracing import span
 
 T = TypeVar("T")
 
+NO_VECTORS: Mapping[str, Vector] = MappingProxyType({})
 LARGE_CHARS = 6_000
 """Cost from which a document is processed in a thread, so that the event loop stays responsive: 2 to 4 ms of plain
 sentences."""
@@ -82,13 +84,17 @@ class ExtractionLimits:
 
 
 async def extract(
-    document: DocumentMessage, revision: int, models: ExtractionModels, caps: ExtractionLimits
+    document: DocumentMessage,
+    revision: int,
+    models: ExtractionModels,
+    caps: ExtractionLimits,
+    known: Mapping[str, Vector] = NO_VECTORS,
 ) -> Extraction:
     """Return the extraction of the document as this revision.
 
     Raises Retryable when a model is unavailable, Rejected when the document can never be processed. Cost: one
     extraction call per passage (none when the publisher supplies facts or entities), and one embedding of each
-    distinct text.
+    distinct text that is not `known`, which gives vectors of the same embedder by text.
     """
     given = len(document.facts or ()) + len(document.entities or ())
     size = _cost(document.text) + STATEMENT_CHARS * given
@@ -102,7 +108,7 @@ async def extract(
         found = await _found(document, passages, models.extractors.get(document.graph, models.extractor))
         size += STATEMENT_CHARS * _check_found(found, caps)
     drafts, texts = await _run(models.pool, size, partial(_drafted, document, passages, found))
-    vectors = await embed_texts(texts, models.embedder)
+    vectors = await embed_texts(texts, models.embedder, known)
     units = await _run(models.pool, size, partial(_units, document, passages, drafts, vectors))
     gaps = _gaps(document.text, passages)
     return Extraction(document.doc_id, revision, document.info, units, gaps, document.media_type)
@@ -294,8 +300,23 @@ def statement_texts(unit: ChunkContribution) -> Iterator[str]:
         yield relation_text(ExtractedRelation(subject, fact.predicate, object_, fact.description))
 
 
-async def embed_texts(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vector]:
-    """Return the vector of each text. Raises as `Embedder.embed` does."""
+async def embed_texts(
+    texts: Sequence[str], embedder: Embedder, known: Mapping[str, Vector] = NO_VECTORS
+) -> Mapping[str, Vector]:
+    """Return the vector of each distinct text, from `known` if it is there. Raises as `Embedder.embed` does.
+
+    Where the known vectors have another length than the new ones, all texts are embedded.
+    """
+    held = {text: known[text] for text in texts if text in known}
+    new = await _embedded([text for text in texts if text not in held], embedder)
+    if len({row.size for row in (*held.values(), *new.values())}) > 1:
+        return await _embedded(texts, embedder)
+    return held | new
+
+
+async def _embedded(texts: Sequence[str], embedder: Embedder) -> dict[str, Vector]:
+    if not texts:
+        return {}
     with span("embed", texts=len(texts)):
         parts = [texts[start : start + EMBED_BATCH_SIZE] for start in range(0, len(texts), EMBED_BATCH_SIZE)]
         rows = [(await embedder.embed(part)).astype(np.float16) for part in parts]

@@ -3,7 +3,8 @@
 For each record, in this order:
 1. enter the record in the ledger at once, which numbers it in the order of its partition; then count the attempt,
    durably, before any work, so that a record that crashes the process is counted
-2. decode it; then extract and embed in one of a few slots; while a model is unavailable, wait and try again
+2. decode it; then extract and embed in one of a few slots, only texts that the live revision of the document lacks;
+   while a model is unavailable, wait and try again
 3. append the outcome to the partition of `extractions` that the graph is bound to (without a binding, by its key), or
    the dead letter to `documents.dlq` and the failure to the ledger
 4. commit the position, once every earlier record is finished too
@@ -36,6 +37,7 @@ from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, R
 from graphtide.streams.extract.budget_pauses import BudgetPauses
 from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
+from graphtide.streams.extract.stored_vectors import StoredExtraction, never_stored, stored_vectors
 from graphtide.streams.json_parts import escape_surrogates
 from graphtide.streams.log.document_position import is_erasure, with_position
 from graphtide.streams.log.revisions import number
@@ -109,8 +111,10 @@ class ExtractStage:
         observer: Observer,
         settings: ExtractSettings | None = None,
         bindings: Bindings = unbound,
+        stored: StoredExtraction = never_stored,
     ) -> None:
         self._log = log
+        self._stored = stored
         self._routes = Routes(bindings)
         self._ledger = ledger
         self._models = models
@@ -402,8 +406,11 @@ class ExtractStage:
         backoff, attempt = Backoff(), 0
         while True:
             try:
+                models, caps = self._models, self._settings.caps
+                dimensions = models.embedder.dimensions
+                known = await stored_vectors(self._stored, graph, doc_id, dimensions, models.pool)
                 with paid_by(BillingContext(graph, doc_id)):
-                    return await extract(document, revision, self._models, self._settings.caps)
+                    return await extract(document, revision, models, caps, known)
             except BudgetExceeded as refusal:
                 self._pauses.pause(graph, refusal)
                 return None

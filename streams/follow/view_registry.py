@@ -93,6 +93,11 @@ class ViewRegistry:
     def get(self, graph: str) -> LiveView | None:
         return self._views.get(graph)
 
+    def has_document(self, graph: str, doc_id: str) -> bool:
+        """Return True if the graph's view holds the document, without its lock: approximate during a change."""
+        view = self._views.get(graph)
+        return view is not None and doc_id in view.documents
+
     def version(self, graph: str) -> int:
         """Return the version that queries see; 0 for a graph without a view."""
         view = self._views.get(graph)
