@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncTransaction, Driver, GraphDatabase, TrustCustomCAs
@@ -259,6 +259,15 @@ def driver_options(address: BoltAddress) -> dict[str, Any]:
 
 
 Item = TypeVar("Item")
+
+
+def undeleted(rows: Iterable[Row], columns: Sequence[str]) -> list[Row]:
+    """Return the rows that have all of these columns, which no stored node lacks.
+
+    Neo4j reads committed values one by one: the properties of a node that another transaction deletes meanwhile are
+    null. Such a node is treated as absent, unless the reader holds a lock that excludes the deletion.
+    """
+    return [row for row in rows if all(row[column] is not None for column in columns)]
 
 
 def batched(items: Sequence[Item], size: int = PORTION_ROWS) -> list[Sequence[Item]]:

@@ -15,13 +15,15 @@ from typing import Any
 
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import in_order, key
-from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
+from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, undeleted
 from graphtide.infra.bolt.graph_store.deletion import covers
 from graphtide.streams.checks import check_ends, other_history
 from graphtide.streams.errors import Broken
 from graphtide.streams.log.revisions import MAX_PARTITIONS, estimate, unnumbered
 from graphtide.streams.messages import DOCUMENTS, split_document_key
 from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Log, Position, Record, RevisionOutcome, RevisionState
+
+_ENTERED = ("graph", "doc_id", "partition", "position", "state", "accepted_ms")
 
 
 class BoltLedger:
@@ -119,16 +121,18 @@ class BoltLedger:
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
         """See Ledger.latest. Cost: the revisions of the document."""
         found = await self._database.ask(cypher.LATEST, document=key(graph, doc_id))
-        return _entry(found[0]) if found else None
+        held = undeleted(found, _ENTERED)
+        return _entry(held[0]) if held else None
 
     async def documents(self, graph: str, after: str, prefix: str, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.documents. Ids are ordered as the graph database orders strings."""
         found = await self._database.ask(
             cypher.LISTED_DOCUMENTS, prefix=key(graph, prefix), after=key(graph, after), limit=limit
         )
-        documents = [row["document"] for row in found]
+        documents = [row["document"] for row in undeleted(found, ("document",))]
         newest: dict[str, tuple[tuple[int, int], LedgerEntry]] = {}
-        for row in await self._database.ask(cypher.REVISIONS_OF, documents=documents) if documents else ():
+        found = await self._database.ask(cypher.REVISIONS_OF, documents=documents) if documents else []
+        for row in undeleted(found, _ENTERED):
             entry, rank = _entry(row), (int(row["ordered_by"]), int(row["position"]))
             document = key(entry.graph, entry.doc_id)
             if document not in newest or newest[document][0] < rank:
@@ -152,14 +156,14 @@ class BoltLedger:
         """See Ledger.numbers."""
         places = {_place(position): position for position in positions}
         found = await self._database.ask(cypher.REVISIONS_AT, graph=graph, places=sorted(places))
-        return {places[row["place"]]: int(row["revision"] or 0) for row in found}
+        return {places[row["place"]]: int(row["revision"] or 0) for row in undeleted(found, ("place",))}
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished. Cost: the pending revisions older than the limit."""
         found = await self._database.read(
             lambda tx: tx.run(cypher.UNFINISHED, before_ms=accepted_before_ms, limit=limit)
         )
-        return [_entry(row) for row in found]
+        return [_entry(row) for row in undeleted(found, _ENTERED)]
 
     async def counts(self, graph: str) -> Mapping[RevisionState, int]:
         """See Ledger.counts. Every state is included, with 0 for none. Cost: the pending revisions, and four rows."""

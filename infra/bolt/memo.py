@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import SCOPE_MARK, from_bytes, in_order, key, to_bytes
-from graphtide.infra.bolt.database import BoltDatabase, Transaction
+from graphtide.infra.bolt.database import BoltDatabase, Transaction, undeleted
 from graphtide.infra.models.cache.keys import KEY_BYTES
 
 CAPACITY = 500_000
@@ -31,7 +31,8 @@ class BoltVectorStore:
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """See VectorStore.get_many."""
         wanted = {self._key(name): name for name in keys}
-        rows = await self._database.ask_each_key(cypher.GET_MEMOS, list(wanted))
+        found = await self._database.ask_each_key(cypher.GET_MEMOS, list(wanted))
+        rows = undeleted(found, ("key", "value", "slot"))
         for row in await self._database.ask(cypher.READ_MEMO_TABLE, table=self._table) if rows else ():
             old = self._slot(row["newest"] - self._capacity // 2)
             self._renewed.update((wanted[row["key"]], None) for row in rows if row["slot"] <= old)
@@ -70,7 +71,7 @@ class BoltVectorStore:
             "length": len(self._key(b"0" * KEY_BYTES)),
         }
         rows = await self._database.ask(cypher.FIND_MEMOS, **sought)
-        doomed = [row["key"] for row in rows if row["key"] not in kept]
+        doomed = [row["key"] for row in undeleted(rows, ("key",)) if row["key"] not in kept]
         await self._database.ask_each_key(cypher.DELETE_MEMOS, doomed)
         return len(doomed)
 

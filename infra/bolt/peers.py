@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graphtide.infra.bolt import cypher
-from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
+from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, undeleted
 
 ENDPOINTS = ("language", "embedding")
 
@@ -34,5 +34,5 @@ class BoltPeers:
             return await tx.run(cypher.READ_CALLS)
 
         rows = await self._database.write(work)
-        others = [row for row in rows if row["epoch"] != self._epoch]
+        others = [row for row in undeleted(rows, ("epoch",)) if row["epoch"] != self._epoch]
         return {name: {row["epoch"]: row[name] for row in others} for name in ENDPOINTS}

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import SCOPE_MARK, from_json, in_order, key
-from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
+from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, undeleted
 from graphtide.streams.standing.records import (
     EvaluatedQuestion,
     QuestionDefinition,
@@ -29,6 +29,8 @@ COUNTERS = "questions" + SCOPE_MARK
 """Beginning of the names of the counters of registrations, one for each graph."""
 EVALUATED = "evaluated" + SCOPE_MARK
 """Beginning of the names of the versions up to which graphs are evaluated."""
+_STORED = ("id", "definition", "version", "changed_ms", "seq", "evidence", "answer", "answer_seq")
+_RECORDED = ("graph", "id", "seq", "version", "occurred_ms", "body", "answer", "answer_due")
 NO_EVIDENCE = from_json(encode_evidence(()))
 
 
@@ -67,12 +69,14 @@ class BoltQuestionStore:
     async def get(self, graph: str, question_id: str) -> StoredQuestion | None:
         """See QuestionStore.get."""
         rows = await self._database.ask(cypher.GET_QUESTION, key=key(graph, question_id))
-        return _question(rows[0]) if rows else None
+        held = undeleted(rows, _STORED)
+        return _question(held[0]) if held else None
 
     async def page(self, graph: str, after: str, limit: int) -> Sequence[StoredQuestion]:
         """See QuestionStore.page."""
         bounds = {"prefix": key(graph, ""), "after": key(graph, after), "limit": limit}
-        return [_question(row) for row in await self._database.ask(cypher.LIST_QUESTIONS, **bounds)]
+        rows = await self._database.ask(cypher.LIST_QUESTIONS, **bounds)
+        return [_question(row) for row in undeleted(rows, _STORED)]
 
     async def count(self, graph: str) -> int:
         """See QuestionStore.count."""
@@ -81,7 +85,8 @@ class BoltQuestionStore:
 
     async def graphs(self) -> Sequence[str]:
         """See QuestionStore.graphs."""
-        return [row["graph"] for row in await self._database.ask(cypher.GRAPHS_WITH_QUESTIONS)]
+        rows = await self._database.ask(cypher.GRAPHS_WITH_QUESTIONS)
+        return [row["graph"] for row in undeleted(rows, ("graph",))]
 
     async def record(
         self, graph: str, version: int, at_ms: int, evaluated: Sequence[EvaluatedQuestion]
@@ -117,11 +122,12 @@ class BoltQuestionStore:
         """See QuestionStore.events."""
         bounds = {"prefix": key(graph, question_id, ""), "after": _event_key(graph, question_id, after), "limit": limit}
         rows = await self._database.ask(cypher.READ_EVENTS, question=key(graph, question_id), **bounds)
-        return [_event(row) for row in rows]
+        return [_event(row) for row in undeleted(rows, _RECORDED)]
 
     async def due_answers(self, graph: str) -> Sequence[QuestionEvent]:
         """See QuestionStore.due_answers."""
-        return [_event(row) for row in await self._database.ask(cypher.DUE_ANSWERS, graph=graph)]
+        rows = await self._database.ask(cypher.DUE_ANSWERS, graph=graph)
+        return [_event(row) for row in undeleted(rows, _RECORDED)]
 
     async def answer(self, graph: str, question_id: str, seq: int, answer: str) -> None:
         """See QuestionStore.answer."""
@@ -136,7 +142,7 @@ class BoltQuestionStore:
     async def unsent(self, limit: int) -> Sequence[tuple[str, QuestionEvent]]:
         """See SharedQuestionStore.unsent."""
         rows = await self._database.ask(cypher.UNSENT_EVENTS, limit=limit)
-        return [(row["graph"], _event(row)) for row in rows]
+        return [(row["graph"], _event(row)) for row in undeleted(rows, _RECORDED)]
 
     async def sent(self, events: Sequence[tuple[str, QuestionEvent]]) -> None:
         """See SharedQuestionStore.sent."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import in_order, key
-from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
+from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, undeleted
 from graphtide.infra.bolt.peers import BoltPeers
 from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import BudgetExceeded, GraphtideError
@@ -146,7 +146,7 @@ class BoltUsageLedger:
 
     async def _bury(self, tx: Transaction, epoch: int) -> int:
         found = await tx.run(cypher.OPEN_CALLS_OF, epoch=epoch)
-        left = [row for row in found if row["key"] is not None]  # null: its worker settled it during the read
+        left = undeleted(found, ("key", *_amounts(ModelUsage())))  # its worker may settle a call during the read
         for row in sorted(left, key=lambda row: str(row["key"])):
             await tx.run(cypher.SETTLE, rows=[{"key": row["key"], **_amounts(_spent(row))}])
         await tx.run(cypher.FORGET_BOOKS_WORKER, epoch=epoch)

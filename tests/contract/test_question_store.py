@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +66,26 @@ async def test_questions_are_counted_by_graph(store: QuestionStore) -> None:
     assert [await store.count(graph) for graph in ("g", "g2", "none")] == [2, 1, 0]
     await store.delete("g", "a")
     assert await store.count("g") == 1
+
+
+async def test_questions_that_are_deleted_during_a_listing_are_whole_or_absent(store: QuestionStore) -> None:
+    """Neo4j reads the values of a node that is deleted meanwhile as null; no reader may see that."""
+    names = [f"q{number}" for number in range(8)]
+
+    async def rewrite(name: str) -> None:
+        for _ in range(8):
+            await store.put("g", replace(DEFINITION, id=name))
+            await store.delete("g", name)
+
+    writing = [asyncio.create_task(rewrite(name)) for name in names]
+    while not all(task.done() for task in writing):
+        for held in await store.page("g", "", 100):
+            assert held.definition == replace(DEFINITION, id=held.definition.id) and held.definition.id in names
+        one = await store.get("g", names[0])
+        assert one is None or one.definition.id == names[0]
+        await asyncio.sleep(0)  # the store in memory never suspends
+    await asyncio.gather(*writing)
+    assert await store.page("g", "", 100) == []
 
 
 async def test_question_is_stored_unchanged_and_its_first_evaluation_is_no_event(store: QuestionStore) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import from_bytes, from_json, in_order, to_bytes
-from graphtide.infra.bolt.database import BoltDatabase, Transaction
+from graphtide.infra.bolt.database import BoltDatabase, Transaction, undeleted
 from graphtide.streams.ports import Record
 
 LAST = (1 << 63) - 1
@@ -24,7 +24,8 @@ class BoltOutbox:
         """See Outbox.waiting. Cost: the records returned (Memgraph: all that wait, in memory)."""
         bounds = {"first": in_order(partition, 0), "last": in_order(partition, LAST), "limit": limit}
         found = await self._database.ask(cypher.WAITING, **bounds)
-        return [(row["sequence"], _record(row["record_key"], row["value"], row["headers"])) for row in found]
+        rows = undeleted(found, ("sequence", "record_key", "headers"))
+        return [(row["sequence"], _record(row["record_key"], row["value"], row["headers"])) for row in rows]
 
     async def sent(self, partition: int, up_to: int) -> None:
         """See Outbox.sent."""

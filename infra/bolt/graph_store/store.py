@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from graphtide.graph.resolution import PairKey
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from graphtide.infra.bolt.cypher import Dialect
-from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, batched
+from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, batched, undeleted
 from graphtide.infra.bolt.graph_store import deletion, overwritten, rows, snapshot
 from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.bolt.graph_store.generations import Head, ShadowBuilds
@@ -185,13 +185,15 @@ class BoltStore:
         """See GraphStore.standings."""
         keys = list(dict.fromkeys(key(graph, doc_id) for doc_id in doc_ids))
         found = await self._database.ask_each_key(cypher.READ_STANDINGS, keys)
-        held = {row["doc_id"]: StoredDocument(row["revision"], _bytes(row["extraction"])) for row in found}
+        rows = undeleted(found, ("doc_id", "revision"))
+        held = {row["doc_id"]: StoredDocument(row["revision"], _bytes(row["extraction"])) for row in rows}
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
         """See GraphStore.verdicts."""
         found = await self._database.read(lambda tx: tx.run(cypher.READ_VERDICTS, graph=graph))
-        return {((row["a_name"], row["a_type"]), (row["b_name"], row["b_type"])): row["same"] for row in found}
+        rows = undeleted(found, ("a_name", "a_type", "b_name", "b_type", "same"))
+        return {((row["a_name"], row["a_type"]), (row["b_name"], row["b_type"])): row["same"] for row in rows}
 
     async def forget_verdicts(self, graph: str, pairs: Sequence[PairKey]) -> None:
         """Delete these verdicts, each a pair of (name, type)."""
@@ -224,7 +226,7 @@ class BoltStore:
     async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
         """See GraphStore.extractions. Memory: the ids, and a page of extractions."""
         found = await self._database.read(lambda tx: tx.run(cypher.LIVE_DOCUMENTS, graph=graph))
-        doc_ids = sorted(row["doc_id"] for row in found)
+        doc_ids = sorted(row["doc_id"] for row in undeleted(found, ("doc_id",)))
         for page in batched(doc_ids, PAGE_ROWS):
             for doc_id, standing in (await self.standings(graph, page)).items():
                 if standing.extraction is not None:
@@ -267,7 +269,7 @@ class BoltStore:
         found = await self._database.read(lambda tx: tx.run(cypher.READ_REPORTS, graph=graph))
         return [
             ReportRow(**{**row, "sources": tuple(row["sources"]), "findings": _findings(row["findings"])})
-            for row in found
+            for row in undeleted(found, [each.name for each in fields(ReportRow)])
         ]
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
