@@ -18,6 +18,7 @@ from graphtide.graph.aboutness import AboutnessIndex, identity_of
 from graphtide.graph.algorithms.pagerank import WalkGraph
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
+from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.identity import entity_id
 from graphtide.graph.records import (
@@ -73,6 +74,7 @@ class LiveView:
         self.lock = ReadersWriterLock()
         self.indexes = indexes
         self.exact = ExactIndexes()
+        self.digests = LiveDigest()
         self.functional_predicates = functional_predicates
         self.walk = WalkGraph()
         self.relatedness = RelatednessModel()
@@ -150,6 +152,7 @@ class LiveView:
             raise ValueError(
                 f"the view holds version {self.version}: a delta to version {delta.version} does not follow it"
             )
+        self.digests.note(self, delta)
         self._walked.clear()
         self.new_names.clear()
         touched = self.order.touched(self, delta)

@@ -35,7 +35,7 @@ def silent(_about: str, _done: int, _total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GraphState:
-    """One graph in a backup. `digest` is the canonical SHA-256 of its rows."""
+    """One graph in a backup. `digest` is the canonical digest of its rows."""
 
     version: int
     digest: str

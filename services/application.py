@@ -294,6 +294,8 @@ class RelatedDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
+    """The digest of a graph at a version: the number of its construction, a hyphen, 64 hex digits."""
+
     version: int
     digest: str
 

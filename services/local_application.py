@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TypeVar
 
-from graphtide.graph.digest import digest as digest_of
 from graphtide.graph.rwlock import LockBusyError
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
@@ -21,7 +20,7 @@ from graphtide.infra.observability.metrics.views import counts
 from graphtide.services import dead_letters as letters
 from graphtide.services.access.limits.pending import PendingRevisions
 from graphtide.services.access.limits.quotas import Entering, Quotas
-from graphtide.services.administration.maintenance import request_deletion, rows_of
+from graphtide.services.administration.maintenance import request_deletion
 from graphtide.services.application import (
     Answer,
     ChangeQuery,
@@ -327,8 +326,7 @@ def _reports(view: LiveView) -> list[CommunityReport]:
 
 
 def _digest(view: LiveView) -> Digest:
-    version, rows = rows_of(view)
-    return Digest(version, digest_of(rows))
+    return Digest(*view.digests.read(view))
 
 
 def _counts(view: LiveView) -> dict[str, int]:

@@ -290,7 +290,7 @@ class Graph(Protocol):
         ...
 
     async def digest(self, *, at: str = "") -> Digest:
-        """Return the canonical SHA-256 digest of the graph at its version. Cost: linear in the graph."""
+        """Return the canonical digest of the graph at its version. Cost: what changed since the last call."""
         ...
 
     async def verify(self) -> Verification:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.digest import differences, digest
+from graphtide.graph.digest import differences, digest, has_digest
 from graphtide.graph.identity import entity_id
 from graphtide.graph.records import DocumentChange, GraphDelta, Vector
 from graphtide.graph.resolution import PairKey
@@ -122,7 +122,18 @@ def view_differences(view: LiveView, version: int, stored: str) -> list[str]:
             for kind, index, rows in held
             if not set(index.live_ids().tolist()) <= rows
         ]
-    return found if _digest(seen) == stored else [*found, "rows differ from the stored rows"]
+    if not _has_digest(seen, stored):
+        found.append("rows differ from the stored rows")
+    return found + digest_differences(view, seen)
+
+
+def digest_differences(view: LiveView, rows: GraphDelta) -> list[str]:
+    """Return the difference of the digest that a view keeps from that of its rows. A later version has none."""
+    try:
+        version, kept = view.digests.read(view)
+    except LookupError as error:
+        return [f"the digest cannot be read: {error}"]
+    return [f"the digest {kept} is not that of the rows"] if version == rows.version and kept != _digest(rows) else []
 
 
 def _compare_stored(
@@ -139,7 +150,7 @@ def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Cons
     found = _row_differences("stored", stored, fresh) + _row_differences("queryable", seen, fresh)
     if view.version != stored.version:
         found.append(f"the live view has version {view.version}, the store has {stored.version}")
-    found += lost + _kernel_differences(stored, writer)
+    found += lost + digest_differences(view, seen) + _kernel_differences(stored, writer)
     return VerificationResult(stored.version, _digest(stored), digest(fresh), tuple(found), _checked(fresh))
 
 
@@ -196,6 +207,14 @@ def _digest(rows: GraphDelta) -> str:
         return digest(rows)
     except (LookupError, ValueError):
         return UNREADABLE
+
+
+def _has_digest(rows: GraphDelta, wanted: str) -> bool:
+    """Return True if the rows have that digest, in the construction that a process of its version uses."""
+    try:
+        return has_digest(rows, wanted)
+    except (LookupError, ValueError):
+        return wanted == UNREADABLE
 
 
 def _kernel_differences(stored: GraphDelta, writer: Consolidator | None) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from hashlib import sha256, shake_128
 from typing import Any
 
 from graphtide.streams.messages import metadata_pairs
@@ -55,9 +56,22 @@ def elements(records: Iterable[Record], graph: str) -> Elements:
 
 
 def digest_of(held: Elements) -> str:
-    """Return the digest of a graph from its elements: that of `graph/digest.py` from its rows."""
-    lines = sorted(json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in _lines(held))
-    return sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+    """Return the digest of a graph from its elements: that of `graph/digest` from its rows."""
+    things = defaultdict[object, list[str]](list)
+    for number, line in enumerate(_lines(held)):
+        things[_thing(line) or number].append(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+    lanes = [0] * 1024
+    for lines in things.values():
+        expanded = shake_128("\n".join(sorted(lines)).encode()).digest(2048)
+        lanes = [lane + more for lane, more in zip(lanes, struct.unpack("<1024H", expanded), strict=True)]
+    state = struct.pack("<1024H", *(lane % 65536 for lane in lanes))
+    return "2-" + sha256(b"graphtide digest 2\0" + state).hexdigest()
+
+
+def _thing(line: Sequence[object]) -> object:
+    """Return the passage or the entity whose element holds the line; None for an element of one line."""
+    places = {"chunk": 1, "mention": 2, "evidence": 4, "label": 3, "entity": 1}
+    return line[places[str(line[0])]] if line[0] in places else None
 
 
 def _lines(held: Elements) -> Iterable[Sequence[object]]:

@@ -400,7 +400,7 @@ def delete(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson 
 
 @app.command()
 def digest(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Print the canonical SHA-256 of a graph: equal for equal sets of documents, in any order of arrival."""
+    """Print the canonical digest of a graph: equal for equal sets of documents, in any order of arrival."""
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import graph_path
 

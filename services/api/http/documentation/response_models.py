@@ -265,7 +265,7 @@ class ReportList(Response):
 
 class DigestBody(Response):
     version: int
-    digest: str
+    digest: str = Field(description="equal for equal sets of documents: the number of its construction, and a hash")
 
 
 class VerificationBody(Response):
