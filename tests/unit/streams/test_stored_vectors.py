@@ -46,7 +46,7 @@ EDITED = replace(FIRST, text="Ada knew Charles well.", facts=(*FACTS, GivenFact(
 
 
 class Recording:
-    """An embedder that records the texts that it receives, and can be told to give vectors of another length."""
+    """An embedder that records the texts that it receives. It knows its dimension from the start, or only later."""
 
     def __init__(self, dimensions: int = 384, told: bool = True) -> None:
         self._inner = HashingEmbedder(dimensions)
@@ -133,7 +133,7 @@ async def test_documents_that_are_not_live_are_not_read(backend: Backend) -> Non
 
 @pytest.mark.parametrize("told", [True, False])
 async def test_vectors_of_another_length_are_not_used(backend: Backend, told: bool) -> None:
-    """Where the stored vectors have another length, every text is embedded, also if the embedder tells its own late."""
+    """Every text is embedded when the stored vectors have another length, also if the embedder learns its own late."""
     await put(backend, FIRST, Recording(64), never_stored)
     embedder = Recording(96, told)
     held = live_extraction(backend.store, lambda graph, doc_id: True)
