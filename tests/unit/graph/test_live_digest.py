@@ -87,7 +87,7 @@ def clique(doc_id: str) -> Extraction:
 
 
 def test_reading_recounts_after_more_changes_than_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept of the past is bounded: after too many changes it is dropped, and the next reading is a recount."""
+    """After too many changes the view drops the rows that it kept of the past, and the next reading is a recount."""
     monkeypatch.setattr(live, "MIN_CHANGES", 3)
     world, view = RandomWorld(random.Random(3)), empty_view()
     for _ in range(12):
