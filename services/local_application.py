@@ -178,14 +178,14 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         runtime, view = self._runtime, self._runtime.views.get(graph)
         revisions = await runtime.ledger.counts(graph)
         found, indexes = await self._read(graph, lambda: (_counts(view), _indexes(view))) if view else ({}, {})
-        waiting = await runtime.ledger.unfinished(now_ms() + 1, 10_000)
-        oldest = min((entry.accepted_ms for entry in waiting if entry.graph == graph), default=None)
+        lag = revisions.get(RevisionState.ACCEPTED, 0)
+        oldest = await runtime.ledger.oldest_pending(graph) if lag else None
         return GraphStats(
             graph,
             view.version if view else 0,
             found,
             {state.value: count for state, count in revisions.items()},
-            await runtime.ledger.pending(graph),
+            lag,
             0.0 if oldest is None else max(0.0, (now_ms() - oldest) / 1000),
             runtime.metrics.event_to_queryable_ms(graph),
             _KERNELS,

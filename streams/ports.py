@@ -217,6 +217,12 @@ class Ledger(Protocol):
         """Return the number of the graph's ACCEPTED revisions, at or before `up_to` in its partition."""
         ...
 
+    async def oldest_pending(self, graph: str) -> int | None:
+        """Return when the graph's oldest ACCEPTED revision was accepted (milliseconds since the epoch); None without
+        one. Where there is one partition, the oldest is the first in its order.
+        """
+        ...
+
     async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
         """Return whether every position holds a revision of the graph. Cost: the positions."""
         ...

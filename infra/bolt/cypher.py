@@ -567,6 +567,7 @@ UNFINISHED = (
     " ORDER BY accepted_ms, partition, position LIMIT $limit"
 )
 PENDING = "MATCH (r:Revision {pending: $graph}) RETURN count(*) AS pending"
+OLDEST_PENDING = "MATCH (r:Revision {pending: $graph}) RETURN min(r.waiting_since) AS accepted_ms"
 PENDING_UP_TO = (
     "MATCH (r:Revision {pending: $graph}) WHERE r.partition = $partition AND r.position <= $position"
     " RETURN count(*) AS pending"

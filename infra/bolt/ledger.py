@@ -146,6 +146,11 @@ class BoltLedger:
         [row] = await self._database.ask(statement, graph=graph, **values)
         return int(row["pending"])
 
+    async def oldest_pending(self, graph: str) -> int | None:
+        """See Ledger.oldest_pending. Cost: the graph's pending revisions."""
+        [row] = await self._database.ask(cypher.OLDEST_PENDING, graph=graph)
+        return None if row["accepted_ms"] is None else int(row["accepted_ms"])
+
     async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
         """See Ledger.has_revisions."""
         places = sorted({_place(position) for position in positions})

@@ -141,6 +141,15 @@ class SqliteLedger:
             )
         )
 
+    async def oldest_pending(self, graph: str) -> int | None:
+        """See Ledger.oldest_pending. Cost: one row."""
+        clause = (
+            "SELECT accepted_ms FROM revisions WHERE state = 'accepted'"
+            " AND graph = (SELECT graph FROM graphs WHERE name = ?) ORDER BY revision LIMIT 1"
+        )
+        row = await self._database.read(lambda connection: connection.execute(clause, (graph,)).fetchone())
+        return None if row is None else int(row[0])
+
     async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
         """See Ledger.has_revisions."""
         if any(position.partition != PARTITION for position in positions):

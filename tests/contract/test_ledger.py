@@ -143,6 +143,20 @@ async def test_ledger_finds_the_unfinished_oldest_first(backend: Backend, clock:
     assert [entry.doc_id for entry in await backend.ledger.unfinished(9_000, 1)] == ["b"]
 
 
+async def test_ledger_knows_the_oldest_pending_revision_of_each_graph(backend: Backend, clock: Clock) -> None:
+    """It is that of the graph alone, however many older revisions of other graphs are pending."""
+    numbers = {}
+    for at, key in ((1_000, "h|a"), (2_000, "g|b"), (3_000, "g|c")):
+        clock.now_ms = at
+        [numbers[key]] = await accepted(backend, [Record(key, b"")], at)
+    ledger = backend.ledger
+    assert [await ledger.oldest_pending(graph) for graph in ("h", "g", "unknown")] == [1_000, 2_000, None]
+    await ledger.finish([RevisionOutcome("g", "b", numbers["g|b"], RevisionState.APPLIED)])
+    assert await ledger.oldest_pending("g") == 3_000
+    await ledger.finish([RevisionOutcome("g", "c", numbers["g|c"], RevisionState.FAILED, "malformed")])
+    assert await ledger.oldest_pending("g") is None
+
+
 async def test_ledger_counts_as_a_recount_does_when_it_is_used_at_random(backend: Backend) -> None:
     """After every step of a random walk, counts and pending equal those of a plain list."""
     seed = 20

@@ -132,6 +132,13 @@ class MemoryLedger:
             for at in (entry.position for entry in self._of(graph) if entry.state is RevisionState.ACCEPTED)
         )
 
+    async def oldest_pending(self, graph: str) -> int | None:
+        """See Ledger.oldest_pending."""
+        pending = [entry for entry in self._of(graph) if entry.state is RevisionState.ACCEPTED]
+        if not self._by_time:
+            return min(pending, key=lambda entry: entry.position).accepted_ms if pending else None
+        return min((entry.accepted_ms for entry in pending), default=None)
+
     async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
         """See Ledger.has_revisions."""
         found = (self._entries.get(position) for position in positions)

@@ -356,6 +356,7 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
     await ledger.latest("g", "d1")
     await ledger.pending("g", Position(0, 4))
     await ledger.unfinished(5_000, 9)
+    await ledger.oldest_pending("g")
     await ledger.counts("g")
     memory = SqliteVectorStore(backend.database, 2)
     await memory.put_many({b"%d" % i: b"" for i in range(9)})
