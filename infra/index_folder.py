@@ -14,10 +14,16 @@ from graphtide.graph.vector_index import VectorIndex
 from graphtide.graph.view import IndexVersions, VectorIndexes
 from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
 from graphtide.infra.hnsw.snapshot import MANIFEST, Snapshot
+from graphtide.infra.settings import Settings
 
 log = logging.getLogger("graphtide.index")
 
 KINDS = ("chunks", "entities", "statements")
+
+
+def hnsw_parameters(settings: Settings) -> HnswParameters:
+    """Return the parameters of the settings. A saved index of another M or ef_construction is built anew."""
+    return HnswParameters(settings.hnsw_m, settings.hnsw_ef_construction, settings.hnsw_ef)
 
 
 class IndexFolder:

@@ -14,13 +14,16 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableError
 
 from graphtide.infra.renamed_settings import RENAMED, DuplicateSettingError, Source, deprecations, renamed, spellings
+
+if TYPE_CHECKING:
+    from graphtide.graph.retrieval.options.table import ModeOptions
 
 log = logging.getLogger("graphtide")
 
@@ -167,6 +170,10 @@ class Settings(BaseSettings):
     max_description_chars: int = Field(default=8192, ge=1)
     max_metadata_bytes: int = Field(default=64 << 10, ge=2)
     max_question_chars: int = Field(default=8192, ge=1)
+    mode_options: dict[str, dict[str, Any]] = {}
+    hnsw_m: int = Field(default=16, ge=2, le=128)
+    hnsw_ef_construction: int = Field(default=80, ge=2, le=2000)
+    hnsw_ef: int = Field(default=128, ge=2, le=2000)
     max_top_k: int = Field(default=100, ge=1)
     max_filter_values: int = Field(default=1000, ge=1)
     max_in_flight: int = Field(default=256, ge=1)
@@ -180,6 +187,22 @@ class Settings(BaseSettings):
     change_retention_bytes: int = Field(default=256 << 20, ge=1 << 20)
     max_event_streams: int = Field(default=256, ge=1)
     max_event_streams_per_caller: int = Field(default=32, ge=1)
+
+    @field_validator("mode_options")
+    @classmethod
+    def _check_mode_options(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        if value:
+            from graphtide.graph.retrieval.options.table import read_mode_options
+
+            read_mode_options(value)
+        return value
+
+    @property
+    def default_options(self) -> ModeOptions:
+        """Return the default options of the modes."""
+        from graphtide.graph.retrieval.options.table import read_mode_options
+
+        return read_mode_options(self.mode_options)
 
     @property
     def names_cluster(self) -> bool:

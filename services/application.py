@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from graphtide.graph.retrieval.options.fields import Options
 from graphtide.graph.retrieval.types import AnswerEdge as SubgraphEdge
 from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
 from graphtide.graph.retrieval.types import Filters
@@ -126,7 +127,8 @@ class QueryRequest:
 
     `level` selects the level of the community hierarchy, 0 the finest, for modes that read reports; None: the mode
     selects it. An `exact` question searches every vector instead of the approximate indexes.
-    `at` selects an earlier version of the graph: its number, the token of a change, or a token of publishing.
+    `at` selects an earlier version of the graph: its number, the token of a change, or a token of publishing. `options`
+    are checked options of the mode.
     """
 
     question: str
@@ -140,6 +142,7 @@ class QueryRequest:
     level: int | None = None
     exact: bool = False
     at: str = ""
+    options: Options = ()
 
 
 @dataclass(frozen=True, slots=True)

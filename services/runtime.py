@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from graphtide.graph.retrieval.options.table import ModeOptions
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.services.administration.maintenance import Maintenance
@@ -48,6 +49,8 @@ class Runtime:
     """The standing questions of this process; None only where a test needs none."""
     reading: tuple[ExtractionModels, ExtractionLimits] | None = None
     """The models that previews extract documents with; None only where a test needs none."""
+    mode_options: ModeOptions = field(default_factory=dict)
+    """Default options of the modes, from the settings."""
     dependencies: tuple[Dependency, ...] = ()
     """The dependencies that the health report includes."""
 

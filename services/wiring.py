@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.functional_predicates import load_functional_predicates
-from graphtide.infra.index_folder import IndexFolder
+from graphtide.infra.index_folder import IndexFolder, hnsw_parameters
 from graphtide.infra.models.local.embedders import setting_of
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
@@ -108,7 +108,7 @@ async def open_application(
         memos = await _memos(backend)
         models = replace(open_models(chosen, accounts, memos, tally, stack, own), memos=memos)
         await _check_model(backend.database, settings.data, models.embedder)
-        indexes = IndexFolder(settings.data / "indexes")
+        indexes = IndexFolder(settings.data / "indexes", hnsw_parameters(settings))
         await drop_deleted_indexes(indexes, backend.store)
         _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
         views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
@@ -123,7 +123,8 @@ async def open_application(
         )
         registry.register(EndpointGauges(models.gates()))
         registry.register(ViewGauges(views.all, runtime.metrics.names))
-        runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
+        dependencies = _dependencies(settings.data, backend, models)
+        runtime = replace(runtime, dependencies=dependencies, mode_options=settings.default_options)
         writer = ReportWriter(backend.store, models.reporter, due)
         entities = SummaryWriter(backend.store, models.summarizer, due) if models.summarizer else None
         reports = SummarizeStage(

@@ -18,6 +18,7 @@ deterministic: on equal graphs, built in whatever order, with exact indexes, it 
     scoring/pair_reranking.py
                          the steps that `local` and `passages` share, each usable alone:
         seeds.py ─► search/ppr.py ─► scoring/candidates.py ─► scoring/pair_scoring.py ─► scoring/mmr.py
+    options/             the parameters of the modes that a question may set
     question_words.py, filters.py, subgraph.py, explain.py: words, filters, the shown subgraph, the explanation
     temporal.py: the validity of the relations in any mode's subgraph
 """
@@ -39,6 +40,7 @@ from graphtide.graph.retrieval.modes.passages import retrieve_passages
 from graphtide.graph.retrieval.modes.pipeline import retrieve_pipeline
 from graphtide.graph.retrieval.modes.vector import retrieve_vector
 from graphtide.graph.retrieval.nakg import retrieve_nakg
+from graphtide.graph.retrieval.options.table import with_options
 from graphtide.graph.retrieval.temporal import dated
 from graphtide.graph.retrieval.types import (
     Filters,
@@ -58,7 +60,8 @@ Method = Callable[[LiveView, Question], RetrievalResult]
 def retrieve_auto(view: LiveView, question: Question) -> RetrievalResult:
     """Run mode `auto`: choose the question's mode, which is the result's `mode`; `mode_reason` gives the reason."""
     choice = choose(view, question.text, MODES)
-    return with_choice(MODES[choice.mode](view, replace(question, mode=choice.mode)), choice)
+    chosen = replace(question, mode=choice.mode)
+    return with_choice(_explained(chosen, MODES[choice.mode](view, chosen)), choice)
 
 
 MODES: Mapping[str, Method] = MappingProxyType(
@@ -94,7 +97,16 @@ def retrieve(view: LiveView, question: Question) -> RetrievalResult:
         raise UnknownMode(f"unknown mode {question.mode!r}: use one of {', '.join(sorted(MODES))}")
     if question.top_k < 1:
         raise ValueError(f"top_k must be at least 1, got {question.top_k}")
-    return dated(view, method(view, question), question.filters.as_of)
+    return concluded(view, question, method(view, question))
+
+
+def concluded(view: LiveView, question: Question, found: RetrievalResult) -> RetrievalResult:
+    """Return a mode's result with the validity of its relations, and in its trace the options of the mode."""
+    return dated(view, _explained(question, found), question.filters.as_of)
+
+
+def _explained(question: Question, found: RetrievalResult) -> RetrievalResult:
+    return found if found.trace is None else replace(found, trace=with_options(found.trace, question))
 
 
 __all__ = [
@@ -109,5 +121,6 @@ __all__ = [
     "Synthesis",
     "Trace",
     "UnknownMode",
+    "concluded",
     "retrieve",
 ]

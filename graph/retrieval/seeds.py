@@ -35,6 +35,14 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class SeedCounts:
+    """The number of nearest statements, and of nearest entities."""
+
+    statements: int = STATEMENTS
+    entities: int = ENTITIES
+
+
+@dataclass(frozen=True, slots=True)
 class Seeds:
     """The question's neighbours of each kind, best first. `passages` may be more than those that restart the walk."""
 
@@ -54,6 +62,7 @@ def find_seeds(
     admits: ChunkPredicate | None,
     depth: int,
     indexes: VectorIndexes | None = None,
+    counts: SeedCounts = SeedCounts(),
 ) -> Seeds:
     """Return the seeds of a question, `depth` passages among them. Under a filter each has an admitted passage.
 
@@ -63,8 +72,10 @@ def find_seeds(
     passages = nearest_passages(view, vector, admits, depth, indexes)
     admits_statement = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
-    statements = nearest(indexes.statements, vector, STATEMENTS, lambda n: statement_key(view, n), admits_statement)
-    entities = nearest(indexes.entities, vector, ENTITIES, view.entity_id, named)
+    statements = nearest(
+        indexes.statements, vector, counts.statements, lambda n: statement_key(view, n), admits_statement
+    )
+    entities = nearest(indexes.entities, vector, counts.entities, view.entity_id, named)
     return Seeds(statements, entities, passages)
 
 
@@ -95,7 +106,7 @@ def nearest_with_ties(
     index: VectorIndex, vector: QuestionVector, count: int, name: Callable[[int], str], allowed: ChunkPredicate | None
 ) -> tuple[Hit, ...]:
     """Return the hits of `nearest`, followed by those that are as similar as the last one and have a later name."""
-    if not len(index) or not np.any(vector):
+    if not count or not len(index) or not np.any(vector):
         return ()
     query, fetched = vector[np.newaxis].astype(np.float32), count + TIES
     found = index.search(query, fetched, allowed=allowed)

@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph.retrieval.options.fields import Options
 from graphtide.graph.text.quotation import neutralise
 
 QuestionVector = NDArray[np.float32]
@@ -51,6 +52,8 @@ class Question:
     """Level of the community hierarchy, 0 the finest, for the modes that read reports. None: the mode's default."""
     exact: bool = False
     """Search every vector instead of the approximate indexes."""
+    options: Options = ()
+    """Checked options of the mode (options/table.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,15 +23,13 @@ from numpy.typing import NDArray
 
 from graphtide.graph.retrieval import Question, retrieve
 from graphtide.graph.retrieval.filters import admitted_chunks
-from graphtide.graph.retrieval.modes.local import REPETITION
+from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.options.settings import LocalSettings, PairSettings
 from graphtide.graph.retrieval.question_words import time_words
 from graphtide.graph.retrieval.scoring.about_links import mentioned_names
-from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.scoring.pair_reranking import PairRanking, rank_by_pairs
 from graphtide.graph.retrieval.seeds import (
-    ENTITIES,
-    STATEMENTS,
     Hit,
     nearest_with_ties,
     statement_key,
@@ -167,14 +165,15 @@ def _from_hits(view: LiveView, question: Question, hits: tuple[Hit, ...]) -> Eva
 
 
 def _by_pairs(view: LiveView, question: Question) -> Evaluation:
-    found = rank_by_pairs(view, question, REPETITION if question.mode == "local" else 1.0)
-    searched = _searched(view, question)
+    settings = settings_from(LocalSettings, question.options)
+    found = rank_by_pairs(view, question, settings.repetition if question.mode == "local" else 1.0)
+    searched = _searched(view, question, settings)
     passages, entities, statements = searched
-    depth = max(NEAR, question.top_k)
+    depth = max(settings.near, question.top_k)
     bounds = Bounds(
         _bound(question, passages, depth),
-        _bound(question, entities, ENTITIES),
-        _bound(question, statements, STATEMENTS),
+        _bound(question, entities, settings.entities),
+        _bound(question, statements, settings.statements),
     )
     numbers = found.pool.numbers if found.pool else ()
     dependencies = Dependencies(
@@ -198,16 +197,16 @@ def _ranked(view: LiveView, found: PairRanking) -> Evidence:
 Searched = tuple[tuple[Hit, ...], tuple[Hit, ...], tuple[Hit, ...]]
 
 
-def _searched(view: LiveView, question: Question) -> Searched:
+def _searched(view: LiveView, question: Question, settings: PairSettings) -> Searched:
     """Return the hits of the searches for seeds, with all ties: passages, entities, statements."""
     admits, indexes = admitted_chunks(view, question.filters), view.exact_indexes()
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     stated = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
-    entities = nearest_with_ties(indexes.entities, question.vector, ENTITIES, view.entity_id, named)
+    entities = nearest_with_ties(indexes.entities, question.vector, settings.entities, view.entity_id, named)
     statements = nearest_with_ties(
-        indexes.statements, question.vector, STATEMENTS, lambda number: statement_key(view, number), stated
+        indexes.statements, question.vector, settings.statements, lambda number: statement_key(view, number), stated
     )
-    return _passages(view, question, max(NEAR, question.top_k)), entities, statements
+    return _passages(view, question, max(settings.near, question.top_k)), entities, statements
 
 
 def _passages(view: LiveView, question: Question, count: int) -> tuple[Hit, ...]:
@@ -216,6 +215,8 @@ def _passages(view: LiveView, question: Question, count: int) -> tuple[Hit, ...]
 
 
 def _bound(question: Question, hits: tuple[Hit, ...], count: int) -> float:
+    if not count:
+        return NEVER
     if len(hits) >= count:
         return hits[count - 1].cosine
     return ALWAYS if np.any(question.vector) else NEVER

@@ -1,7 +1,7 @@
 """The evidence of all standing questions of one graph, kept current commit by commit.
 
-Questions with the same text, mode, number of passages and filters share one evaluation. Not thread-safe: one owner
-calls it, for every version of the view, in order.
+Questions with the same text, mode, number of passages, filters and options share one evaluation. Not thread-safe: one
+owner calls it, for every version of the view, in order.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.records import GraphDelta
+from graphtide.graph.retrieval.options.fields import Options
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.standing.changed_rows import ChangedRows
 from graphtide.graph.standing.dependencies import DependencyIndex
@@ -20,7 +21,7 @@ from graphtide.graph.standing.evaluation import Evaluation, NewRows, evaluate, u
 from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.graph.view import LiveView
 
-Key = tuple[str, str, int, str]
+Key = tuple[str, str, int, str, Options]
 
 
 @dataclass(slots=True)
@@ -140,7 +141,7 @@ class GraphEvaluator:
 
 
 def _key(question: Question) -> Key:
-    return question.text, question.mode, question.top_k, _filters(question.filters)
+    return question.text, question.mode, question.top_k, _filters(question.filters), question.options
 
 
 def _filters(filters: Filters) -> str:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import grpc
 import grpc.aio
 
+from graphtide.graph.retrieval.options.fields import options_json
 from graphtide.services.api.grpc.decoding import value_of
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
@@ -63,4 +64,5 @@ def _request(graph: str, definition: QuestionDefinition) -> pb.StandingQuestionR
         top_k=definition.top_k,
         filters=filters or None,
         answer=definition.answer,
+        options=options_json(definition.options) or None,
     )

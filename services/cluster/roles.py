@@ -14,7 +14,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry
 
 from graphtide.infra.functional_predicates import load_functional_predicates
-from graphtide.infra.index_folder import IndexFolder
+from graphtide.infra.index_folder import IndexFolder, hnsw_parameters
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
@@ -159,7 +159,7 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that follows the graphs and updates the community reports of its partitions."""
     settings, backing = tools.settings, tools.backing
     folder = settings.data / "summarize" / "indexes"
-    indexes = IndexFolder(folder)
+    indexes = IndexFolder(folder, hnsw_parameters(settings))
     await drop_deleted_indexes(indexes, backing.store)
     views = EvaluatedViews(indexes, load_functional_predicates(settings.functional_predicates_file))
     history = RetainedHistory(RetainedDeltas(backing.log, settings.change_retention_commits), views, backing.questions)
@@ -200,7 +200,7 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
 async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that follows the graphs and answers queries from them."""
     settings, backing = tools.settings, tools.backing
-    indexes = IndexFolder(settings.data / "indexes")
+    indexes = IndexFolder(settings.data / "indexes", hnsw_parameters(settings))
     await drop_deleted_indexes(indexes, backing.store)
     views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
     views.recorder = recent = RecentChanges(views, backing.ledger, _retention(settings))
@@ -277,6 +277,7 @@ def _runtime(
         reading=(models.reading, models.caps),
         accounts=tools.accounts,
         pool=models.asking,
+        mode_options=tools.settings.default_options,
     )
 
 

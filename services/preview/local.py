@@ -17,6 +17,7 @@ from graphtide.services.changes.types import Change, ChangedDocument
 from graphtide.services.preview.computation import StoredGraph, compute, without
 from graphtide.services.preview.types import MAX_PASSAGES, Preview, PreviewRequest, QuestionPreview
 from graphtide.services.runtime import Runtime
+from graphtide.services.standing.service import with_default_options
 from graphtide.services.standing.types import QuestionDefinition
 from graphtide.streams.errors import Invalid, Overloaded, Rejected
 from graphtide.streams.extract.pipeline import extract
@@ -90,9 +91,10 @@ class LocalPreview:
         if not questions:
             return []
         vectors = await self._runtime.embedder.embed([asked.question for asked in questions])
+        defined = [with_default_options(asked, self._runtime.mode_options) for asked in questions]
         return [
-            Question(asked.question, vector, asked.top_k, asked.mode, asked.filters, exact=True)
-            for asked, vector in zip(questions, vectors, strict=True)
+            Question(asked.question, vector, asked.top_k, asked.mode, asked.filters, exact=True, options=asked.options)
+            for asked, vector in zip(defined, vectors, strict=True)
         ]
 
     async def _stored(self, view: LiveView, doc_ids: Sequence[str]) -> tuple[StoredGraph, dict[str, Extraction]]:

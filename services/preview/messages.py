@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from graphtide.graph.retrieval.options.fields import options_json
 from graphtide.services.api.grpc.conversion import message_of
 from graphtide.services.api.grpc.decoding import value_of
 from graphtide.services.api.schema import graphtide_pb2 as pb
@@ -47,4 +48,5 @@ def _document(document: DocumentMessage) -> dict[str, Any]:
 def _question(asked: QuestionDefinition) -> dict[str, Any]:
     body: dict[str, Any] = {"question": asked.question, "mode": asked.mode, "top_k": asked.top_k}
     filters = filters_json(asked.filters)
+    body |= {"options": options_json(asked.options)} if asked.options else {}
     return {**body, "filters": filters} if filters else body

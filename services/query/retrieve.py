@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from graphtide.graph.retrieval import MODES, Question, RetrievalResult, retrieve
+from graphtide.graph.retrieval import MODES, Question, RetrievalResult, concluded, retrieve
 from graphtide.graph.retrieval.darag import Written, retrieve_da_rag
 from graphtide.graph.retrieval.global_search.dynamic import Selection
 from graphtide.graph.retrieval.modes.auto import ModeChoice, choose, with_choice
+from graphtide.graph.retrieval.options.table import ModeOptions
 from graphtide.graph.retrieval.question_words import time_words
-from graphtide.graph.retrieval.temporal import dated
 from graphtide.graph.retrieval.time_limits import with_time_limits
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
@@ -43,30 +43,38 @@ TOKENS_A_CALL = 4_000
 """Maximum of texts, and of tokens of several texts, in a call of the rater."""
 
 
+@dataclass(frozen=True, slots=True)
+class RetrievalTools:
+    """The collaborators of a retrieval. Without a `rater` the question's neighbourhood rates the reports of
+    `global-dynamic`; without a `reader` the reports of `da-rag` are composed from structure. `defaults` are the options
+    of a mode that `auto` chose.
+    """
+
+    shelves: Shelves
+    pool: WorkPool
+    rater: Rater | None = None
+    reader: CommunityReader | None = None
+    defaults: ModeOptions = field(default_factory=dict)
+
+
 async def found(
-    view: LiveView,
-    question: Question,
-    shelves: Shelves,
-    rater: Rater | None,
-    pool: WorkPool,
-    more: int = 0,
-    reader: CommunityReader | None = None,
+    view: LiveView, question: Question, tools: RetrievalTools, more: int = 0
 ) -> tuple[RetrievalResult, AnswerContext]:
     """Return the result of the question's mode, and the context of its answer.
 
-    The context has up to `more` passages beyond the result. `rater` rates the reports for `global-dynamic`;
-    without one the question's neighbourhood does. `reader` writes the reports of `da-rag`; without one they are
-    composed from structure. Raises the errors of `retrieve`, of the rater and of the reader.
+    The context has up to `more` passages beyond the result. Raises the errors of `retrieve`, of the rater and of the
+    reader.
     """
+    pool, rater, reader = tools.pool, tools.rater, tools.reader
     if time_words(question.text):
         question = await _reading(pool, view, partial(with_time_limits, view, question))
     choice = None
     if question.mode == AUTO:
         modes = MODES if not more else MODES.keys() - FOR_WRITERS
         choice = await _reading(pool, view, lambda: choose(view, question.text, modes))
-        question = replace(question, mode=choice.mode)
+        question = replace(question, mode=choice.mode, options=tools.defaults.get(choice.mode, ()))
     if question.mode in READS_REPORTS:
-        await shelves.fill(view)
+        await tools.shelves.fill(view)
     if reader is not None and question.mode == READ_BY_MODEL:
         written = await reader.read(view, question, pool)
         conclude = partial(_da_rag, view, question, written)
@@ -87,11 +95,11 @@ async def found(
 
 
 def _da_rag(view: LiveView, question: Question, written: Written) -> RetrievalResult:
-    return dated(view, retrieve_da_rag(view, question, written=written), question.filters.as_of)
+    return concluded(view, question, retrieve_da_rag(view, question, written=written))
 
 
 def _finished(view: LiveView, question: Question, selection: Selection) -> RetrievalResult:
-    return dated(view, selection.finish(view), question.filters.as_of)
+    return concluded(view, question, selection.finish(view))
 
 
 async def _ratings(rater: Rater, question: str, calls: Sequence[Sequence[str]]) -> list[int]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from graphtide.graph.retrieval import MODES, Question, RetrievalResult
+from graphtide.graph.retrieval.options.table import with_defaults
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.application import Answer, Piece, QueryRequest
@@ -21,7 +22,7 @@ from graphtide.services.inspection.usage import usage
 from graphtide.services.query.communities import CommunityReader
 from graphtide.services.query.context import answer
 from graphtide.services.query.generate import AnswerContext, WrittenAnswer, write, written
-from graphtide.services.query.retrieve import READS_REPORTS, found
+from graphtide.services.query.retrieve import READS_REPORTS, RetrievalTools, found
 from graphtide.services.runtime import Runtime
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Retryable
 from graphtide.streams.model_ports import WideReader
@@ -126,12 +127,16 @@ class QueryService:
             raise self._absence(graph, ask)
         with span("embed", texts=1):
             vector = (await self._runtime.embedder.embed([ask.question]))[0]
-        question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level, ask.exact)
+        defaults = self._runtime.mode_options
+        options = with_defaults(ask.options, defaults.get(ask.mode, ()))
+        question = Question(
+            ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level, ask.exact, options
+        )
         rater = self._runtime.rater if ask.generate else None
         reader = self._reader if ask.generate else None
-        shelves, pool = self._runtime.shelves, self._runtime.pool
+        tools = RetrievalTools(self._runtime.shelves, self._runtime.pool, rater, reader, defaults)
         with span("retrieve", mode=ask.mode):
-            return await found(view, question, shelves, rater, pool, self._more(ask), reader)
+            return await found(view, question, tools, self._more(ask))
 
     def _more(self, ask: QueryRequest) -> int:
         """Return how many passages the generator reads beyond those of the result."""

@@ -199,11 +199,12 @@ class EmbeddedGraph:
         explain: bool = False,
         exact: bool = False,
         at: str = "",
+        options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
     ) -> Answer:
         """See Graph.ask."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        arguments |= {"generate": generate, "explain": explain, "exact": exact, "at": at}
+        arguments |= {"generate": generate, "explain": explain, "exact": exact, "at": at, "options": options}
         request = query_request(arguments, filters, as_of, timeout_s, self._limits)
         return await self._application.query(self._name, request)
 
@@ -220,11 +221,12 @@ class EmbeddedGraph:
         explain: bool = False,
         exact: bool = False,
         at: str = "",
+        options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        arguments |= {"explain": explain, "exact": exact, "at": at}
+        arguments |= {"explain": explain, "exact": exact, "at": at, "options": options}
         request = query_request(arguments, filters, as_of, timeout_s, self._limits)
         async for piece in self._application.stream(self._name, request):
             yield piece

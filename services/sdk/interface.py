@@ -77,6 +77,7 @@ class Questions(Protocol):
         filters: Filters | None = None,
         as_of: str = "",
         answer: bool = False,
+        options: Mapping[str, object] | None = None,
     ) -> StandingQuestion:
         """Register a question, or replace it, and return it with its evidence. `answer`: write one at every event.
 
@@ -173,6 +174,7 @@ class Graph(Protocol):
         explain: bool = False,
         exact: bool = False,
         at: str = "",
+        options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
     ) -> Answer:
         """Answer a question from the live graph, with citations.
@@ -181,6 +183,7 @@ class Graph(Protocol):
         graph includes it. `as_of` is an ISO 8601 date: only what was valid then counts. Without `generate` the answer
         holds the context alone. An `exact` question searches every vector instead of the approximate indexes.
         `at` asks an earlier version of the graph: its number, the token of a change, or a token of publishing.
+        `options` are those of the mode by name (docs/options.md). Raises Invalid for an option that it does not have.
         """
         ...
 
@@ -197,6 +200,7 @@ class Graph(Protocol):
         explain: bool = False,
         exact: bool = False,
         at: str = "",
+        options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """Answer in pieces: first an `Answer` with the context and no text, then `Piece`s, last the whole `Answer`."""
@@ -210,7 +214,8 @@ class Graph(Protocol):
         questions: Sequence[Mapping[str, Any]] = (),
     ) -> Preview:
         """Return the change that documents to publish or delete would cause, and the evidence of questions before and
-        after it: {"question", "mode"?, "top_k"?, "filters"?} each. Nothing is written. Raises Invalid, NotFound.
+        after it: {"question", "mode"?, "top_k"?, "filters"?, "options"?} each. Nothing is written. Raises Invalid,
+        NotFound.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any, cast
@@ -25,6 +25,11 @@ def question_value(
     return body | ({"as_of": as_of} if as_of else {}) | ({"answer": True} if answer else {})
 
 
+def given_options(options: Mapping[str, object] | None) -> dict[str, Any]:
+    """Return the options of a question as a field of its body."""
+    return {} if options is None else {"options": options}
+
+
 class EmbeddedQuestions:
     """See `graphtide.services.sdk.interface.Questions`."""
 
@@ -43,9 +48,10 @@ class EmbeddedQuestions:
         filters: Filters | None = None,
         as_of: str = "",
         answer: bool = False,
+        options: Mapping[str, object] | None = None,
     ) -> StandingQuestion:
         """See Questions.put."""
-        body = question_value(question, mode, top_k, filters, as_of, answer)
+        body = question_value(question, mode, top_k, filters, as_of, answer) | given_options(options)
         definition = standing_question_of(question_id(id), body, self._limits)
         return await self._application.put_question(self._graph, definition)
 

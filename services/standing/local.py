@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from graphtide.graph.view import LiveView
 from graphtide.services.runtime import Runtime
-from graphtide.services.standing.service import StandingService, check_mode
+from graphtide.services.standing.service import StandingService, check_mode, with_default_options
 from graphtide.services.standing.types import QuestionDefinition, QuestionPage, StandingEvent, StandingQuestion
 from graphtide.streams.errors import NotFound, Overloaded
 
@@ -30,6 +30,7 @@ class LocalStandingQuestions:
     async def put_question(self, graph: str, definition: QuestionDefinition) -> StandingQuestion:
         """See StandingQuestions.put_question."""
         check_mode(definition.mode)
+        definition = with_default_options(definition, self._runtime.mode_options)
         view = await self._view(graph)
         await self._standing.admit(graph, definition.id)
         return self._standing.shown(graph, await self._standing.registrar.put(graph, definition), view)

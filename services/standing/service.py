@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
+from graphtide.graph.retrieval.options.fields import options_json
+from graphtide.graph.retrieval.options.table import ModeOptions, with_defaults
 from graphtide.graph.standing.types import EVALUATED_MODES, Evidence
 from graphtide.graph.view import LiveView
 from graphtide.services.inspection.cursors import decode_cursor, encode_cursor
@@ -112,6 +114,7 @@ class StandingService:
             definition.answer,
             held.answer if held.answer_seq == held.seq else "",
             filters_json(definition.filters),
+            options_json(definition.options),
         )
 
     async def events(
@@ -176,6 +179,12 @@ def check_mode(mode: str) -> None:
             f"{mode!r} is not a mode of standing questions: its results may change without a change of the documents;"
             f" use one of {', '.join(EVALUATED_MODES)}",
         )
+
+
+def with_default_options(definition: QuestionDefinition, defaults: ModeOptions) -> QuestionDefinition:
+    """Return the question with the options of the settings that it does not set itself."""
+    options = with_defaults(definition.options, defaults.get(definition.mode, ()))
+    return replace(definition, options=options)
 
 
 class StoredRegistrar:

@@ -60,6 +60,7 @@ class StandingQuestion:
     with_answer: bool = False
     answer: str = ""
     filters: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

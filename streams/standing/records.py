@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from graphtide.graph.retrieval.options.fields import Options, options_from_json, options_json
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.standing.types import Evidence, EvidencePassage
 
@@ -27,17 +28,20 @@ class QuestionDefinition:
     top_k: int = 5
     filters: Filters = field(default_factory=Filters)
     answer: bool = False
+    options: Options = ()
 
     def encode(self) -> str:
         """Return the definition without its id, as JSON."""
         body: dict[str, Any] = {"question": self.question, "mode": self.mode, "top_k": self.top_k}
         body |= {"filters": filters_json(self.filters)} if self.filters != Filters() else {}
+        body |= {"options": options_json(self.options)} if self.options else {}
         return _dump(body | ({"answer": True} if self.answer else {}))
 
     @classmethod
     def decode(cls, id_: str, text: str) -> QuestionDefinition:
         """Return the definition that `encode` wrote."""
         body = json.loads(text)
+        body["options"] = options_from_json(body.get("options", {}))
         return cls(id_, **body | {"filters": _filters(body.get("filters", {}))})
 
 

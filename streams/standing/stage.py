@@ -337,6 +337,7 @@ def _question(definition: QuestionDefinition, vector: object) -> Question:
         definition.mode,
         definition.filters,
         exact=True,
+        options=definition.options,
     )
 
 

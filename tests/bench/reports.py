@@ -42,7 +42,7 @@ from graphtide.infra.models.openai.generator import OpenAIGenerator
 from graphtide.infra.models.openai.rater import OpenAIRater
 from graphtide.infra.models.openai.reporter import shown
 from graphtide.services.query.generate import written
-from graphtide.services.query.retrieve import found
+from graphtide.services.query.retrieve import RetrievalTools, found
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_records import notice
 from graphtide.streams.messages import unit_key
@@ -196,9 +196,8 @@ async def tokens_table(world: World) -> None:
             parts = 0
             for text in QUESTIONS:
                 vector = np.asarray((await embedder.embed([text]))[0], np.float32)
-                retrieved, used = await found(
-                    world.view, Question(text, vector, mode=mode), Shelves(world.store), rater, pool
-                )
+                tools = RetrievalTools(Shelves(world.store), pool, rater)
+                retrieved, used = await found(world.view, Question(text, vector, mode=mode), tools)
                 parts += len(retrieved.parts)
                 await written(OpenAIGenerator(chat), text, used)
             rated, rest = (

@@ -305,3 +305,27 @@ async def test_standing_question_has_the_evidence_of_the_newest_documents(db: Da
     await graph.questions.delete("who")
     with pytest.raises(graphtide.NotFound):
         await graph.questions.get("who")
+
+
+async def test_options_are_checked_shown_in_the_trace_and_kept_by_standing_questions(db: Database) -> None:
+    """An option out of range, or of another mode, is refused by name; a given one has its effect at any version."""
+    notes, asked = db.graph("options"), "Who signed the contract?"
+    receipt = await notes.add("boiler", TEXT)
+    version = await notes.wait(receipt.token, 120)
+    options = {"coverage": 8, "restart": 0.3}
+    answer = await notes.ask(asked, options=options, explain=True, generate=False)
+    assert answer.trace is not None and answer.trace[0]["name"] == "options"
+    shown = {item["id"]: (item["name"], item["score"]) for item in answer.trace[0]["items"]}
+    assert shown["coverage"] == ("8", 1.0) and shown["restart"] == ("0.3", 1.0) and shown["near"] == ("100", 0.0)
+    then = await notes.ask(asked, options=options, generate=False, at=str(version))
+    assert [each.chunk_id for each in then.passages] == [each.chunk_id for each in answer.passages]
+    for name, wrong in {"coverage": 99, "beam": 3, "restart": "often"}.items():
+        for refused in (
+            notes.ask(asked, options={name: wrong}),
+            notes.questions.put("q", asked, options={name: wrong}),
+        ):
+            with pytest.raises(graphtide.Invalid) as error:
+                await refused
+            assert error.value.field == f"options.{name}"
+    kept = await notes.questions.put("q", asked, options=options)
+    assert kept.options == options == (await notes.questions.get("q")).options

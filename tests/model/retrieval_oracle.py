@@ -35,13 +35,12 @@ from graphtide.graph.records import (
 )
 from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
-from graphtide.graph.retrieval.modes.local import REPETITION
+from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.options.settings import LocalSettings
 from graphtide.graph.retrieval.scoring.about_links import LONGEST
-from graphtide.graph.retrieval.scoring.candidates import INJECTED, NAMED, NEAR, WALKED
 from graphtide.graph.retrieval.scoring.links import HUB
 from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, WALK_SHARE, UnaryWeights, Weighting
-from graphtide.graph.retrieval.search.ppr import RESTART
-from graphtide.graph.retrieval.seeds import ENTITIES, ENTITY_SHARE, PASSAGE_SHARE, PASSAGES, STATEMENTS
+from graphtide.graph.retrieval.seeds import ENTITY_SHARE, PASSAGE_SHARE, PASSAGES
 from graphtide.graph.retrieval.types import Subgraph
 from graphtide.graph.vector_index import ExactIndex, VectorIndex
 from graphtide.graph.view import LiveView, VectorIndexes
@@ -192,9 +191,10 @@ def slow_passages(view: LiveView, question: Question) -> RetrievalResult:
 def slow_local(view: LiveView, question: Question) -> RetrievalResult:
     """Run mode `local` by its definition: the same ranking, with near duplicates of better passages last."""
     ranked, share = _pair_ranking(view, question)
+    settings = settings_from(LocalSettings, question.options)
     kept, repeated = list[int](), list[int]()
     for n in ranked:
-        alike = any(_dot(view.indexes.chunks, n, other) > REPETITION for other in kept)
+        alike = any(_dot(view.indexes.chunks, n, other) > settings.repetition for other in kept)
         (repeated if alike and len(kept) < question.top_k else kept).append(n)
     return _retrieved(view, list(zip(share, kept + repeated, strict=True))[: question.top_k], "local")
 
@@ -220,9 +220,11 @@ def exact_pagerank(view: LiveView, restart: dict[int, float], probability: float
 
 def slow_restart(view: LiveView, question: Question) -> dict[int, float]:
     """Return the restart distribution: three families of seeds with their shares."""
-    statements = _nearest(view.indexes.statements, view.statements, question, _statement_name(view), STATEMENTS)
-    entities = _nearest(view.indexes.entities, view.entities, question, view.entity_id, ENTITIES)
-    passages = _nearest(view.indexes.chunks, view.chunks, question, _chunk_name(view), NEAR)
+    settings, indexes = settings_from(LocalSettings, question.options), view.indexes
+    named = _statement_name(view)
+    statements = _nearest(indexes.statements, view.statements, question, named, settings.statements)
+    entities = _nearest(indexes.entities, view.entities, question, view.entity_id, settings.entities)
+    passages = _nearest(indexes.chunks, view.chunks, question, _chunk_name(view), settings.near)
     floor = passages[-1][1] if len(passages) > PASSAGES else 0.0
     families: list[tuple[float, Counter[int]]] = [
         (1 - ENTITY_SHARE - PASSAGE_SHARE, Counter()),
@@ -260,7 +262,7 @@ def _pair_ranking(view: LiveView, question: Question) -> tuple[list[int], list[f
             part[n] += drawn[first] * share
     included = {n: weighting.temperature * math.log(max(part[n], 1e-300)) + 1e-6 * opening[n] for n in pairs.found}
     by_pairs = [n for n, _ in _ranked(included, names)]
-    chosen = by_pairs[:2]
+    chosen = by_pairs[: min(2, weighting.greedy)]
     while len(chosen) < min(weighting.greedy, len(by_pairs)):
         left = {n: pairs.following(n, chosen) for n in pairs.found if n not in chosen}
         chosen.append(_ranked(left, names)[0][0])
@@ -276,19 +278,23 @@ class _PairOracle:
     """The candidates of a question, and the score of each as an opening or a continuation, term by term."""
 
     def __init__(self, view: LiveView, question: Question) -> None:
-        self.view, self.weighting, name = view, Weighting(), _chunk_name(view)
+        self.view, name = view, _chunk_name(view)
+        settings = settings_from(LocalSettings, question.options)
+        self.weighting = Weighting(firsts=settings.firsts, greedy=settings.coverage)
+        self._more = settings.injected
         self._cosine = {n: _cosine(view.indexes.chunks, n, question) for n in view.chunks}
-        near = _ranked(self._cosine, name)[: max(NEAR, question.top_k)]
+        near = _ranked(self._cosine, name)[: max(settings.near, question.top_k)]
         self.found: set[int] = {n for n, _ in near}
         if not near:
             return
-        mass = exact_pagerank(view, slow_restart(view, question), RESTART)
+        mass = exact_pagerank(view, slow_restart(view, question), settings.restart)
         self._reached = {n: mass.get(2 * n + 1, 0.0) for n in view.chunks}
         self._best, self._least = max(self._reached.values()), near[-1][1]
         self._span = max(near[0][1] - near[-1][1], MIN_SPAN)
         far = {n: m for n, m in self._reached.items() if m > self._best / 10**DECADES}
-        self.found |= {n for n, _ in _ranked(far, name)[: max(WALKED, question.top_k)]}
-        self._named = dict(_ranked(self._about(_spans(question.text)), name)[:NAMED])
+        walked = max(settings.walked, question.top_k) if settings.walked else 0
+        self.found |= {n for n, _ in _ranked(far, name)[:walked]}
+        self._named = dict(_ranked(self._about(_spans(question.text)), name)[: settings.named])
         self.found |= self._named.keys()
         worth = {n: self._near(n) + WALK_SHARE * self._reach(n) + self._named.get(n, 0.0) for n in self.found}
         expanded = [n for n, _ in _ranked(worth, name)[: self.weighting.firsts]]
@@ -323,7 +329,7 @@ class _PairOracle:
         for n in expanded:
             new = {other: s for other, s in links(n).items() if other not in self.found and other not in more}
             more += [other for other, _ in _ranked(new, _chunk_name(self.view))]
-        return set(more[:INJECTED])
+        return set(more[: self._more])
 
     def _title(self, n: int) -> str:
         return normalise(self.view.documents[self.view.chunks[n].doc_id].info.title)

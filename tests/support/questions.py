@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
+from graphtide.graph.retrieval.options.fields import options_json
 from graphtide.services.standing.service import check_mode
 from graphtide.services.standing.types import QuestionDefinition, QuestionPage, StandingEvent, StandingQuestion
 from graphtide.streams.errors import NotFound
@@ -29,9 +30,10 @@ class InMemoryStandingQuestions:
         await self._pass()
         check_mode(definition.mode)
         version, filters = self._version[self._known(graph)], filters_json(definition.filters)
+        options = options_json(definition.options)
         asked = (definition.id, definition.question, definition.mode, definition.top_k)
         made = StandingQuestion(
-            *asked, version, version, "2026-01-01T00:00:00.000Z", 0, (), definition.answer, "", filters
+            *asked, version, version, "2026-01-01T00:00:00.000Z", 0, (), definition.answer, "", filters, options
         )
         self.questions[graph, definition.id] = made
         return made

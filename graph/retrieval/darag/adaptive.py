@@ -56,13 +56,17 @@ class Rated:
     coverage: float
 
 
-def communities(graph: AttributedGraph, layer: str) -> list[Community]:
+def communities(graph: AttributedGraph, layer: str, only: int = 0) -> list[Community]:
     """Return the community of every k from 3 up, each set of members once, under its greatest k; k ascending.
+
+    With `only` there is one k: the greatest of the layer that is at most `only`.
 
     If there are more than LEVELS values of k, LEVELS evenly spread ones are tried, the smallest and the greatest
     included. Deviation: if the layer has no triangle there is no 3-truss, and k is 2, which is any connected subgraph.
     """
     levels = [k for k in graph.levels() if k >= MIN_SIZE] or graph.levels()[:1]
+    if only:
+        levels = [k for k in graph.levels() if k <= only][-1:]
     if len(levels) > LEVELS:
         levels = [levels[place] for place in np.linspace(0, len(levels) - 1, LEVELS).round().astype(int).tolist()]
     by_members: dict[Members, int] = {}

@@ -5,7 +5,7 @@ admitted passages and their entities only.
 
 Deviations: the maximal k-truss of a whole layer is most of the graph, and cannot be computed for each question. The
 coarse search runs on the passages nearest to the question and those that the walk from its seeds reaches. Without the
-chunk layer the fine search runs on entities found in the same way. The working subgraphs keep the WORKING entities
+chunk layer the fine search runs on entities found in the same way. The working subgraphs keep the `working` entities
 nearest to the question. Of the coarse communities of every k, the search continues with those selected like the
 reports: by QRScore, as long as their passages fit the context's budget, and the best in any case. Reason: k-trusses of
 a high k are near-cliques of passages that mention the same well-known entity, whatever the question.
@@ -21,6 +21,7 @@ import numpy as np
 from graphtide.graph.layers import ChunkLayer, KnowledgeLayer, Layer, SimilarityLayer, working_entities
 from graphtide.graph.retrieval.darag.adaptive import Community, communities, neighbourhood
 from graphtide.graph.retrieval.darag.attributed_graph import AttributedGraph
+from graphtide.graph.retrieval.darag.settings import COURSE, DaRagSettings
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring.candidates import score_passages
 from graphtide.graph.retrieval.seeds import Hit, nearest, searched_indexes
@@ -31,26 +32,8 @@ from graphtide.graph.view import LiveView
 
 PASSAGES = "passages"
 """Name of the layer of the coarse communities."""
-COARSE = 120
-"""Number of passages of the coarse search: the NEAREST, the rest the walk's best."""
-NEAREST = 80
-WORKING = 100
 ANCHORS = 10
 """Number of passages that start the fine search if no two passages of the coarse search are linked."""
-
-
-@dataclass(frozen=True, slots=True)
-class DaRagSettings:
-    """The enabled parts of the method; an ablation disables some. Budgets are in tokens (appendix, table 4)."""
-
-    chunk_layer: bool = True
-    similarity_layer: bool = True
-    community_search: bool = True
-    context_tokens: int = 4_800
-    report_tokens: int = 3_200
-
-
-COURSE = DaRagSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +60,8 @@ def coarse_to_fine(
         anchors = {number for each in coarse for number in each.members} or {hit.number for hit in passages[:ANCHORS]}
         entities = working_entities(view, anchors)
     else:
-        entities = _entities(view, question, mass, admits)
-    near = _nearest(view, question, entities)
+        entities = _entities(view, question, mass, admits, course.working)
+    near = _nearest(view, question, entities, course.working)
     layers: dict[str, Layer] = {"knowledge graph": KnowledgeLayer(view)}
     if course.similarity_layer:
         layers["similarity"] = SimilarityLayer(view)
@@ -92,16 +75,16 @@ def coarse_to_fine(
 
 
 def _search(graph: AttributedGraph, layer: str, course: DaRagSettings) -> list[Community]:
-    return communities(graph, layer) if course.community_search else neighbourhood(graph, layer)
+    return communities(graph, layer, course.k) if course.community_search else neighbourhood(graph, layer)
 
 
 def _coarse(
     view: LiveView, question: Question, passages: Sequence[Hit], mass: Mapping[int, float], course: DaRagSettings
 ) -> list[Community]:
-    chosen = {hit.number for hit in passages[:NEAREST]}
+    chosen = {hit.number for hit in passages[: course.nearest]}
     reached = ((share, view.chunks[node // 2].chunk_id, node // 2) for node, share in mass.items() if node % 2)
     for _, _, number in sorted(reached, key=lambda row: (-row[0], row[1])):
-        if len(chosen) >= COARSE:
+        if len(chosen) >= course.coarse:
             break
         chosen.add(number)
     found = score_passages(view, question, chosen)
@@ -124,26 +107,28 @@ def _fitting(view: LiveView, coarse: Sequence[Community], budget: int) -> list[C
     return kept
 
 
-def _entities(view: LiveView, question: Question, mass: Mapping[int, float], admits: ChunkPredicate | None) -> set[int]:
+def _entities(
+    view: LiveView, question: Question, mass: Mapping[int, float], admits: ChunkPredicate | None, count: int
+) -> set[int]:
     """Return, without the chunk layer, the entities nearest to the question and those with most of the walk's mass."""
 
     def allowed(node: int) -> bool:
         return admits is None or any(map(admits, view.entities[node].chunks))
 
     index = searched_indexes(view, question).entities
-    hits = nearest(index, question.vector, WORKING, view.entity_id, allowed if admits else None)
+    hits = nearest(index, question.vector, count, view.entity_id, allowed if admits else None)
     walked = ((-share, view.entity_id(node // 2), node // 2) for node, share in mass.items() if node % 2 == 0)
-    best = [number for _, _, number in sorted(walked)[: 2 * WORKING] if allowed(number)]
-    return {hit.number for hit in hits}.union(best[:WORKING])
+    best = [number for _, _, number in sorted(walked)[: 2 * count] if allowed(number)]
+    return {hit.number for hit in hits}.union(best[:count])
 
 
-def _nearest(view: LiveView, question: Question, entities: Iterable[int]) -> dict[int, float]:
-    """Return the WORKING entities nearest to the question that have a vector, by canonical name, with their cosines."""
+def _nearest(view: LiveView, question: Question, entities: Iterable[int], count: int) -> dict[int, float]:
+    """Return the `count` entities nearest to the question that have a vector, by canonical name, with their cosines."""
     named = sorted((view.entity_id(node), node) for node in entities if node in view.indexes.entities)
     if not named:
         return {}
     nodes = [node for _, node in named]
     unit = (question.vector / np.float32(np.linalg.norm(question.vector) or 1)).astype(np.float32)
     cosines = similarities(unit, view.indexes.entities.vectors(np.array(nodes, np.int64)))
-    kept = np.sort(np.argsort(-cosines, kind="stable")[:WORKING])
+    kept = np.sort(np.argsort(-cosines, kind="stable")[:count])
     return {nodes[place]: float(cosines[place]) for place in kept.tolist()}

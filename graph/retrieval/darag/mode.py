@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from graphtide.graph.layers import KnowledgeLayer, heading
 from graphtide.graph.retrieval.darag.adaptive import Community, CommunityReportText, Rated, pack, rate
 from graphtide.graph.retrieval.darag.coarse_to_fine import (
-    COURSE,
     PASSAGES,
     CommunitySearchResult,
-    DaRagSettings,
     coarse_to_fine,
 )
 from graphtide.graph.retrieval.darag.reading import Written, passages_report, rate_written, text_to_read
 from graphtide.graph.retrieval.darag.report import report
+from graphtide.graph.retrieval.darag.settings import DaRagSettings
 from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.options.fields import settings_from
 from graphtide.graph.retrieval.scoring.candidates import NEAR, ScoredPassages, score_passages, titled
 from graphtide.graph.retrieval.scoring.pair_reranking import admitted_mass
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
@@ -44,23 +44,20 @@ from graphtide.graph.view import LiveView, walk_entity
 
 TITLES = 3
 RELATIONS = 20
-SHARE = 0.25
-"""Weight of community membership beside similarity. It is not from the paper, which returns communities and no
-passages.
-"""
 
 
 def retrieve_da_rag(
-    view: LiveView, question: Question, course: DaRagSettings = COURSE, written: Written | None = None
+    view: LiveView, question: Question, course: DaRagSettings | None = None, written: Written | None = None
 ) -> RetrievalResult:
     """Return reports within `course.report_tokens`, and up to `top_k` passages within the rest of `context_tokens`.
 
     `written` are a model's reports, by whose scores they are packed; a community without one, as after a change of the
-    graph, is left out. A passage's `score` is its cosine, plus SHARE of the relevance of the best community of passages
-    that contains it, and of the best whose report cites it. There is at least one passage, if any is near. Call under
-    `view.lock.read()`. Cost: four searches and one for each working entity, one walk, and matrices of COARSE and
-    WORKING rows: bounded, whatever the graph's size.
+    graph, is left out. A passage's `score` is its cosine, plus `membership` times the relevance of the best community
+    of passages that contains it, and of the best whose report cites it. There is at least one passage, if any is near.
+    Without `course` the question's options are used. Call under `view.lock.read()`. Cost: four searches and one for
+    each working entity, one walk, and matrices of `coarse` and `working` rows: bounded, whatever the graph's size.
     """
+    course = course or settings_from(DaRagSettings, question.options)
     searched = _searched(view, question, course)
     if searched is None:
         return RetrievalResult((), Subgraph(), view.version, "da-rag", Trace() if question.explain else None)
@@ -71,7 +68,7 @@ def retrieve_da_rag(
         rated = rate_written((*searched.reports, *_coarse_reports(view, found, course)), written)
     chosen = pack(rated, course.report_tokens)
     left = course.context_tokens - sum(each.report.tokens for each in chosen)
-    scores = _scores(view, question, searched.near, found.coarse, chosen)
+    scores = _scores(view, question, searched, chosen, course.membership)
     passages = _packed(view, scores, question.top_k, left)
     members = {
         walk_entity(n): each.score
@@ -86,12 +83,13 @@ def retrieve_da_rag(
 
 
 def communities_to_read(
-    view: LiveView, question: Question, course: DaRagSettings = COURSE
+    view: LiveView, question: Question, course: DaRagSettings | None = None
 ) -> tuple[RetrievedPart, ...]:
     """Return the communities of a question, of every layer, as texts for a model. Call under `view.lock.read()`.
 
     Cost: as `retrieve_da_rag`.
     """
+    course = course or settings_from(DaRagSettings, question.options)
     searched = _searched(view, question, course)
     if searched is None:
         return ()
@@ -114,7 +112,7 @@ def _searched(view: LiveView, question: Question, course: DaRagSettings) -> _Sea
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     if not seeds.passages:
         return None
-    mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds)), admits)
+    mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds), course.restart), admits)
     found = coarse_to_fine(view, question, seeds.passages, mass, admits, course)
     near = found.near.__getitem__
     reports = tuple(report(view, community, near, admits, course.report_tokens) for community in found.fine)
@@ -136,9 +134,10 @@ def _part(each: Rated, written: Written | None) -> RetrievedPart:
 
 
 def _scores(
-    view: LiveView, question: Question, near: set[int], coarse: Sequence[Community], chosen: Sequence[Rated]
+    view: LiveView, question: Question, searched: _Searched, chosen: Sequence[Rated], membership: float
 ) -> dict[int, float]:
     """Return every candidate passage with its score, best first, equal ones by name."""
+    near, coarse = searched.near, searched.found.coarse
     anchors = {number: community.relevance for community in reversed(coarse) for number in community.members}
     resting = {
         view.chunk_numbers[chunk_id]: each.report.community.relevance
@@ -147,7 +146,9 @@ def _scores(
     }
     found: ScoredPassages = score_passages(view, question, near.union(anchors, resting))
     rows = zip(found.numbers, found.cosine.tolist(), strict=True)
-    scores = {number: cosine + SHARE * (anchors.get(number, 0.0) + resting.get(number, 0.0)) for number, cosine in rows}
+    scores = {
+        number: cosine + membership * (anchors.get(number, 0.0) + resting.get(number, 0.0)) for number, cosine in rows
+    }
     return dict(sorted(scores.items(), key=lambda row: -row[1]))  # stable: the numbers are in the order of names
 
 

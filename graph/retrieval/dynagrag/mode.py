@@ -15,20 +15,20 @@ from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, sele
 from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
 from graphtide.graph.retrieval.dynagrag.traversal import explore
 from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.options.fields import settings_from
 from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.seeds import find_seeds, searched_indexes
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Synthesis, Trace
 from graphtide.graph.view import LiveView
 
-DEFAULT = Dynagrag()
 
-
-def retrieve_dynagrag(view: LiveView, question: Question, settings: Dynagrag = DEFAULT) -> RetrievalResult:
+def retrieve_dynagrag(view: LiveView, question: Question, settings: Dynagrag | None = None) -> RetrievalResult:
     """Return a part for each chosen subgraph, by similarity; and the `top_k` passages, mostly those the parts cite.
 
     Call under `view.lock.read()`. Cost: five searches, some seventy small ego-graphs, the passages of five of them:
     each step is bounded, whatever the graph's size.
     """
+    settings = settings or settings_from(Dynagrag, question.options)
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     if not np.any(question.vector) or not (seeds.entities or seeds.passages):

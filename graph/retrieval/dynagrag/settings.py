@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from graphtide.graph.retrieval.options.fields import option
+
 
 class Traversal(StrEnum):
     """The traversal of a subgraph for its prompt."""
@@ -24,10 +26,10 @@ class EgoGraphLimits:
     but not expanded, unless it is the centre; and `nodes` entities are the maximum.
     """
 
-    hops: int = 3
-    fan: int = 8
-    hub: int = 64
-    nodes: int = 24
+    hops: int = option(3, "hops of an ego-graph", 1, 5)
+    fan: int = option(8, "heaviest relations of an entity that the ego-graph follows", 1, 64, "degree")
+    hub: int = option(64, "neighbours above which an entity is not traversed", 1, 1_024)
+    nodes: int = option(24, "entities of an ego-graph for the choice", 2, 96)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class Dynagrag:
     `explored` is the maximum of entities of a chosen ego-graph, from which the traversal selects those that are shown.
     """
 
-    subgraphs: int = 5
-    diversity: bool = True
-    pruning: bool = True
-    traversal: Traversal = Traversal.SIMILARITY
+    subgraphs: int = option(5, "ego-graphs that are chosen", 1, 20)
+    diversity: bool = option(True, "choose ego-graphs with different key entities")
+    pruning: bool = option(True, "prune by the soft mask")
+    traversal: Traversal = option(Traversal.SIMILARITY, "order in which a subgraph is explored")
     caps: EgoGraphLimits = EgoGraphLimits()
-    explored: int = 96
+    explored: int = option(96, "entities of a chosen ego-graph, from which the traversal selects", 2, 400)

@@ -6,7 +6,7 @@ in turn; the relevant reports enter map-reduce, where one with a relevant child 
 parameter: `Selection` names the reports to rate and takes the ratings, does no I/O, and the view may change between two
 rounds. `by_neighbourhood` is the rater without a model.
 
-Deviations: ratings are 0 to 5 and `RELEVANT` is the minimum that counts (the source says "relevant" or not); only
+Deviations: ratings are 0 to 5 and `relevant` is the minimum that counts (the source says "relevant" or not); only
 reports that the question can reach are rated, those above one of its nearest passages and entities, since a graph of
 many small components has more roots than a rater should read (a question about the whole corpus reaches all); if no
 report of the coarsest level is relevant, none is, and the nearest passages are returned.
@@ -27,17 +27,17 @@ from graphtide.graph.retrieval.global_search.reports import (
     readable,
     worth_reading,
 )
+from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.options.settings import GlobalDynamicSettings
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.seeds import nearest, nearest_passages, searched_indexes
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPart, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
-RELEVANT = 1
 MAX_REPORTS = 5
 _RANKS = (4, 10, 20, 40, 80)
 """Best rank inside a community for the ratings 5, 4, 3, 2, 1."""
-_ENTITIES = 40
 _EVEN = 3
 
 
@@ -50,6 +50,7 @@ class Selection:
 
     def __init__(self, question: Question) -> None:
         self._question = question
+        self._relevant = settings_from(GlobalDynamicSettings, question.options).relevant
         self._level = 0
         self._open: list[ReportView] = []
         self._kept: dict[int, tuple[int, ReportView]] = {}
@@ -83,7 +84,7 @@ class Selection:
         Cost: the next reports.
         """
         rated = [(max(0, min(MAX_REPORTS, rating)), one) for rating, one in zip(ratings, self._open, strict=True)]
-        relevant = [(rating, one) for rating, one in rated if rating >= RELEVANT]
+        relevant = [(rating, one) for rating, one in rated if rating >= self._relevant]
         self._note(rated)
         under: list[int] = []
         for rating, one in relevant:
@@ -138,7 +139,8 @@ class Selection:
             TraceItem("", one.part.title, float(rating), (("entities", float(one.size)),)) for rating, one in rated
         ]
         items.sort(key=lambda item: (-item.score, item.name))
-        about = f"{len(rated)} reports rated 0 to {MAX_REPORTS}; the children of reports rated 0 are not read."
+        below = f"the children of reports rated below {self._relevant} are not read"
+        about = f"{len(rated)} reports rated 0 to {MAX_REPORTS}; {below}."
         self._steps.append(TraceStep(f"rating {len(self._steps)}", about, tuple(items)))
 
 
@@ -175,8 +177,9 @@ def neighbourhood_ranks(view: LiveView, question: Question) -> dict[int, int] | 
     admits = admitted_chunks(view, question.filters)
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     indexes = searched_indexes(view, question)
+    count = settings_from(GlobalDynamicSettings, question.options).entities
     passages = nearest_passages(view, question.vector, admits, _RANKS[-1], indexes)
-    entities = nearest(indexes.entities, question.vector, _ENTITIES, view.entity_id, named)
+    entities = nearest(indexes.entities, question.vector, count, view.entity_id, named)
     best: dict[int, int] = {}
     for rank, hit in enumerate(passages):
         for node in entities_of(view, hit.number):

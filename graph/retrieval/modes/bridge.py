@@ -15,6 +15,8 @@ from itertools import pairwise
 
 from graphtide.graph.retrieval.entity_linking import link_entities
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
+from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.options.settings import BridgeSettings
 from graphtide.graph.retrieval.scoring.candidates import NEAR, ScoredPassages, score_passages
 from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityPathGraph
 from graphtide.graph.retrieval.search.steiner import SearchLimits, SteinerTree, steiner_tree
@@ -33,8 +35,8 @@ from graphtide.graph.retrieval.types import (
 )
 from graphtide.graph.view import LiveView, walk_entity
 
-MAX_TERMINALS = 5
-BOUNDS = SearchLimits(longest=10 * UNIT, budget=4_000)
+BOUNDS = SearchLimits(longest=round(BridgeSettings().cost * UNIT), budget=BridgeSettings().links)
+"""The limits of a search without options, and of those of other modes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +48,17 @@ class PathEdge:
     passage: int
 
 
-def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits = BOUNDS) -> RetrievalResult:
+def retrieve_bridge(view: LiveView, question: Question) -> RetrievalResult:
     """Return the tree that connects the question's entities as text, and `top_k` passages, its evidence first.
 
     A passage's `score` is its cosine, and 1 more when it is evidence. Call under `view.lock.read()`. Cost: two
-    searches, and `bounds.budget` links, however large the graph.
+    searches, and `links` links (BridgeSettings), however large the graph.
     """
+    settings = settings_from(BridgeSettings, question.options)
+    bounds = SearchLimits(round(settings.cost * UNIT), settings.links)
     admits = admitted_chunks(view, question.filters)
     near = nearest_passages(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
-    terminals, how = choose_terminals(view, question, admits)
+    terminals, how = choose_terminals(view, question, admits, settings.terminals)
     tree = steiner_tree(EntityPathGraph(view, terminals, admits), terminals, view.entity_id, bounds)
     crossings = [crossing for ends in tree.edges() if (crossing := edge_evidence(view, question, ends, admits))]
     found = score_passages(view, question, {hit.number for hit in near}.union(edge.passage for edge in crossings))
@@ -67,8 +71,10 @@ def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits = B
     return RetrievalResult(passages, shown, view.version, "bridge", trace, parts)
 
 
-def choose_terminals(view: LiveView, question: Question, admits: ChunkPredicate | None) -> tuple[list[int], str]:
-    """Return the entities to connect, in the question's order, and how they were found.
+def choose_terminals(
+    view: LiveView, question: Question, admits: ChunkPredicate | None, most: int
+) -> tuple[list[int], str]:
+    """Return at most `most` entities to connect, in the question's order, and how they were found.
 
     Proper names precede common words that are also an entity's name; those count only if there are fewer than two
     proper names. The nearest entities by vector are added only if there are still fewer than two.
@@ -77,7 +83,7 @@ def choose_terminals(view: LiveView, question: Question, admits: ChunkPredicate 
     proper = [entity.node for entity in found if entity.proper]
     named = proper if len(proper) >= 2 else [entity.node for entity in found]
     if len(named) >= 2:
-        return named[:MAX_TERMINALS], "Entities that the question names."
+        return named[:most], "Entities that the question names."
     allowed = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     index = searched_indexes(view, question).entities
     hits = nearest(index, question.vector, ENTITIES, view.entity_id, allowed)

@@ -10,14 +10,16 @@ second hop), only repetitions are moved to the end.
 
 from __future__ import annotations
 
+from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.options.settings import LocalSettings
 from graphtide.graph.retrieval.scoring.pair_reranking import retrieve_by_pairs
 from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.view import LiveView
 
-REPETITION = 0.95
-"""The cosine above which a passage repeats another: near duplicates; two passages about one thing stay below it."""
-
 
 def retrieve_local(view: LiveView, question: Question) -> RetrievalResult:
-    """Return the `top_k` passages for a context: by pairs and coverage, without repetition. See pair_reranking.py."""
-    return retrieve_by_pairs(view, question, "local", REPETITION)
+    """Return the `top_k` passages for a context: by pairs and coverage, without repetition. See pair_reranking.py.
+
+    Near duplicates have a cosine above the default of `repetition`; two passages about one thing stay below it.
+    """
+    return retrieve_by_pairs(view, question, "local", settings_from(LocalSettings, question.options).repetition)

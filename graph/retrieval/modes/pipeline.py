@@ -21,11 +21,13 @@ import numpy as np
 from graphtide.graph.retrieval.explain import seed_steps
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.modes import bridge
-from graphtide.graph.retrieval.scoring.candidates import NEAR, score_passages
+from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.options.settings import PipelineSettings
+from graphtide.graph.retrieval.scoring.candidates import score_passages
 from graphtide.graph.retrieval.scoring.mmr import mmr
 from graphtide.graph.retrieval.scoring.pair_reranking import admitted_mass, relative
 from graphtide.graph.retrieval.scoring.pair_scoring import Scores, worth
-from graphtide.graph.retrieval.search.beam_search import Visit, explore, lexical_type_weight
+from graphtide.graph.retrieval.search.beam_search import BeamSettings, Visit, explore, lexical_type_weight, type_weight
 from graphtide.graph.retrieval.search.bfs import BfsLimits, breadth_first
 from graphtide.graph.retrieval.search.community_filter import CommunityRegion, regions
 from graphtide.graph.retrieval.search.entity_graph import EntityPathGraph
@@ -47,15 +49,6 @@ from graphtide.graph.retrieval.types import (
 )
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
-ONE_HOP = BfsLimits(depth=1, degree=20, size=200)
-BRIDGED = 3
-"""Number of seeds to connect: the article has three."""
-EXPLORED = 200
-"""Maximum number of candidate passages of explored entities; the walk's best."""
-DIVERSITY = 0.8
-TOLD = 12
-"""Maximum number of relations in the part of a community."""
-
 
 @dataclass(frozen=True, slots=True)
 class Explored:
@@ -76,37 +69,41 @@ def retrieve_pipeline(view: LiveView, question: Question) -> RetrievalResult:
     `score` is relevance before MMR, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
     searches, a walk, a bounded exploration and a bounded search for a tree: no step grows with the graph.
     """
+    settings = settings_from(PipelineSettings, question.options)
     admits = admitted_chunks(view, question.filters)
-    found = _explore(view, question, admits)
-    candidates = score_passages(view, question, _candidates(view, found, admits))
+    found = _explore(view, question, admits, settings)
+    candidates = score_passages(view, question, _candidates(view, found, settings.explored))
     if not candidates.numbers:
         return RetrievalResult((), Subgraph(), view.version, "pipeline", Trace() if question.explain else None)
     near = found.seeds.passages
     scale = (near[-1].cosine, near[0].cosine) if near else (0.0, 1.0)
     value = worth(candidates.candidates(found.mass, scale))
     relevance = relative(_raised(value, candidates.numbers, {crossing.passage for crossing in found.crossings}))
-    order = mmr(relevance, candidates.vectors, question.top_k, DIVERSITY).tolist()
+    order = mmr(relevance, candidates.vectors, question.top_k, settings.trade_off).tolist()
     numbers = [candidates.numbers[place] for place in order]
     passages = tuple(_passage(view, candidates.numbers[place], float(relevance[place])) for place in order)
     touched = regions(view, _entity_mass(found))
-    parts = (*_bridges(view, found), *_community(view, touched[:1], admits))
+    parts = (*_bridges(view, found), *_community(view, touched[:1], admits, settings.relations))
     trace = _trace(view, found, touched, passages) if question.explain else None
     return RetrievalResult(
         passages, supported_subgraph(view, numbers, found.mass), view.version, "pipeline", trace, parts
     )
 
 
-def _explore(view: LiveView, question: Question, admits: ChunkPredicate | None) -> Explored:
+def _explore(view: LiveView, question: Question, admits: ChunkPredicate | None, settings: PipelineSettings) -> Explored:
     """Run steps 1, 3, 4 and 5."""
-    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
+    depth = max(settings.near, question.top_k)
+    seeds = find_seeds(view, question.vector, admits, depth, searched_indexes(view, question))
     starts = {hit.number: hit.cosine for hit in seeds.entities}
     for hit in seeds.statements:
         for node in view.ends(hit.number):
             starts[node] = max(starts.get(node, 0.0), hit.cosine)
-    hops = breadth_first(view, starts, ONE_HOP, admits)
-    visits = explore(view, question.vector, starts, lexical_type_weight(question.text), admits=admits)
-    mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds)), admits)
-    ends = [hit.number for hit in seeds.entities[:BRIDGED]]
+    hops = breadth_first(view, starts, BfsLimits(settings.hops, settings.degree, settings.size), admits)
+    guide = BeamSettings(settings.beam, settings.threshold, settings.visits)
+    weigh = type_weight(dict(settings.multipliers), lexical_type_weight(question.text, settings.shared_word))
+    visits = explore(view, question.vector, starts, weigh, guide, admits)
+    mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds), settings.restart), admits)
+    ends = [hit.number for hit in seeds.entities[: settings.bridged]]
     tree, crossings = SteinerTree((), (), 0, 0, True), list[bridge.PathEdge]()
     if not _connected(view, ends, {*hops, *(visit.node for visit in visits)}):
         tree = steiner_tree(EntityPathGraph(view, ends, admits), ends, view.entity_id, bridge.BOUNDS)
@@ -128,7 +125,7 @@ def _connected(view: LiveView, ends: list[int], explored: set[int]) -> bool:
     return seen.issuperset(ends)
 
 
-def _candidates(view: LiveView, found: Explored, admits: ChunkPredicate | None) -> set[int]:
+def _candidates(view: LiveView, found: Explored, count: int) -> set[int]:
     """Return the nearest passages, those of bridges, and of the explored entities' passages the walk's best."""
     explored = {*found.hops, *(visit.node for visit in found.visits)}
     walked = sorted(
@@ -139,7 +136,7 @@ def _candidates(view: LiveView, found: Explored, admits: ChunkPredicate | None) 
         for _, _, number in walked
         if any(view.labels[mention.label].node in explored for mention in view.chunks[number].mentions)
     )
-    best = set(islice(theirs, EXPLORED))
+    best = set(islice(theirs, count))
     return best | {hit.number for hit in found.seeds.passages} | {crossing.passage for crossing in found.crossings}
 
 
@@ -161,7 +158,7 @@ def _bridges(view: LiveView, found: Explored) -> tuple[RetrievedPart, ...]:
 
 
 def _community(
-    view: LiveView, touched: Iterable[CommunityRegion], admits: ChunkPredicate | None
+    view: LiveView, touched: Iterable[CommunityRegion], admits: ChunkPredicate | None, most: int
 ) -> tuple[RetrievedPart, ...]:
     """Return the broad context: the statements among the explored entities of the question's main community."""
     parts = []
@@ -169,7 +166,7 @@ def _community(
         lines, sources = list[str](), list[str]()
         for place, one in enumerate(region.entities):
             for other in region.entities[place + 1 :]:
-                if len(lines) < TOLD and other in view.neighbours.get(one, ()):
+                if len(lines) < most and other in view.neighbours.get(one, ()):
                     for number in between(view, one, other, admits)[:1]:
                         chunk = supporting_passages(view, number, admits)[0]
                         sources.append(view.chunks[chunk].chunk_id)

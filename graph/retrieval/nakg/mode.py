@@ -14,6 +14,7 @@ from graphtide.graph.retrieval.nakg.edges import DECIMALS, DocumentGraph, connec
 from graphtide.graph.retrieval.nakg.propagation import pass_relevance, propagate
 from graphtide.graph.retrieval.nakg.scoring import Scoring, lexical, separated
 from graphtide.graph.retrieval.nakg.settings import Nakg
+from graphtide.graph.retrieval.options.fields import settings_from
 from graphtide.graph.retrieval.scoring.candidates import NEAR, titled
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN, Scores
 from graphtide.graph.retrieval.seeds import find_seeds, searched_indexes
@@ -21,15 +22,14 @@ from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, QuestionVector, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
 
-DEFAULT = Nakg()
 
-
-def retrieve_nakg(view: LiveView, question: Question, settings: Nakg = DEFAULT) -> RetrievalResult:
+def retrieve_nakg(view: LiveView, question: Question, settings: Nakg | None = None) -> RetrievalResult:
     """Return the `top_k` passages by words, order, meaning and links, and a part that relates their documents.
 
     Call under `view.lock.read()`. Cost: three searches, some two hundred passages read, a graph of at most
     `settings.documents` documents: each step is bounded, whatever the graph's size.
     """
+    settings = settings or settings_from(Nakg, question.options)
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     passages = candidate_passages(view, question.vector, seeds, admits)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.options.settings import PairSettings
 from graphtide.graph.retrieval.scoring import terms
 from graphtide.graph.retrieval.scoring.about_links import PassageLinks, asked_names, strongest
 from graphtide.graph.retrieval.scoring.pair_scoring import (
@@ -29,12 +31,8 @@ from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.view import LiveView, walk_chunk
 
-NEAR = 100
-WALKED = 100
-NAMED = 40
-"""The number of passages about things that the question names, the most specific first."""
-INJECTED = 20
-"""The number of candidates that aboutness links add, in each direction."""
+NEAR = PairSettings().near
+"""The number of nearest passages of a question without options, and in modes without such an option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +77,23 @@ def gather(
 
     `seeds` and `mass` hold admitted passages only.
 
-    Cost: reads at most NEAR + WALKED + NAMED + 2 * INJECTED passages, and the links of 2 * firsts passages, whatever
-    the graph's size.
+    Cost: reads at most `near + walked + named + 2 * injected` passages (PairSettings), and the links of 2 * firsts
+    passages, whatever the graph's size.
     """
     if not seeds.passages:
         return None
+    settings = settings_from(PairSettings, question.options)
     scale, names = (seeds.passages[-1].cosine, seeds.passages[0].cosine), asked_names(question.text)
     links = PassageLinks(view, admits)
     strengths = links.named(names)
-    named = {number: strengths[number] for number in strongest(view, strengths, NAMED)}
-    walked = _walked(view, mass, max(WALKED, question.top_k))
+    named = {number: strengths[number] for number in strongest(view, strengths, settings.named)}
+    walked = _walked(view, mass, max(settings.walked, question.top_k) if settings.walked else 0)
     base = score_passages(view, question, walked.union(named, (hit.number for hit in seeds.passages)))
     features = base.candidates(mass, scale, named)
     best = best_first(worth(features) + features.named, weighting.firsts).tolist()
     expanded = tuple(base.numbers[place] for place in best)
-    more = _injected(view, base.numbers, expanded, links.about) | _injected(
-        view, base.numbers, expanded, links.mentioning
-    )
+    kinds = (links.about, links.mentioning)
+    more = set().union(*(_injected(view, base.numbers, expanded, kind, settings.injected) for kind in kinds))
     found = base.joined(view, score_passages(view, question, more))
     asked, held = terms.occurrences(question.text, [titled(view, number) for number in found.numbers])
     candidates = replace(found.candidates(mass, scale, named), held=held, words=terms.weights(held))
@@ -124,13 +122,17 @@ def best_first(values: Scores, count: int) -> Positions:
 
 
 def _injected(
-    view: LiveView, present: tuple[int, ...], expanded: tuple[int, ...], links: Callable[[int], dict[int, float]]
+    view: LiveView,
+    present: tuple[int, ...],
+    expanded: tuple[int, ...],
+    links: Callable[[int], dict[int, float]],
+    count: int,
 ) -> set[int]:
-    """Return the first INJECTED new passages that links lead to, from the best passage on, strongest links first."""
+    """Return the first `count` new passages that links lead to, from the best passage on, strongest links first."""
     held, found = set(present), set[int]()
     for number in expanded:
         new = {n: strength for n, strength in links(number).items() if n not in held and n not in found}
-        found.update(strongest(view, new, INJECTED - len(found)))
+        found.update(strongest(view, new, count - len(found)))
     return found
 
 

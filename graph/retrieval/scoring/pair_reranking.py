@@ -10,13 +10,15 @@ indexes are exact.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from graphtide.graph.retrieval import explain
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
-from graphtide.graph.retrieval.scoring.candidates import NEAR, CandidatePool, best_first, gather
+from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.options.settings import PairSettings
+from graphtide.graph.retrieval.scoring.candidates import CandidatePool, best_first, gather
 from graphtide.graph.retrieval.scoring.pair_scoring import (
     WEIGHTING,
     Links,
@@ -27,7 +29,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     products,
 )
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
-from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart, searched_indexes
+from graphtide.graph.retrieval.seeds import SeedCounts, Seeds, find_seeds, restart, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
@@ -46,6 +48,7 @@ def retrieve_by_pairs(
     logarithmic scale. Call under `view.lock.read()`. Cost: three searches, one walk, and some two hundred passages
     read: each step is bounded, whatever the graph's size.
     """
+    weighting = question_weighting(question, weighting)
     found = rank_by_pairs(view, question, repetition, weighting)
     pool = found.pool
     if pool is None:
@@ -89,10 +92,12 @@ def rank_by_pairs(
     view: LiveView, question: Question, repetition: float, weighting: Weighting = WEIGHTING
 ) -> PairRanking:
     """Return the ranking that `retrieve_by_pairs` shows. Call under `view.lock.read()`."""
+    settings, weighting = settings_from(PairSettings, question.options), question_weighting(question, weighting)
     admits, indexes = admitted_chunks(view, question.filters), searched_indexes(view, question)
-    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k), indexes)
+    counts = SeedCounts(settings.statements, settings.entities)
+    seeds = find_seeds(view, question.vector, admits, max(settings.near, question.top_k), indexes, counts)
     start = restart(view, seeds)
-    reached = personalised_pagerank(view.walk, start)
+    reached = personalised_pagerank(view.walk, start, settings.restart)
     mass = admitted_mass(reached, admits)
     pool = gather(view, question, seeds, mass, admits, weighting)
     if pool is None:
@@ -105,6 +110,14 @@ def rank_by_pairs(
     relevance = np.empty(len(included))
     relevance[ranked] = np.sort(relative(included))[::-1]
     return PairRanking(seeds, start, reached, mass, pool, scores, relevance, ranked[: question.top_k], tuple(chosen))
+
+
+def question_weighting(question: Question, weighting: Weighting) -> Weighting:
+    """Return the weighting with the numbers of passages that the question's options set."""
+    if not question.options:
+        return weighting
+    settings = settings_from(PairSettings, question.options)
+    return replace(weighting, firsts=settings.firsts, greedy=settings.coverage)
 
 
 def admitted_mass(mass: dict[int, float], admits: ChunkPredicate | None) -> dict[int, float]:

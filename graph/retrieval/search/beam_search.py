@@ -47,12 +47,25 @@ class Visit:
     statement: int
 
 
-def lexical_type_weight(question: str) -> TypeWeight:
-    """Return a weight function: LIKELY for relations whose predicate shares a word with the question, OTHER for the
+def lexical_type_weight(question: str, likely: float = LIKELY) -> TypeWeight:
+    """Return a weight function: `likely` for relations whose predicate shares a word with the question, OTHER for the
     rest.
     """
     asked = {word for word in words(question) if len(word) > _SHORT}
-    return lambda predicate: LIKELY if asked.intersection(words(predicate)) else OTHER
+    return lambda predicate: likely if asked.intersection(words(predicate)) else OTHER
+
+
+def type_weight(multipliers: Mapping[str, float], others: TypeWeight) -> TypeWeight:
+    """Return a weight function: the multiplier of a predicate, compared in lower case, and `others` for the rest."""
+    if not multipliers:
+        return others
+    by_name = {name.lower(): weight for name, weight in multipliers.items()}
+
+    def weigh(predicate: str) -> float:
+        weight = by_name.get(predicate.lower())
+        return others(predicate) if weight is None else weight
+
+    return weigh
 
 
 def explore(

@@ -18,7 +18,7 @@ from graphtide.services.application import QueryRequest
 from graphtide.streams.errors import Invalid, NotFound
 
 DEFAULT_MODE = "auto"
-QUESTION_FIELDS = ("top_k", "after", "filters", "level", "exact")
+QUESTION_FIELDS = ("top_k", "after", "filters", "level", "exact", "options")
 """Fields of `/query` that a client may send beside those of OpenAI (`extra_body` of its client)."""
 
 

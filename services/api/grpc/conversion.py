@@ -16,6 +16,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct, Value
 
+from graphtide.graph.retrieval.options.fields import options_json
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.shapes import Json
 from graphtide.services.application import Filters, QueryRequest
@@ -52,6 +53,7 @@ def question_message(graph: str, ask: QueryRequest) -> pb.QueryRequest:
     body = asdict(ask)
     del body["timeout_s"]
     filters = body.pop("filters") | {"metadata": dict(ask.filters.metadata)}
+    body["options"] = options_json(ask.options) or None
     return pb.QueryRequest(graph=graph, filters=None if ask.filters == Filters() else filters, **body)
 
 

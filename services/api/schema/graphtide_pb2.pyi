@@ -236,7 +236,7 @@ class Filters(_message.Message):
     def __init__(self, doc_ids: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_from: _Optional[str] = ..., occurred_to: _Optional[str] = ..., as_of: _Optional[str] = ...) -> None: ...
 
 class QueryRequest(_message.Message):
-    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain", "level", "exact", "at")
+    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain", "level", "exact", "at", "options")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
@@ -248,6 +248,7 @@ class QueryRequest(_message.Message):
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     EXACT_FIELD_NUMBER: _ClassVar[int]
     AT_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
     graph: str
     question: str
     mode: str
@@ -259,7 +260,8 @@ class QueryRequest(_message.Message):
     level: int
     exact: bool
     at: str
-    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ..., level: _Optional[int] = ..., exact: _Optional[bool] = ..., at: _Optional[str] = ...) -> None: ...
+    options: _struct_pb2.Struct
+    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ..., level: _Optional[int] = ..., exact: _Optional[bool] = ..., at: _Optional[str] = ..., options: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class Place(_message.Message):
     __slots__ = ("headings", "page", "row", "kind", "lead_in")
@@ -1010,7 +1012,7 @@ class TokenState(_message.Message):
     def __init__(self, reached: _Optional[bool] = ..., version: _Optional[int] = ...) -> None: ...
 
 class StandingQuestionRequest(_message.Message):
-    __slots__ = ("graph", "id", "question", "mode", "top_k", "filters", "as_of", "answer")
+    __slots__ = ("graph", "id", "question", "mode", "top_k", "filters", "as_of", "answer", "options")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -1019,6 +1021,7 @@ class StandingQuestionRequest(_message.Message):
     FILTERS_FIELD_NUMBER: _ClassVar[int]
     AS_OF_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
     graph: str
     id: str
     question: str
@@ -1027,7 +1030,8 @@ class StandingQuestionRequest(_message.Message):
     filters: Filters
     as_of: str
     answer: bool
-    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., as_of: _Optional[str] = ..., answer: _Optional[bool] = ...) -> None: ...
+    options: _struct_pb2.Struct
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., as_of: _Optional[str] = ..., answer: _Optional[bool] = ..., options: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class QuestionRef(_message.Message):
     __slots__ = ("graph", "id")
@@ -1066,7 +1070,7 @@ class EvidenceItem(_message.Message):
     def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., score: _Optional[float] = ..., text: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class StandingQuestion(_message.Message):
-    __slots__ = ("id", "question", "mode", "top_k", "version", "changed_version", "changed_at", "seq", "passages", "with_answer", "answer", "filters")
+    __slots__ = ("id", "question", "mode", "top_k", "version", "changed_version", "changed_at", "seq", "passages", "with_answer", "answer", "filters", "options")
     ID_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
@@ -1079,6 +1083,7 @@ class StandingQuestion(_message.Message):
     WITH_ANSWER_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     FILTERS_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
     id: str
     question: str
     mode: str
@@ -1091,7 +1096,8 @@ class StandingQuestion(_message.Message):
     with_answer: bool
     answer: str
     filters: _struct_pb2.Struct
-    def __init__(self, id: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., version: _Optional[int] = ..., changed_version: _Optional[int] = ..., changed_at: _Optional[str] = ..., seq: _Optional[int] = ..., passages: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., with_answer: _Optional[bool] = ..., answer: _Optional[str] = ..., filters: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    options: _struct_pb2.Struct
+    def __init__(self, id: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., version: _Optional[int] = ..., changed_version: _Optional[int] = ..., changed_at: _Optional[str] = ..., seq: _Optional[int] = ..., passages: _Optional[_Iterable[_Union[EvidenceItem, _Mapping]]] = ..., with_answer: _Optional[bool] = ..., answer: _Optional[str] = ..., filters: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., options: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class QuestionPage(_message.Message):
     __slots__ = ("questions", "next")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphtide.services.cli.asking.options import OPTION_HELP, options_from
 from graphtide.services.cli.commands import (
     data as data_commands,
 )
@@ -262,6 +263,7 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
     as_of: Annotated[str, typer.Option(help="A date: exclude facts that are known to be invalid at it.")] = "",
     explain: Annotated[bool, typer.Option("--explain", help="Show the retrieval steps.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Search every vector, not the approximate indexes.")] = False,
+    options: Annotated[list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help=OPTION_HELP)] = None,
     generate: Annotated[bool, typer.Option(help="Generate an answer, or show the passages only.")] = True,
     url: Url = URL,
     as_json: AsJson = False,
@@ -272,7 +274,7 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
     body: Json = {"question": question, "mode": mode, "top_k": top_k, "generate": generate, "explain": explain}
     with _client(url) as client:
         extra: Json = ({"after": after} if after else {}) | ({"filters": {"as_of": as_of}} if as_of else {})
-        extra |= {"exact": True} if exact else {}
+        extra |= ({"exact": True} if exact else {}) | ({"options": options_from(options)} if options else {})
         ask(client, graph, body | extra, as_json)
 
 

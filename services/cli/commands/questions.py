@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import typer
 
 from graphtide.services.cli.asking.filters import HELP, filters_of
+from graphtide.services.cli.asking.options import OPTION_HELP, options_from
 from graphtide.services.cli.connection import CONNECTION
 from graphtide.services.cli.terminal import console, result, tell
 
@@ -39,6 +40,7 @@ def put(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameter
     top_k: Annotated[int, typer.Option(help="The number of passages.")] = 5,
     as_of: Annotated[str, typer.Option(help="A date: exclude facts that are known to be invalid at it.")] = "",
     filters: Annotated[list[str] | None, typer.Option("--filter", metavar="NAME=VALUE", help=HELP)] = None,
+    options: Annotated[list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help=OPTION_HELP)] = None,
     answer: Annotated[bool, typer.Option("--answer", help="Write an answer at every event.")] = False,
     url: Url = URL,
     as_json: AsJson = False,
@@ -49,6 +51,7 @@ def put(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameter
     body: Json = {"question": question, "mode": mode, "top_k": top_k}
     body |= ({"as_of": as_of} if as_of else {}) | ({"answer": True} if answer else {})
     body |= {"filters": filters_of(filters)} if filters else {}
+    body |= {"options": options_from(options)} if options else {}
     with _client(url) as client:
         found = client.send("PUT", _path(graph, question_id), json.dumps(body).encode(), "application/json")
     result(found, as_json, show.question)

@@ -143,11 +143,12 @@ class RemoteGraph:
         explain: bool = False,
         exact: bool = False,
         at: str = "",
+        options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
     ) -> Answer:
         """See Graph.ask."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        arguments |= {"generate": generate, "explain": explain, "exact": exact, "at": at}
+        arguments |= {"generate": generate, "explain": explain, "exact": exact, "at": at, "options": options}
         asked = question_json(arguments, filters, as_of)
         path, limit_s = f"{self._path}/query", timeout_s + MARGIN_S
         call = HttpCall("POST", path, asked.body, JSON, timeout_s=limit_s, budget_s=timeout_s)
@@ -170,11 +171,14 @@ class RemoteGraph:
         explain: bool = False,
         exact: bool = False,
         at: str = "",
+        options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
     ) -> AsyncIterator[Answer | Piece]:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
-        asked = question_json(arguments | {"explain": explain, "exact": exact, "at": at}, filters, as_of)
+        asked = question_json(
+            arguments | {"explain": explain, "exact": exact, "at": at, "options": options}, filters, as_of
+        )
         path, limit_s = f"{self._path}/query", timeout_s + MARGIN_S
         call = HttpCall("POST", path, asked.body, JSON, accept=EVENTS, timeout_s=limit_s, budget_s=timeout_s)
         deadline = asyncio.get_running_loop().time() + timeout_s

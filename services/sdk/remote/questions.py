@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from urllib.parse import quote
 
@@ -14,7 +14,7 @@ from graphtide.services.api.schema.requests.standing import question_id
 from graphtide.services.application import Filters
 from graphtide.services.sdk.remote.decoding import decode
 from graphtide.services.sdk.remote.transport import EVENTS, JSON, HttpCall, Transport, body_of
-from graphtide.services.sdk.standing import question_value
+from graphtide.services.sdk.standing import given_options, question_value
 from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
 from graphtide.streams.errors import NotFound, Retryable
 
@@ -38,9 +38,10 @@ class RemoteQuestions:
         filters: Filters | None = None,
         as_of: str = "",
         answer: bool = False,
+        options: Mapping[str, object] | None = None,
     ) -> StandingQuestion:
         """See Questions.put."""
-        body = body_of(question_value(question, mode, top_k, filters, as_of, answer))
+        body = body_of(question_value(question, mode, top_k, filters, as_of, answer) | given_options(options))
         return decode(StandingQuestion, await self._transport.json(HttpCall("PUT", self._of(id), body, JSON)))
 
     async def get(self, id: str) -> StandingQuestion:  # noqa: A002 - the name of the field

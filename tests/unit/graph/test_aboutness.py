@@ -12,8 +12,9 @@ from graphtide.graph.aboutness import title_keys
 from graphtide.graph.records import DocumentInfo, Extraction
 from graphtide.graph.retrieval import Filters, Question, retrieve
 from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.options.settings import PairSettings
 from graphtide.graph.retrieval.scoring.about_links import PassageLinks, asked_names
-from graphtide.graph.retrieval.scoring.candidates import INJECTED, NAMED, NEAR, WALKED, gather
+from graphtide.graph.retrieval.scoring.candidates import gather
 from graphtide.graph.retrieval.scoring.links import HUB
 from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
@@ -121,10 +122,11 @@ def test_candidates_are_bounded_whatever_the_graph(count: int) -> None:
     rng = random.Random(4)
     view = small_view(random_documents(rng, count))
     question = Question("amber grove and birch heron", bag_of_words("amber grove"))
-    seeds = find_seeds(view, question.vector, None, NEAR)
+    seeds = find_seeds(view, question.vector, None, PairSettings().near)
     pool = gather(view, question, seeds, personalised_pagerank(view.walk, restart(view, seeds)))
     assert pool is not None
-    assert len(pool.numbers) <= min(count, NEAR + WALKED + NAMED + 2 * INJECTED)
+    most = PairSettings()
+    assert len(pool.numbers) <= min(count, most.near + most.walked + most.named + 2 * most.injected)
     assert len(pool.firsts) <= WEIGHTING.firsts
     assert set(pool.expanded) <= set(pool.numbers)
 

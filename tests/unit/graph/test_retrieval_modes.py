@@ -21,6 +21,7 @@ from tests.model.retrieval_oracle import (
     slow_vector,
     small_view,
 )
+from tests.support.random_options import random_options
 
 SLOWLY: dict[str, Callable[[LiveView, Question], RetrievalResult]] = {
     "vector": slow_vector,
@@ -51,13 +52,14 @@ def ids(result: RetrievalResult) -> list[str]:
 @pytest.mark.parametrize("mode", sorted(SLOWLY))
 @pytest.mark.parametrize("seed", range(6))
 def test_mode_ranks_as_its_definition_on_random_graphs(mode: str, seed: int) -> None:
-    """The passages, their order and scores equal those of loops over the whole graph."""
+    """The passages, their order and scores equal those of loops over the whole graph, with options and without."""
     print("seed", seed)
     rng = random.Random(seed)
     documents = random_documents(rng, rng.choice((3, 25, 160)))
     view = small_view(documents)
     for asked in rng.sample(documents, 3):
         question = ask(f"{asked.entities[0]} near cedar", mode, top_k=8)
+        question = replace(question, options=random_options(rng, mode) if seed % 2 else ())
         fast, slow = retrieve(view, question), SLOWLY[mode](view, question)
         assert ids(fast) == ids(slow)
         scores = [passage.score for passage in slow.passages]

@@ -19,6 +19,7 @@ from graphtide.graph.retrieval.time_limits import with_time_limits
 from graphtide.graph.standing import EVALUATED_MODES, EvidenceChange, GraphEvaluator
 from graphtide.graph.view import LiveView
 from tests.support.extractions import NAMES, random_extraction, unit, vector
+from tests.support.random_options import random_options
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 STEPS = int(os.environ.get("GRAPHTIDE_STANDING_STEPS", "30"))
@@ -47,7 +48,8 @@ def random_question(rng: random.Random) -> Question:
         filters = rng.choice(choices)
     if rng.random() < 0.1:
         text = "summarise the notes of March"
-    return Question(text, vector(text).astype(np.float32), rng.choice((1, 2, 5)), mode, filters)
+    options = random_options(rng, mode) if rng.random() < 0.3 else ()
+    return Question(text, vector(text).astype(np.float32), rng.choice((1, 2, 5)), mode, filters, options=options)
 
 
 @dataclass

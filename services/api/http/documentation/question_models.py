@@ -31,6 +31,7 @@ class StandingQuestionReply(Response):
     with_answer: bool
     answer: str = Field(description="the answer of the last event, if answers are written")
     filters: dict[str, Any]
+    options: dict[str, Any] = Field(description="options of the mode, the defaults of the settings included")
 
 
 class QuestionPageBody(Response):

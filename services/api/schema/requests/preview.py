@@ -10,7 +10,7 @@ from graphtide.services.api.schema.envelope import document_id
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.documents import BatchDocument, document_of
 from graphtide.services.api.schema.requests.fields import Question, StrictModel, read_json
-from graphtide.services.api.schema.requests.questions import FiltersBody, Mode
+from graphtide.services.api.schema.requests.questions import OPTIONS, FiltersBody, Mode, ModeOptions
 from graphtide.services.api.schema.requests.standing import standing_question_of
 from graphtide.services.preview.types import MAX_DOCUMENTS, MAX_QUESTIONS, MAX_TEXT_CHARS, PreviewRequest
 from graphtide.streams.errors import Invalid
@@ -23,6 +23,7 @@ class PreviewQuestion(StrictModel):
     mode: Mode | None = Field(default=None, examples=["vector"], description="vector, local, passages or bridge")
     top_k: int | None = Field(default=None, ge=1, examples=[5])
     filters: FiltersBody | None = None
+    options: ModeOptions = Field(default=None, examples=[{"coverage": 8}], description=OPTIONS)
 
 
 class PreviewBody(StrictModel):

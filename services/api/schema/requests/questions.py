@@ -5,12 +5,15 @@ Only the form is validated here; the application raises Invalid for unknown mode
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from graphtide.graph.retrieval import MODES
+from graphtide.graph.retrieval.options.fields import InvalidOption, Options
+from graphtide.graph.retrieval.options.schema import options_schema
+from graphtide.graph.retrieval.options.table import read_options
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.text.dates import date_span
 from graphtide.services.api.schema.limits import RequestLimits
@@ -29,6 +32,7 @@ from graphtide.services.api.schema.requests.fields import (
 )
 from graphtide.services.application import QueryRequest
 from graphtide.streams.errors import Invalid
+from graphtide.streams.json_parts import escape_surrogates
 
 
 def _check_mode(value: str) -> str:
@@ -39,6 +43,8 @@ def _check_mode(value: str) -> str:
 
 Mode = Annotated[str, AfterValidator(_check_mode), Field(json_schema_extra={"enum": sorted(MODES)})]
 Value = Annotated[str, AfterValidator(check_text)]
+ModeOptions = Annotated[dict[str, Any] | None, WithJsonSchema(options_schema())]
+OPTIONS = "options of the mode; an omitted one has the default of the settings, or of this schema"
 
 
 class FiltersBody(StrictModel):
@@ -75,6 +81,7 @@ class QueryBody(StrictModel):
     at: Description | None = Field(
         default=None, description="an earlier version: its number, the token of a change, or a token of publishing"
     )
+    options: ModeOptions = Field(default=None, examples=[{"coverage": 8}], description=OPTIONS)
 
 
 def read_question(raw: bytes, limits: RequestLimits) -> QueryRequest:
@@ -95,7 +102,19 @@ def _ask(body: QueryBody, limits: RequestLimits) -> QueryRequest:
         fields["at"] = past_version(body.at)
     if body.filters:
         fields["filters"] = _filters(body.filters)
+    if body.options:
+        fields["options"] = _options(body.mode or "local", body.options)
     return QueryRequest(**fields, timeout_s=limits.query_timeout_s)
+
+
+def _options(mode: str, given: dict[str, Any]) -> Options:
+    """Return checked options. Raises Invalid, for an unknown mode too."""
+    if mode not in MODES:
+        raise Invalid("mode", f"{mode!r} is not a mode; use one of {', '.join(sorted(MODES))}")
+    try:
+        return read_options(mode, given)
+    except InvalidOption as error:
+        raise Invalid(f"options.{escape_surrogates(error.name)[:80]}", escape_surrogates(str(error))) from error
 
 
 def _filters(body: FiltersBody) -> Filters:

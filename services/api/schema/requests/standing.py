@@ -12,7 +12,7 @@ from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.browsing import whole
 from graphtide.services.api.schema.requests.documents import IsoDate
 from graphtide.services.api.schema.requests.fields import Question, StrictModel, read_json, read_value
-from graphtide.services.api.schema.requests.questions import FiltersBody, Mode, question_of
+from graphtide.services.api.schema.requests.questions import OPTIONS, FiltersBody, Mode, ModeOptions, question_of
 from graphtide.services.standing.service import check_mode
 from graphtide.services.standing.types import DEFAULT_LIMIT, MAX_LIMIT
 from graphtide.streams.errors import Invalid
@@ -29,6 +29,7 @@ class StandingQuestionBody(StrictModel):
     mode: Mode | None = Field(default=None, examples=["vector"], description="vector, local, passages or bridge")
     top_k: int | None = Field(default=None, ge=1, examples=[5])
     filters: FiltersBody | None = None
+    options: ModeOptions = Field(default=None, examples=[{"coverage": 8}], description=OPTIONS)
     as_of: IsoDate | None = Field(default=None, description="the same as `filters.as_of`")
     answer: bool | None = Field(
         default=None, description="true: write an answer at every event, under the graph's budget"
@@ -68,5 +69,5 @@ def _definition(id_: str, body: StandingQuestionBody, limits: RequestLimits) -> 
     check_mode(request.mode)
     filters = Filters() if request.filters is None else request.filters
     return QuestionDefinition(
-        question_id(id_), request.question, request.mode, request.top_k, filters, bool(body.answer)
+        question_id(id_), request.question, request.mode, request.top_k, filters, bool(body.answer), request.options
     )
