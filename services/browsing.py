@@ -12,6 +12,7 @@ from typing import Protocol
 
 from graphtide.graph.browsing.communities import CommunityMember, CommunitySummary
 from graphtide.graph.browsing.entity_order import EntitySort
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import MAX_HOPS, NeighbourEdge, Neighbourhood, NeighbourNode
 from graphtide.graph.reports.cache import ReportFinding
 from graphtide.streams.ports import RevisionState
@@ -19,6 +20,7 @@ from graphtide.streams.ports import RevisionState
 __all__ = [
     "MAX_HOPS",
     "Browser",
+    "CohesiveGroup",
     "CommunityDetails",
     "CommunityMember",
     "CommunityPage",
@@ -186,6 +188,10 @@ class Browser(Protocol):
 
     async def neighbourhood(self, graph: str, entity_id: str, hops: int, limit: int) -> Neighbourhood:
         """Return at most `limit` entities within `hops` of one, with the edges between them."""
+        ...
+
+    async def group(self, graph: str, entity_id: str, k: int | None, limit: int) -> CohesiveGroup:
+        """Return at most `limit` entities of the connected k-truss that holds one; None: of the largest k."""
         ...
 
     async def list_communities(self, graph: str, level: int, limit: int, cursor: str) -> CommunityPage:

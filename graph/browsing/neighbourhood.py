@@ -68,14 +68,14 @@ def neighbourhood(view: LiveView, node: int, hops: int, limit: int) -> Neighbour
     result is a function of the graph's content alone.
     """
     distance, truncated = _expand(view, node, hops, limit)
-    predicates = _predicates(view, distance)
+    predicates = stated_predicates(view, distance)
     edges = tuple(
-        _edge(view, u, v, predicates.get((min(u, v), max(u, v)), {}))
+        neighbour_edge(view, u, v, predicates.get((min(u, v), max(u, v)), {}))
         for u in distance
-        for v in _within(view, u, distance)
+        for v in linked_within(view, u, distance)
         if view.entities[u].id < view.entities[v].id
     )
-    nodes = tuple(_node(view, each, hop) for each, hop in distance.items())
+    nodes = tuple(neighbour_node(view, each, hop) for each, hop in distance.items())
     return Neighbourhood(view.entities[node].id, nodes, edges, truncated, view.version)
 
 
@@ -99,7 +99,7 @@ def _expand(view: LiveView, center: int, hops: int, limit: int) -> tuple[dict[in
     return distance, truncated
 
 
-def _within(view: LiveView, node: int, nodes: dict[int, int]) -> Iterator[int]:
+def linked_within(view: LiveView, node: int, nodes: dict[int, int]) -> Iterator[int]:
     """Yield the neighbours of a node among `nodes`. Cost: the smaller of the two."""
     edges = view.neighbours.get(node, {})
     if len(edges) <= len(nodes):
@@ -108,7 +108,7 @@ def _within(view: LiveView, node: int, nodes: dict[int, int]) -> Iterator[int]:
         yield from (other for other in nodes if other in edges)
 
 
-def _predicates(view: LiveView, nodes: dict[int, int]) -> dict[tuple[int, int], dict[str, int]]:
+def stated_predicates(view: LiveView, nodes: dict[int, int]) -> dict[tuple[int, int], dict[str, int]]:
     """Return the weights of the predicates between two nodes, by the pair in ascending order."""
     found: dict[tuple[int, int], dict[str, int]] = {}
     for node in nodes:
@@ -121,7 +121,8 @@ def _predicates(view: LiveView, nodes: dict[int, int]) -> dict[tuple[int, int], 
     return found
 
 
-def _edge(view: LiveView, u: int, v: int, predicates: dict[str, int]) -> NeighbourEdge:
+def neighbour_edge(view: LiveView, u: int, v: int, predicates: dict[str, int]) -> NeighbourEdge:
+    """Return the edge between two entities; `predicates` are the weights of the relations that they have."""
     edge, (source, target) = view.neighbours[u][v], (view.entities[u], view.entities[v])
     shown = sorted(predicates, key=lambda each: (-predicates[each], each))[:PREDICATES_SHOWN]
     return NeighbourEdge(
@@ -145,7 +146,8 @@ def common_community(view: LiveView, u: int, v: int) -> int:
     return 0
 
 
-def _node(view: LiveView, node: int, hop: int) -> NeighbourNode:
+def neighbour_node(view: LiveView, node: int, hop: int) -> NeighbourNode:
+    """Return an entity at a distance from the centre."""
     entity = view.entities[node]
     degree = len(view.neighbours.get(node, ()))
     return NeighbourNode(

@@ -23,19 +23,27 @@ def dated(view: LiveView, retrieved: RetrievalResult, as_of: str) -> RetrievalRe
 
 
 def dated_edges(view: LiveView, edges: Iterable[AnswerEdge], as_of: str = "") -> Iterator[AnswerEdge]:
-    """Yield the edges with their validity, without those not in force at the moment."""
+    """Yield the edges with their validity and their trussness, without those not in force at the moment."""
     validity = ValidityReader(view, as_of)
     for edge in edges:
         numbers = _stating(view, edge)
         if validity.asked and numbers and not any(map(validity.statement_in_force, numbers)):
             continue
-        yield _with_times(edge, validity.of_relation(numbers))
+        yield _with_times(edge, validity.of_relation(numbers), _trussness(view, edge))
 
 
-def _with_times(edge: AnswerEdge, held: ValidityInterval) -> AnswerEdge:
+def _trussness(view: LiveView, edge: AnswerEdge) -> int:
+    """Return the kept trussness of the edge of two entities, 0 without one."""
+    source, target = (view.entity_nodes.get(name, -1) for name in (edge.source, edge.target))
+    kept = view.neighbours.get(source, {}).get(target)
+    return kept.trussness if kept is not None else 0
+
+
+def _with_times(edge: AnswerEdge, held: ValidityInterval, trussness: int) -> AnswerEdge:
     ended_by = held.ended_by[0] if held.ended_by else ""
     return replace(
         edge,
+        trussness=trussness,
         valid_from=held.valid_from,
         valid_to=held.valid_to,
         ended_by=ended_by,

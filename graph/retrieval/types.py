@@ -81,7 +81,8 @@ class AnswerEdge:
     """A relation of the subgraph between two of its nodes, with its weight over the whole graph.
 
     `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the later document that contradicts it, and
-    `superseding_value` that document's statement.
+    `superseding_value` that document's statement. `trussness` is the largest k such that a k-truss of the whole graph
+    holds the edge of the two entities, 0 for a relation of an entity with itself.
     """
 
     id: str
@@ -95,6 +96,7 @@ class AnswerEdge:
     superseding_value: str = ""
     source_name: str = ""
     target_name: str = ""
+    trussness: int = 0
 
 
 @dataclass(frozen=True, slots=True)

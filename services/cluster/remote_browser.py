@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.api.grpc.decoding import value_of
 from graphtide.services.api.schema import graphtide_pb2 as pb
@@ -71,6 +72,11 @@ class RemoteBrowser:
         """See Browser.neighbourhood."""
         request = pb.NeighbourhoodRequest(graph=graph, id=entity_id, hops=hops, limit=limit)
         return value_of(Neighbourhood, await call(self._stub.GetNeighbourhood, request))
+
+    async def group(self, graph: str, entity_id: str, k: int | None, limit: int) -> CohesiveGroup:
+        """See Browser.group."""
+        request = pb.GroupRequest(graph=graph, id=entity_id, k=k, limit=limit)
+        return value_of(CohesiveGroup, await call(self._stub.GetGroup, request))
 
     async def list_communities(self, graph: str, level: int, limit: int, cursor: str) -> CommunityPage:
         """See Browser.list_communities."""

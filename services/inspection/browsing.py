@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.graph.browsing.communities import communities_at, community_content
 from graphtide.graph.browsing.entity_order import ListingExpired, SortKey, matching
+from graphtide.graph.browsing.group import CohesiveGroup, cohesive_group
 from graphtide.graph.browsing.neighbourhood import Neighbourhood, neighbourhood
 from graphtide.graph.reports.cache import ReportRow
 from graphtide.graph.view import LiveView
@@ -118,6 +119,13 @@ def around(view: LiveView, entity_id: str, hops: int, limit: int) -> Neighbourho
     with view.lock.read():
         node = view.entity_nodes.get(entity_id)
         return None if node is None else neighbourhood(view, node, hops, limit)
+
+
+def group_around(view: LiveView, entity_id: str, k: int | None, limit: int) -> CohesiveGroup | None:
+    """Return the cohesive group of an entity, None for an unknown one."""
+    with view.lock.read():
+        node = view.entity_nodes.get(entity_id)
+        return None if node is None else cohesive_group(view, node, k, limit)
 
 
 def communities_page(view: LiveView, level: int, limit: int, cursor: str) -> CommunityPage:

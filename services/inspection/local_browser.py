@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.graph.view import LiveView
 from graphtide.services.browsing import (
@@ -56,6 +57,14 @@ class LocalBrowser:
         """See Browser.neighbourhood."""
         view = await self._view(graph)
         found = await self._read(graph, partial(browsing.around, view, entity_id, hops, limit))
+        if found is None:
+            raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
+        return found
+
+    async def group(self, graph: str, entity_id: str, k: int | None, limit: int) -> CohesiveGroup:
+        """See Browser.group."""
+        view = await self._view(graph)
+        found = await self._read(graph, partial(browsing.group_around, view, entity_id, k, limit))
         if found is None:
             raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
         return found

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.application import (
     Answer,
@@ -119,6 +120,10 @@ class Graph:
     def entities(self, **options: Any) -> EntityPage:
         """See `graphtide.Graph.entities`."""
         return self._portal.call(partial(self._graph.entities, **options))
+
+    def group(self, entity_id: str, **options: Any) -> CohesiveGroup:
+        """See `graphtide.Graph.group`."""
+        return self._portal.call(partial(self._graph.group, entity_id, **options))
 
     def neighbourhood(self, entity_id: str, **options: Any) -> Neighbourhood:
         """See `graphtide.Graph.neighbourhood`."""

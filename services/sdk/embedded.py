@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.infra.settings import SettingsError, load_settings
 from graphtide.services.api.schema.envelope import document_id, graph_name, related_count
@@ -303,6 +304,11 @@ class EmbeddedGraph:
         """See Graph.neighbourhood."""
         size = requests.neighbourhood_size(_given(hops=hops, limit=limit))
         return await self._application.neighbourhood(self._name, entity_id, *size)
+
+    async def group(self, entity_id: str, *, k: int | None = None, limit: int = 200) -> CohesiveGroup:
+        """See Graph.group."""
+        size = requests.group_size(_given(k=k, limit=limit))
+        return await self._application.group(self._name, entity_id, *size)
 
     async def communities(self, *, level: int = 0, limit: int = 100, cursor: str = "") -> CommunityPage:
         """See Graph.communities."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Ma
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.application import (
     Answer,
@@ -273,6 +274,13 @@ class Graph(Protocol):
 
     async def neighbourhood(self, entity_id: str, *, hops: int = 1, limit: int = 200) -> Neighbourhood:
         """Return at most `limit` entities within `hops` (1 to 3) of one, with the edges between them.
+
+        Raises NotFound.
+        """
+        ...
+
+    async def group(self, entity_id: str, *, k: int | None = None, limit: int = 200) -> CohesiveGroup:
+        """Return the cohesive group around an entity: the connected k-truss that holds it, by default of the largest k.
 
         Raises NotFound.
         """

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.application import (
     Answer,
@@ -110,6 +111,10 @@ class ReadYourWrites:
     async def entities(self, **options: Any) -> EntityPage:
         """See Graph.entities."""
         return await self._read(lambda: self._graph.entities(**options))
+
+    async def group(self, entity_id: str, **options: Any) -> CohesiveGroup:
+        """See Graph.group."""
+        return await self._read(lambda: self._graph.group(entity_id, **options))
 
     async def neighbourhood(self, entity_id: str, **options: Any) -> Neighbourhood:
         """See Graph.neighbourhood."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage, Subgraph, retrieve
 from graphtide.graph.retrieval.darag import retrieve_da_rag
-from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, DaRagSettings
+from graphtide.graph.retrieval.darag.settings import COURSE, DaRagSettings
 from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
 from graphtide.graph.retrieval.nakg import Nakg, retrieve_nakg
 from graphtide.graph.retrieval.scoring import candidates

@@ -179,6 +179,9 @@ async def test_lists_have_pages_and_details(db: Database) -> None:
     entity = await graph.entity(entities[0].id)
     assert entity.name == "Person 0" and entity.relations
     around = await graph.neighbourhood(entities[0].id, hops=1)
+    group = await graph.group(entities[0].id)
+    assert group.center == entities[0].id and group.k == group.max_k >= 2 and group.nodes[0].hop == 0
+    assert (await graph.group(entities[0].id, k=group.max_k + 1)).nodes == ()
     assert {each.name for each in around.nodes} == {"Person 0", "Person 1", "Person 5"}
     communities = (await graph.communities()).communities
     assert (await graph.community(communities[0].community)).members
@@ -238,6 +241,8 @@ WRONG: list[tuple[Failing, type[Exception], str]] = [
     (lambda graph: graph.documents(state="lost"), graphtide.Invalid, "state"),
     (lambda graph: graph.entities(cursor="nonsense"), graphtide.Invalid, "cursor"),
     (lambda graph: graph.neighbourhood("unknown", hops=9), graphtide.Invalid, "hops"),
+    (lambda graph: graph.group("unknown", k=1), graphtide.Invalid, "k"),
+    (lambda graph: graph.group("unknown"), graphtide.NotFound, ""),
 ]
 
 
@@ -314,7 +319,7 @@ async def test_options_are_checked_shown_in_the_trace_and_kept_by_standing_quest
     version = await notes.wait(receipt.token, 120)
     options = {"coverage": 8, "restart": 0.3}
     answer = await notes.ask(asked, options=options, explain=True, generate=False)
-    assert answer.trace is not None and answer.trace[0]["name"] == "options"
+    assert answer.trace is not None and answer.trace[0]["step"] == "options"
     shown = {item["id"]: (item["name"], item["score"]) for item in answer.trace[0]["items"]}
     assert shown["coverage"] == ("8", 1.0) and shown["restart"] == ("0.3", 1.0) and shown["near"] == ("100", 0.0)
     then = await notes.ask(asked, options=options, generate=False, at=str(version))

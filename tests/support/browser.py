@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.browsing import (
     CommunityDetails,
@@ -56,6 +57,10 @@ class InMemoryBrowser:
         return EntityPage((), self._version[self._known(graph)], "")
 
     async def neighbourhood(self, graph: str, entity_id: str, hops: int, limit: int) -> Neighbourhood:
+        await self._pass()
+        raise NotFound(f"graph {self._known(graph)} has no entity {entity_id}")
+
+    async def group(self, graph: str, entity_id: str, k: int | None, limit: int) -> CohesiveGroup:
         await self._pass()
         raise NotFound(f"graph {self._known(graph)} has no entity {entity_id}")
 

@@ -26,7 +26,7 @@ def end_values(known: OptionField) -> list[object]:
         return [False, True]
     if known.choices:
         return list(known.choices)
-    ends = [known.least, known.most]
+    ends: list[object] = [known.least, known.most]
     return ends if known.kind in (int, float) else [{"knows": end} for end in ends]
 
 

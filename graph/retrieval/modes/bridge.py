@@ -48,14 +48,14 @@ class PathEdge:
     passage: int
 
 
-def retrieve_bridge(view: LiveView, question: Question) -> RetrievalResult:
+def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits | None = None) -> RetrievalResult:
     """Return the tree that connects the question's entities as text, and `top_k` passages, its evidence first.
 
     A passage's `score` is its cosine, and 1 more when it is evidence. Call under `view.lock.read()`. Cost: two
     searches, and `links` links (BridgeSettings), however large the graph.
     """
     settings = settings_from(BridgeSettings, question.options)
-    bounds = SearchLimits(round(settings.cost * UNIT), settings.links)
+    bounds = bounds or SearchLimits(round(settings.cost * UNIT), settings.links)
     admits = admitted_chunks(view, question.filters)
     near = nearest_passages(view, question.vector, admits, max(NEAR, question.top_k), searched_indexes(view, question))
     terminals, how = choose_terminals(view, question, admits, settings.terminals)

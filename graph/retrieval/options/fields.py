@@ -6,7 +6,7 @@ Invariant: `Options` are canonical, sorted by name with values of their field's 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -125,13 +125,14 @@ def _shown(value: object) -> str:
 
 
 @cache
-def _default(settings: type[T]) -> T:
-    return settings()
+def _default(settings: Hashable) -> Any:
+    return settings()  # type: ignore[operator]  # a dataclass
 
 
 def settings_from(settings: type[T], options: Options) -> T:
     """Return the settings with the given options; options that the dataclass lacks are ignored."""
-    return _built(settings, dict(options)) if options else _default(settings)
+    default: T = _default(settings)
+    return _built(settings, dict(options)) if options else default
 
 
 def _built(settings: type[T], given: Mapping[str, Any]) -> T:

@@ -56,6 +56,7 @@ _ACTIONS = {
     "ListDocuments": Action.READ,
     "ListEntities": Action.READ,
     "GetNeighbourhood": Action.READ,
+    "GetGroup": Action.READ,
     "ListCommunities": Action.READ,
     "GetCommunity": Action.READ,
     "GetToken": Action.READ,

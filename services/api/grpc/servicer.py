@@ -153,6 +153,11 @@ class Servicer(QuestionCalls):
         found = await self._application.list_entities(graph_name(request.graph), query)
         return message_of(pb.EntityPage, fields_json(found))
 
+    async def GetGroup(self, request: pb.GroupRequest, context: ServicerContext) -> pb.CohesiveGroup:  # noqa: N802
+        k, limit = requests.group_size(parameters(request))
+        found = await self._application.group(graph_name(request.graph), request.id, k, limit)
+        return message_of(pb.CohesiveGroup, fields_json(found))
+
     async def GetNeighbourhood(  # noqa: N802
         self, request: pb.NeighbourhoodRequest, context: ServicerContext
     ) -> pb.Neighbourhood:

@@ -328,7 +328,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Edge(_message.Message):
-    __slots__ = ("id", "source", "predicate", "target", "weight", "valid_from", "valid_to", "ended_by", "superseding_value", "source_name", "target_name")
+    __slots__ = ("id", "source", "predicate", "target", "weight", "valid_from", "valid_to", "ended_by", "superseding_value", "source_name", "target_name", "trussness")
     ID_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     PREDICATE_FIELD_NUMBER: _ClassVar[int]
@@ -340,6 +340,7 @@ class Edge(_message.Message):
     SUPERSEDING_VALUE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
     TARGET_NAME_FIELD_NUMBER: _ClassVar[int]
+    TRUSSNESS_FIELD_NUMBER: _ClassVar[int]
     id: str
     source: str
     predicate: str
@@ -351,7 +352,8 @@ class Edge(_message.Message):
     superseding_value: str
     source_name: str
     target_name: str
-    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., superseding_value: _Optional[str] = ..., source_name: _Optional[str] = ..., target_name: _Optional[str] = ...) -> None: ...
+    trussness: int
+    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., superseding_value: _Optional[str] = ..., source_name: _Optional[str] = ..., target_name: _Optional[str] = ..., trussness: _Optional[int] = ...) -> None: ...
 
 class Subgraph(_message.Message):
     __slots__ = ("nodes", "edges")
@@ -837,6 +839,36 @@ class EntityPage(_message.Message):
     version: int
     next: str
     def __init__(self, entities: _Optional[_Iterable[_Union[EntityPage.Entity, _Mapping]]] = ..., version: _Optional[int] = ..., next: _Optional[str] = ...) -> None: ...
+
+class GroupRequest(_message.Message):
+    __slots__ = ("graph", "id", "k", "limit")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    K_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    k: int
+    limit: int
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., k: _Optional[int] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class CohesiveGroup(_message.Message):
+    __slots__ = ("center", "k", "max_k", "nodes", "edges", "truncated", "version")
+    CENTER_FIELD_NUMBER: _ClassVar[int]
+    K_FIELD_NUMBER: _ClassVar[int]
+    MAX_K_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    EDGES_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    center: str
+    k: int
+    max_k: int
+    nodes: _containers.RepeatedCompositeFieldContainer[Neighbourhood.Node]
+    edges: _containers.RepeatedCompositeFieldContainer[Neighbourhood.Edge]
+    truncated: bool
+    version: int
+    def __init__(self, center: _Optional[str] = ..., k: _Optional[int] = ..., max_k: _Optional[int] = ..., nodes: _Optional[_Iterable[_Union[Neighbourhood.Node, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[Neighbourhood.Edge, _Mapping]]] = ..., truncated: _Optional[bool] = ..., version: _Optional[int] = ...) -> None: ...
 
 class NeighbourhoodRequest(_message.Message):
     __slots__ = ("graph", "id", "hops", "limit")

@@ -391,6 +391,22 @@ def related(
 
 
 @app.command()
+def group(
+    entity_id: Annotated[str, typer.Argument(metavar="ID", help="The entity's id.")],
+    k: Annotated[int, typer.Option(min=0, help="The least trussness of an edge; 0: the largest with a group.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The maximum number of entities.")] = 200,
+    graph: Graph = GRAPH,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show the cohesive group around an entity: the connected k-truss that holds it (docs/browsing.md)."""
+    from graphtide.services.cli.graphs.group import group_path, show_group
+
+    with _client(url) as client:
+        result(client.get(group_path(graph, entity_id, k, limit)), as_json, show_group)
+
+
+@app.command()
 def delete(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
     """Delete a document, and everything that only it supports."""
     from graphtide.services.cli import render as show

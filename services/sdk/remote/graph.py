@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.api.schema.envelope import document_id
 from graphtide.services.api.schema.errors import error_of
@@ -279,6 +280,10 @@ class RemoteGraph:
         """See Graph.neighbourhood."""
         path = f"entities/{segment(entity_id)}/neighbourhood"
         return await self._read(Neighbourhood, path, _given(hops=hops, limit=limit))
+
+    async def group(self, entity_id: str, *, k: int | None = None, limit: int = 200) -> CohesiveGroup:
+        """See Graph.group."""
+        return await self._read(CohesiveGroup, f"entities/{segment(entity_id)}/group", _given(k=k, limit=limit))
 
     async def communities(self, *, level: int = 0, limit: int = 100, cursor: str = "") -> CommunityPage:
         """See Graph.communities."""

@@ -25,8 +25,8 @@ from graphtide.graph.retrieval.darag.adaptive import (
     pack,
 )
 from graphtide.graph.retrieval.darag.attributed_graph import ONE, AttributedGraph
-from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE
 from graphtide.graph.retrieval.darag.qpeel import q_peel
+from graphtide.graph.retrieval.darag.settings import COURSE
 from graphtide.graph.retrieval.scoring.candidates import titled
 from graphtide.graph.text.token_count import count_tokens
 from tests.model.paths_oracle import every_community, is_connected_truss, k_truss, literal_q_peel

@@ -13,6 +13,7 @@ READERS: dict[str, Callable[[dict[str, str]], object]] = {
     "limit": browsing.graph_page,
     "level": browsing.community_page,
     "hops": browsing.neighbourhood_size,
+    "k": browsing.group_size,
     "state": browsing.document_query,
     "sort": browsing.entity_query,
     "wait_s": browsing.wait_seconds,

@@ -45,6 +45,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.browsing import (
+    CohesiveGroup,
     CommunityDetails,
     CommunityPage,
     DocumentPage,
@@ -137,6 +138,7 @@ ANSWERS: dict[type, tuple[Callable[[Any], Message], Callable[[Any], Any]]] = {
     DocumentPage: by_fields(DocumentPage, pb.DocumentPage),
     EntityPage: by_fields(EntityPage, pb.EntityPage),
     Neighbourhood: by_fields(Neighbourhood, pb.Neighbourhood),
+    CohesiveGroup: by_fields(CohesiveGroup, pb.CohesiveGroup),
     CommunityPage: by_fields(CommunityPage, pb.CommunityPage),
     CommunityDetails: by_fields(CommunityDetails, pb.CommunityDetails),
     TokenState: by_fields(TokenState, pb.TokenState),

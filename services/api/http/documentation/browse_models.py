@@ -76,6 +76,16 @@ class NeighbourhoodBody(Response):
     version: int
 
 
+class CohesiveGroupBody(Response):
+    center: str
+    k: int = Field(description="each edge is in at least k - 2 triangles of the group")
+    max_k: int = Field(description="the largest k of a k-truss that holds the entity, 0 for one without relations")
+    nodes: list[NeighbourNodeBody] = Field(description="the nearest first; none for a k above max_k")
+    edges: list[NeighbourEdgeBody] = Field(description="those of trussness k or more")
+    truncated: bool = Field(description="whether the limit left out entities")
+    version: int
+
+
 class CommunitySummaryBody(Response):
     community: int
     level: int

@@ -160,6 +160,7 @@ class EdgeBody(Response):
     instead: str = Field(default="", description="old name of `superseding_value`", deprecated=True)
     source_name: str = Field(description="the name of the entity `source`")
     target_name: str = Field(description="the name of the entity `target`")
+    trussness: int = Field(default=0, description="the largest k such that a k-truss of the graph holds the edge")
 
 
 class SubgraphBody(Response):

@@ -8,10 +8,12 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from graphtide.graph.browsing.group import MAX_K
 from graphtide.graph.browsing.neighbourhood import MAX_NODES
 from graphtide.services.access.policy import visible
 from graphtide.services.api.http.access import caller_of
 from graphtide.services.api.http.documentation.browse_models import (
+    CohesiveGroupBody,
     CommunityDetailsBody,
     CommunityPageBody,
     DocumentPageBody,
@@ -103,6 +105,17 @@ def _add_entity(router: APIRouter, application: Application) -> None:
         found = await application.neighbourhood(graph_in(request, graph), entity_id, hops, limit)
         return await large_reply(lambda: fields_json(found), ROW_CHARS * (len(found.nodes) + len(found.edges)))
 
+    @router.get(
+        "/v1/graphs/{graph}/entities/{entity_id}/group",
+        responses={200: {"model": CohesiveGroupBody}, **_ERRORS},
+        openapi_extra=_parameters(_number("k", None, 2, MAX_K), _number("limit", DEFAULT_NODES, 1, MAX_NODES)),
+    )
+    async def get_group(request: Request, graph: GraphPath, entity_id: str) -> Response:
+        """Return the cohesive group of an entity: the connected k-truss that holds it, by default of the largest k."""
+        k, limit = requests.group_size(request.query_params)
+        found = await application.group(graph_in(request, graph), entity_id, k, limit)
+        return await large_reply(lambda: fields_json(found), ROW_CHARS * (len(found.nodes) + len(found.edges)))
+
 
 def _add_communities(router: APIRouter, application: Application) -> None:
     @router.get(
@@ -169,8 +182,9 @@ def _enum(name: str, values: list[str], description: str) -> dict[str, Any]:
     return _parameter(name, {"type": "string", "enum": values}, description)
 
 
-def _number(name: str, default: int, least: int, most: int) -> dict[str, Any]:
-    schema = {"type": "integer", "minimum": least, "maximum": most, "default": default}
+def _number(name: str, default: int | None, least: int, most: int) -> dict[str, Any]:
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    schema |= {} if default is None else {"default": default}
     return _parameter(name, schema, f"{least} to {most}")
 
 

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
+from graphtide.graph.browsing.group import MAX_K
 from graphtide.graph.browsing.neighbourhood import MAX_NODES
 from graphtide.services.browsing import (
     DEFAULT_LIMIT,
@@ -75,6 +76,12 @@ def change_query(given: Parameters, after: str) -> ChangeQuery:
 def neighbourhood_size(given: Parameters) -> tuple[int, int]:
     """Return (hops, nodes). Raises Invalid."""
     return whole(given, "hops", 1, 1, MAX_HOPS), whole(given, "limit", DEFAULT_NODES, 1, MAX_NODES)
+
+
+def group_size(given: Parameters) -> tuple[int | None, int]:
+    """Return (k, nodes); None for the largest k. Raises Invalid."""
+    k = whole(given, "k", 2, 2, MAX_K) if "k" in given else None
+    return k, whole(given, "limit", DEFAULT_NODES, 1, MAX_NODES)
 
 
 DELETION_WAIT_S = 3.0
