@@ -379,6 +379,6 @@ def _plain(rows: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | N
     return None if rows is None else [dict(row) for row in rows]
 
 
-def _given(**parameters: str | int) -> dict[str, str]:
+def _given(**parameters: str | int | None) -> dict[str, str]:
     """Return the parameters as HTTP sends them; an empty text is a parameter that is not sent."""
-    return {name: str(value) for name, value in parameters.items() if value != ""}
+    return {name: str(value) for name, value in parameters.items() if value not in ("", None)}

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from graphtide.services.browsing import (
+        CohesiveGroup,
         CommunityDetails,
         CommunityMember,
         CommunityPage,
@@ -127,6 +128,7 @@ _HOMES = {
     **{
         name: f"graphtide.services.browsing:{name}"
         for name in (
+            "CohesiveGroup",
             "CommunityDetails",
             "CommunityMember",
             "CommunityPage",
@@ -216,6 +218,7 @@ __all__ = [
     "ChangedEntity",
     "ChangedRelation",
     "Citation",
+    "CohesiveGroup",
     "CommunityDetails",
     "CommunityMember",
     "CommunityPage",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 Weights = tuple[tuple[str, float], ...]
 """Numbers by name, sorted by name; an object in JSON."""
@@ -131,7 +131,7 @@ def _default(settings: Hashable) -> Any:
 
 def settings_from(settings: type[T], options: Options) -> T:
     """Return the settings with the given options; options that the dataclass lacks are ignored."""
-    default: T = _default(settings)
+    default: T = _default(cast(Hashable, settings))
     return _built(settings, dict(options)) if options else default
 
 

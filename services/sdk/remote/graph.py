@@ -373,9 +373,9 @@ def segment(text: str) -> str:
     return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
 
 
-def _given(**parameters: str | int) -> dict[str, str]:
+def _given(**parameters: str | int | None) -> dict[str, str]:
     """Return the parameters that are set."""
-    return {name: str(value) for name, value in parameters.items() if value != ""}
+    return {name: str(value) for name, value in parameters.items() if value not in ("", None)}
 
 
 def _plain(value: object) -> object:

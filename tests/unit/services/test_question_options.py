@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -106,7 +107,7 @@ async def test_default_options_apply_to_questions_without_them(tmp_path: Path) -
         for mode, options in (("local", None), ("auto", None), ("local", {"coverage": 3})):
             answer = await notes.ask("What did Ada write?", mode=mode, options=options, explain=True, generate=False)
             [step] = [each for each in answer.trace or () if each["step"] == "options"]
-            found += [item["name"] for item in step["items"] if item["id"] == "coverage"]
+            found += [item["name"] for item in cast(Any, step["items"]) if item["id"] == "coverage"]
         kept = await notes.questions.put("q", "What did Ada write?")
     assert found == ["9", "9", "3"]
     assert kept.options == {"coverage": 9}
