@@ -64,6 +64,7 @@ FREE = "google.protobuf.Struct"
 ONE_OF_ITS_KIND = {
     (Answer, "trace"): ({"step": "seeds", "items": [{"id": "a", "score": 0.5}]},),
     (StandingQuestion, "filters"): {"as_of": "2024", "sources": ["a"]},
+    (StandingQuestion, "options"): {"coverage": 8, "multipliers": {"led": 0.5}},
     (GraphStats, "indexes"): {"chunks": {"kind": "exact", "live": 3}},
     (GraphStats, "spending"): {"extract": {"cost": 0.25, "calls": 2}},
     (DocumentStatus, "metadata"): {"year": 1911, "tags": ["a", {"b": None}]},
@@ -177,7 +178,7 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
     filters = Filters(("a", "b"), ("here",), (("tags", [1, 0.5, None]),), "1890", "1900-05", "1895-06-01")
     ask = QueryRequest(
         "Who?",
-        "global",
+        "global-dynamic",
         7,
         "0:3",
         filters,
@@ -187,6 +188,7 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
         level=2,
         exact=True,
         at="v3",
+        options=(("relevant", 2),),
     )
     assert not [
         one.name for one in fields(QueryRequest) if one.name != "timeout_s" and getattr(ask, one.name) == one.default
@@ -197,6 +199,7 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
     assert question_of(request_value(message), RequestLimits()) == ask
     assert all(getattr(filters, one.name) != one.default for one in fields(Filters))
     little = replace(ask, filters=Filters(), level=None, after="", generate=True, explain=False, exact=False, at="")
+    little = replace(little, options=())
     assert question_of(request_value(question_message("g", little)), RequestLimits()) == little
 
 
