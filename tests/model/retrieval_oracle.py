@@ -224,7 +224,8 @@ def slow_restart(view: LiveView, question: Question) -> dict[int, float]:
     named = _statement_name(view)
     statements = _nearest(indexes.statements, view.statements, question, named, settings.statements)
     entities = _nearest(indexes.entities, view.entities, question, view.entity_id, settings.entities)
-    passages = _nearest(indexes.chunks, view.chunks, question, _chunk_name(view), settings.near)
+    depth = max(settings.near, question.top_k)
+    passages = _nearest(indexes.chunks, view.chunks, question, _chunk_name(view), depth)
     floor = passages[-1][1] if len(passages) > PASSAGES else 0.0
     families: list[tuple[float, Counter[int]]] = [
         (1 - ENTITY_SHARE - PASSAGE_SHARE, Counter()),

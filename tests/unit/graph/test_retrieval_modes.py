@@ -30,6 +30,8 @@ SLOWLY: dict[str, Callable[[LiveView, Question], RetrievalResult]] = {
     "dynagrag": slow_dynagrag,
     "nakg": slow_nakg,
 }
+SEARCHED = {"vector", "local", "passages"}
+"""Modes whose slow definition reads the options of the question."""
 CHAIN = [
     SmallDocument(
         "journal", "amber review appears monthly", ("amber review",), (("amber review", "of", "birch guild"),)
@@ -59,7 +61,7 @@ def test_mode_ranks_as_its_definition_on_random_graphs(mode: str, seed: int) -> 
     view = small_view(documents)
     for asked in rng.sample(documents, 3):
         question = ask(f"{asked.entities[0]} near cedar", mode, top_k=8)
-        question = replace(question, options=random_options(rng, mode) if seed % 2 else ())
+        question = replace(question, options=random_options(rng, mode) if seed % 2 and mode in SEARCHED else ())
         fast, slow = retrieve(view, question), SLOWLY[mode](view, question)
         assert ids(fast) == ids(slow)
         scores = [passage.score for passage in slow.passages]
