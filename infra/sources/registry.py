@@ -1,7 +1,8 @@
 """Values in a schema registry's wire format: a zero byte, the schema's number in four bytes, then Avro or JSON.
 
-Confluent's client fetches schemas, fastavro decodes. A schema never changes, so each is fetched once. Invariant: an
-unreachable registry, or one that refuses the credentials, is Retryable: the records wait, and none is rejected for it.
+Confluent's client fetches schemas, fastavro decodes. A schema never changes, so each is fetched once. Invariants: an
+unreachable registry, or one that refuses the credentials, is Retryable: the records wait, and none is rejected for it;
+the time and the stack that a value takes are bounded by its bytes (`avro_limits.py`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import importlib.util
 import io
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from graphtide.infra.settings import Settings
+from graphtide.infra.sources.avro_limits import has_cycle, unbounded_array
 from graphtide.infra.sources.logical_types import from_avro
 from graphtide.infra.sources.wire import ASIDE_BYTES, NoRegistry, Registry
 from graphtide.streams.errors import Broken, Rejected, Retryable
@@ -46,10 +48,11 @@ _UNDECODABLE = (
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """A parsed schema, and the named types in it."""
+    """A parsed schema, and the named types in it. `is_recursive`: values of a type may contain values of that type."""
 
     parsed: Any
     named: Mapping[str, Any]
+    is_recursive: bool = False
 
 
 class SchemaRegistry:
@@ -80,8 +83,8 @@ class SchemaRegistry:
                 self._schemas.popitem(last=False)
         schema = self._schemas[number]
         if len(data) < ASIDE_BYTES:
-            return _decoded(data, schema, number)
-        return await asyncio.to_thread(_decoded, data, schema, number)
+            return decode_value(data, schema, number)
+        return await asyncio.to_thread(decode_value, data, schema, number)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -97,7 +100,7 @@ class SchemaRegistry:
             raise Rejected(f"the schema {number} is of type {kind}: let the connector use Avro or JSON Schema")
         named: dict[str, Any] = {}
         await self._add_references(found, named, set())
-        return _parsed(found.schema_str, named, number)
+        return parse_avro(found.schema_str, named, number)
 
     async def _add_references(self, schema: Any, named: dict[str, Any], seen: set[tuple[str, int]]) -> None:
         """Add the named types of the schemas that this one refers to, the innermost first."""
@@ -111,7 +114,7 @@ class SchemaRegistry:
             asked = self._client.get_version(reference.subject, reference.version)
             inner = (await self._asked(asked, f"the subject {reference.subject}")).schema
             await self._add_references(inner, named, seen)
-            _parsed(inner.schema_str, named, reference.version)
+            parse_avro(inner.schema_str, named, reference.version)
 
     async def _asked(self, request: Any, what: str) -> Any:
         from confluent_kafka.schema_registry import SchemaRegistryError
@@ -158,29 +161,49 @@ def open_registry(settings: Settings) -> Registry:
         raise Broken(f"the schema registry of the settings cannot be used: {type(error).__name__}") from None
 
 
-def _parsed(text: str | None, named: dict[str, Any], number: int) -> AvroSchema:
+def parse_avro(text: str | None, named: dict[str, Any], number: int) -> AvroSchema:
+    """Return the schema in the text. Raises Rejected for one that is malformed, or does not bound its values."""
     from fastavro import parse_schema
 
     try:
         parsed = parse_schema(json.loads(text or ""), named_schemas=named)
     except Exception as error:  # noqa: BLE001 - the parser raises errors of many kinds for a malformed schema
         raise Rejected(f"the schema {number} is no Avro schema ({type(error).__name__}): register it again") from None
-    return AvroSchema(parsed, named)
+    if unbounded_array(parsed, named):
+        raise Rejected(
+            f"the schema {number} has an array whose items take no bytes, so that a short value can have any number of"
+            " them: give the items a type other than null"
+        )
+    return AvroSchema(parsed, named, has_cycle(parsed, named))
 
 
-def _decoded(data: bytes, schema: AvroSchema | None, number: int) -> object:
+def decode_value(data: bytes, schema: AvroSchema | None, number: int) -> object:
+    """Return the value of a record, whose first HEADER_BYTES name the schema. Raises Rejected."""
     if schema is None:
         return _json(data[HEADER_BYTES:])
-    from fastavro import schemaless_reader
-
     stream = io.BytesIO(data)
     stream.seek(HEADER_BYTES)
     try:
-        return from_avro(schemaless_reader(stream, schema.parsed, None), schema.parsed, schema.named)
+        return from_avro(_reader(schema)(stream, schema.parsed, None), schema.parsed, schema.named)
     except _UNDECODABLE as error:
         raise Rejected(
             f"the value does not fit its Avro schema {number} ({type(error).__name__}): check the producer"
         ) from None
+
+
+def _reader(schema: AvroSchema) -> Callable[..., object]:
+    """Return fastavro's reader: compiled, or for a recursive schema the one in Python.
+
+    The compiled one overflows the stack of the process with a value that is nested too deeply; the other one raises
+    RecursionError.
+    """
+    if schema.is_recursive:
+        from fastavro._read_py import schemaless_reader as interpreted
+
+        return cast("Callable[..., object]", interpreted)
+    from fastavro import schemaless_reader
+
+    return schemaless_reader
 
 
 def _json(data: bytes) -> object:

@@ -17,9 +17,11 @@ from typing import Any
 from graphtide.graph.changes.elements import ElementChange, End, GraphElement
 from graphtide.streams.errors import Rejected
 from graphtide.streams.ports import Record
+from graphtide.streams.tracing import Headers
 
 VERSION = "version"
 GRAPH_KEY = "graph"
+MAX_VERSION_DIGITS = 18
 
 
 def partition_of(graph: str, partitions: int) -> int:
@@ -74,8 +76,14 @@ def removal_of(value: bytes) -> bytes:
             return _dump(body | {"op": "delete", "detach": True})
         ends = {name: body[name] | {"op": "match"} for name in ("from", "to")}
         return _dump(body | ends | {"op": "delete"})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Rejected(f"a record of graph-changes is not an element: {value[:80]!r}") from error
+
+
+def version_in(headers: Headers) -> int:
+    """Return the version in a record's headers; 0 without a well-formed one: any producer may write to the topic."""
+    text = dict(headers).get(VERSION, b"")
+    return int(text) if len(text) <= MAX_VERSION_DIGITS and text.isdigit() else 0
 
 
 def is_removal(value: bytes) -> bool:

@@ -38,6 +38,7 @@ from graphtide.streams.publish_changes.records import (
     is_removal,
     partition_of,
     removal_of,
+    version_in,
     version_record,
 )
 
@@ -206,7 +207,7 @@ class GraphPublisher:
                 versions, place = found.setdefault(graph, {}), consumed.position.partition
                 versions.pop(place, None)
                 if consumed.record.value is not None and not is_removal(consumed.record.value):
-                    versions[place] = int(dict(consumed.record.headers).get(VERSION, b"0"))
+                    versions[place] = version_in(consumed.record.headers)
         return {graph: versions for graph, versions in found.items() if versions}
 
     async def _publish_whole(self, graphs: Sequence[str]) -> None:
@@ -259,7 +260,9 @@ class GraphPublisher:
                 yield Record(key, value, headers, place)
         for key, places in surplus.items():
             for partition, value in places.items():
-                yield Record(key, value if is_removal(value) else removal_of(value), headers, partition)
+                removal = _removal(key, value)
+                if removal is not None:
+                    yield Record(key, removal, headers, partition)
                 yield Record(key, None, headers, partition)
         for key, places in held.items():
             for partition in places:
@@ -286,6 +289,15 @@ class GraphPublisher:
                 if position.offset != self._ends.get(position.partition, 0):
                     self._foreign.add(position.partition)
                 self._ends[position.partition] = position.offset + 1
+
+
+def _removal(key: str, value: bytes) -> bytes | None:
+    """Return the value that deletes an element; None for a record of another producer that writes none."""
+    try:
+        return value if is_removal(value) else removal_of(value)
+    except Rejected as error:
+        log.warning("the key %s of %s gets a tombstone alone: %s", key[:80], GRAPH_CHANGES, error)
+        return None
 
 
 def _digest(value: bytes) -> bytes:

@@ -32,7 +32,7 @@ from graphtide.streams.messages import (
     decode_notice,
     split_document_key,
 )
-from tests.fuzz import tokens_and_files
+from tests.fuzz import records_and_stores, requests, tokens_and_files
 
 CORPUS = Path(__file__).parent / "corpus"
 _SCRATCH = tempfile.TemporaryDirectory(prefix="graphtide-fuzz-")
@@ -174,5 +174,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         backup_manifest,
         index_manifest,
         *tokens_and_files.TARGETS,
+        *records_and_stores.TARGETS,
+        *requests.TARGETS,
     )
 }

@@ -59,9 +59,12 @@ class RemoteTree:
             if folder or not self._is_empty_prefix():
                 raise
             return ()
-        if not folder and any(_is_file(each) and _same(each["name"], path) and each.get("size") for each in listed):
-            raise OSError("it is a file; name the folder that contains it")
-        return [entry for each in listed if (entry := _entry(each, path, folder))]
+        try:
+            if not folder and any(_is_file(each) and _same(each["name"], path) and each.get("size") for each in listed):
+                raise OSError("it is a file; name the folder that contains it")
+            return [entry for each in listed if (entry := _entry(each, path, folder))]
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise OSError(f"the store's listing is malformed ({type(error).__name__})") from error
 
     def has(self, name: str) -> bool:
         try:
@@ -154,7 +157,7 @@ def _clean(error: BaseException) -> str:
 
 def _entry(info: Mapping[str, Any], path: str, folder: str) -> TreeEntry | None:
     """Return an entry of the folder at `path`; None for the marker of the folder itself."""
-    name, parent = str(info["name"]).lstrip("/"), path.strip("/")
+    name, parent = info["name"].lstrip("/"), path.strip("/")
     last = name.removeprefix(f"{parent}/" if parent else "").rstrip("/") if not _same(name, parent) else ""
     if not last and not info.get("size") and _is_file(info):
         return None
@@ -180,7 +183,9 @@ def _size(info: Mapping[str, Any]) -> int:
     size = info.get("size")
     if size is None:
         raise OSError(f"the store states no size for {info['name']}")
-    return int(size)
+    if (found := int(size)) < 0:
+        raise ValueError("a negative size")
+    return found
 
 
 def _etag(info: Mapping[str, Any]) -> str:

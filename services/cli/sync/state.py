@@ -81,7 +81,7 @@ def read_state(path: Path) -> SyncState:
             for file, (size, mtime, digest, ids, problems, *etag) in body["files"].items()
         }
         documents = {str(doc_id): str(digest) for doc_id, digest in body["documents"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return state
     state.documents = documents
     state.files = files if body.get("reader") == READER_VERSION else {}

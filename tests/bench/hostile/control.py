@@ -1,6 +1,6 @@
 """A control for the latency of /healthz: a process with the same event loop that does nothing but answer.
 
-Its latency beside a case is the time that the machine lets any process wait for a core, which no service can avoid.
+Its latency beside a case is the time that the machine lets an idle process wait for a core, which no service can avoid.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Latency of /healthz, measured by a process of its own, so that the work of the clients is not counted.
 
 Beside the time of each probe the prober measures the CPU time that the service used meanwhile: about the latency that a
-machine without other work would show, since the service computes in one thread at a time. In turn with the service it
-probes a process that only answers (`control.py`).
+machine without other work would show, since the service computes in one thread at a time. It also measures how long the
+thread of the event loop was ready to run and had no core: the rest of the latency is the service's own. In turn with
+the service it probes a process that only answers (`control.py`); the scheduler prefers it, because it sleeps most of
+the time, so it shows less waiting than a process that works.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """The latencies of one phase, the service's CPU times meanwhile, and the latencies of the control, each sorted.
+    """The latencies of one phase, the service's CPU times meanwhile, the latencies of the control, and the parts of the
+    latencies in which the event loop had a core or slept, each sorted.
 
     A probe without an answer counts as TIMEOUT_S.
     """
@@ -35,6 +38,7 @@ class Latencies:
     seconds: tuple[float, ...]
     cpu_seconds: tuple[float, ...]
     control_seconds: tuple[float, ...]
+    own_seconds: tuple[float, ...]
 
     def quantile_ms(self, share: float) -> float:
         """Return a quantile of the latencies in milliseconds."""
@@ -48,6 +52,12 @@ class Latencies:
         """Return a quantile of the control's latencies in milliseconds."""
         return 1000 * self.control_seconds[int(share * (len(self.control_seconds) - 1))]
 
+    def own_quantile_ms(self, share: float) -> float:
+        """Return a quantile of the latencies without the waits of the event loop's thread for a core, in
+        milliseconds.
+        """
+        return 1000 * self.own_seconds[int(share * (len(self.own_seconds) - 1))]
+
 
 class Prober:
     """The running prober. A phase lasts from the previous call of `end_phase`, or the start, to the next one."""
@@ -58,8 +68,8 @@ class Prober:
     def end_phase(self) -> Latencies:
         """Return the latencies since the phase began, and begin the next phase."""
         self._commands.send("next")
-        walls, cpus, controls = zip(*self._commands.recv(), strict=True)
-        return Latencies(tuple(sorted(walls)), tuple(sorted(cpus)), tuple(sorted(controls)))
+        walls, cpus, controls, owns = zip(*self._commands.recv(), strict=True)
+        return Latencies(tuple(sorted(walls)), tuple(sorted(cpus)), tuple(sorted(controls)), tuple(sorted(owns)))
 
 
 @contextmanager
@@ -80,12 +90,13 @@ def probing(running: Service) -> Iterator[Prober]:
 
 
 def _probe(netloc: str, pid: int, idle: str, commands: Connection) -> None:
-    found = list[tuple[float, float, float]]()
+    found = list[tuple[float, float, float, float]]()
     commands.send("ready")
     while True:
-        used_s = _cpu_s(pid)
+        used_s, queued_s = _cpu_s(pid), _queued_s(pid)
         wall_s = _latency_s(netloc)
-        found.append((wall_s, _cpu_s(pid) - used_s, _latency_s(idle)))
+        own_s = max(0.0, wall_s - (_queued_s(pid) - queued_s))
+        found.append((wall_s, _cpu_s(pid) - used_s, _latency_s(idle), own_s))
         time.sleep(PROBE_INTERVAL_S)
         if commands.poll():
             if commands.recv() == "end":
@@ -101,6 +112,14 @@ def _cpu_s(pid: int) -> float:
         with suppress(OSError):
             total += int((thread / "schedstat").read_text().split()[0])
     return total / 1e9
+
+
+def _queued_s(pid: int) -> float:
+    """Return the seconds that the main thread, which runs the event loop, has waited for a core while it could run."""
+    try:
+        return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except OSError:
+        return 0.0
 
 
 def _latency_s(netloc: str) -> float:

@@ -24,6 +24,7 @@ from graphtide.services.application import Application
 from graphtide.streams.extract.pipeline import LARGE_CHARS, ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, decode_document
 from graphtide.streams.model_ports import ExtractionResult, SplitPassage
+from tests.support.transports import Sink
 
 T = TypeVar("T")
 LOOP = threading.main_thread()
@@ -121,37 +122,6 @@ async def test_description_is_made_in_a_thread(monkeypatch: pytest.MonkeyPatch) 
         asked = [client.get(path) for path in ("/openapi.json", "/docs", "/openapi.json")]
         assert {one.status_code for one in await asyncio.gather(*asked)} == {200}
     assert len(threads) == 3 and LOOP not in threads
-
-
-class Sink(asyncio.Transport):
-    """A transport that keeps what is written, until it is closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = b""
-        self.paused = False
-        self.resumed = asyncio.Event()
-        self._is_closing = False
-
-    def pause_reading(self) -> None:
-        self.paused = True
-        self.resumed.clear()
-
-    def resume_reading(self) -> None:
-        self.paused = False
-        self.resumed.set()
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += bytes(data)
-
-    def close(self) -> None:
-        self._is_closing = True
-
-    def is_closing(self) -> bool:
-        return self._is_closing
-
-    def get_write_buffer_size(self) -> int:
-        return 0
 
 
 async def silent(scope: object, receive: object, send: object) -> None:

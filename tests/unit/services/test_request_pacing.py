@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from starlette.types import Receive, Scope, Send
+from uvicorn.config import Config
+from uvicorn.server import ServerState
 
+from graphtide.services.api.http.transport.header_limits import HeaderLimitedProtocol
 from graphtide.services.api.http.transport.pacing import REQUESTS_A_PASS, RequestPacing
+from tests.support.transports import Sink
 
 
 class _Passes:
@@ -64,3 +69,21 @@ async def test_cancelled_request_leaves_its_turn_to_the_next() -> None:
     asyncio.get_running_loop().call_soon(waiting[5].cancel)
     await asyncio.wait(waiting)
     assert [path for path, _ in application.begun] == [f"/v1/{number}" for number in range(12) if number != 5]
+
+
+@pytest.mark.parametrize("trailers", [2, 5_000])
+async def test_request_does_not_begin_when_it_is_refused_in_the_arrival_of_its_head(trailers: int) -> None:
+    """A client that repeats such requests costs the parser's work only, so probes wait for little before them."""
+    application = _Passes()
+    config, state = Config(RequestPacing(application), interface="asgi3", log_config=None), ServerState()
+    config.load()
+    heads = {"refused": b"0\r\n" + b"x: y\r\n" * trailers, "served": b"0\r\n\r\n"}
+    for path, rest in heads.items():
+        protocol = HeaderLimitedProtocol(config, state, {})
+        protocol.connection_made(sink := Sink())
+        head = f"PUT /v1/{path} HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+        protocol.data_received(head.encode() + rest)
+        await asyncio.gather(*state.tasks)
+        assert (b"trailers" in sink.written) == (path == "refused")
+        protocol.connection_lost(None)
+    assert [path for path, _ in application.begun] == ["/v1/served"]

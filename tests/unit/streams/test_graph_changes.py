@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,54 @@ async def test_records_of_a_resumed_publisher_are_repaired(tmp_path: Path) -> No
                 if digest_or_none(left) == now.digest:
                     break
                 await asyncio.sleep(0.02)
+
+
+FOREIGN = (
+    Record("g|junk", b"not JSON", (), 0),
+    Record("g|deep", b"[" * 50_000, (), 0),
+    Record("g|node", b'{"type":"node","ids":{"key":"g|node"},"labels":["A"]}', (), 0),
+    Record("g|list", b"[]", (("version", b"\xff"),), 0),
+    Record("g|graph", b"{}", (("version", b"many"),), 0),
+    Record("other|graph", b"{}", (("version", b"9" * 9_999),), 0),
+    Record("", b"", (), 0),
+)
+"""Records of another producer, for the partition of the graph g."""
+
+
+@pytest.mark.parametrize("is_running", [True, False], ids=["while it runs", "before it starts"])
+async def test_foreign_records_do_not_stop_the_publisher(tmp_path: Path, is_running: bool) -> None:
+    """Records that are no elements, and headers that are no versions, are removed; changes are published after them."""
+    async with asyncio.timeout(ENDS_S), opened(tmp_path) as cluster:
+        application, log = await cluster.replica("one"), cluster.backing.log
+        place = partition_of("g", len(await log.end(TOPIC)))
+        foreign = [replace(each, partition=place) for each in FOREIGN]
+        await application.query("g", after((await application.publish([document("a", "Ana met Bo.")])).token))
+        async with publishing(cluster) as task:
+            await published(cluster, application)
+            if is_running:
+                await log.append(TOPIC, foreign)
+                await until_clean(cluster, task)
+        if not is_running:
+            await log.append(TOPIC, foreign)
+        async with publishing(cluster) as task:
+            await application.query("g", after((await application.publish([document("b", "Cy met Ana.")])).token))
+            await until_clean(cluster, task)
+            own = [each for each in compacted(await read_topic(log)) if each.key.startswith("g|")]
+            assert digest_or_none(own) == (await application.digest("g")).digest
+
+
+async def until_clean(cluster: Cluster, task: asyncio.Task[None]) -> None:
+    """Return when compaction leaves no foreign record of the graph and its newest version; fail if the task ends."""
+    foreign = {each.key for each in FOREIGN} - {"g|graph"}
+    version = (await cluster.backing.store.graphs())["g"]
+    while True:
+        assert not task.done(), task.exception()
+        newest = {(each.partition, each.key): each for each in await read_topic(cluster.backing.log)}
+        left = [each for each in newest.values() if each.key.startswith("g|") and each.value is not None]
+        heads = [each.value or b"" for each in left if each.key == "g|graph"]
+        if not foreign & {each.key for each in left} and len(heads) == 1 and b'"version":%d' % version in heads[0]:
+            return
+        await asyncio.sleep(0.02)
 
 
 def digest_or_none(records: list[Record]) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -26,6 +27,9 @@ LINGER_PAUSE_S = 0.01
 several connections that send as fast as they can would turn into a tenth of a second for each pass."""
 SEND_TIMEOUT_S = 20.0
 MIN_SENT_BYTES = 16 << 10
+
+REFUSED_KEY = "graphtide.refused"
+"""The key in a request's scope that is set when the server refused the request: the application need not begin it."""
 
 _LAST_LINE_BYTES = 2
 """Bytes that may follow the last chunk's header without being a trailer."""
@@ -120,6 +124,7 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
             self.transport.write(answer)
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
+            cast("dict[str, object]", cycle.scope)[REFUSED_KEY] = True
             cycle.message_event.set()
         self.transport.close()
         self._wait_for_reader()

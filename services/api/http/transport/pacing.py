@@ -2,7 +2,8 @@
 
 A request costs one to three milliseconds of the event loop before its first wait. A hundred that begin in one pass
 would delay probes, and everything else, by all of their costs together. Invariants: requests begin in the order of
-their arrival; one that arrives alone begins at once; probes do not queue.
+their arrival; one that arrives alone begins at once; probes do not queue; a request that the server refused before its
+turn does not begin.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import deque
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphtide.services.api.http.access import OPEN
+from graphtide.services.api.http.transport.header_limits import REFUSED_KEY
 
 REQUESTS_A_PASS = 4
 
@@ -28,6 +30,8 @@ class RequestPacing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in OPEN:
             await self._turn()
+            if REFUSED_KEY in scope:
+                return
         await self._app(scope, receive, send)
 
     async def _turn(self) -> None:
