@@ -77,10 +77,15 @@ class VectorSum:
         if self._count == 0:
             return None
         if self._same is not None:
-            return _unit(_wide(self._same))
+            return unit_of(self._same)
         total = self._total()
         quotient, remainder = np.divmod(total, self._count)
         return _unit((total if remainder.any() else quotient).astype(np.float64))
+
+    @property
+    def same(self) -> Float16Vector | None:
+        """Return the vector that all in the sum equal, if there is one; it is never written to."""
+        return self._same
 
     def shared(self, vector: Float16Vector) -> Float16Vector:
         """Return the vector that all in the sum equal, if it has the bits of `vector`, else `vector`.
@@ -144,8 +149,11 @@ class VectorSum:
             raise ValueError(f"{-signed} vectors cannot be retracted: the sum has {self._count}")
         if signed == 0:
             return
-        if self._count == 0 or (self._same is not None and np.array_equal(self._same, vector)):
-            self._count, self._same = count, vector if count else None
+        if self._same is not None and np.array_equal(self._same, vector):
+            self._count, self._same = count, self._same if count else None  # others hold this array: keep it
+            return
+        if self._count == 0:
+            self._count, self._same = count, vector
             return
         total = self._total() + signed * _fixed(vector)
         if count == 0 and total.any():
@@ -160,6 +168,11 @@ class VectorSum:
             return self._wide
         assert self._same is not None  # noqa: S101 - holds by construction wherever count is positive
         return self._count * _fixed(self._same)
+
+
+def unit_of(vector: Float16Vector) -> Float32Vector | None:
+    """Return the mean of copies of one vector: a float32 unit vector `(d,)`, or None for a zero vector."""
+    return _unit(_wide(vector))
 
 
 def mean_of_means(vectors: Iterable[Float32Vector | None]) -> Float32Vector | None:

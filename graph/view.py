@@ -21,6 +21,7 @@ from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyRep
 from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.identity import entity_id
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
@@ -90,7 +91,7 @@ class LiveView:
         """UTF-8 bytes of all passages."""
         self.chunk_numbers: dict[str, int] = {}
         self.labels: dict[int, ViewLabel] = {}
-        self.names: dict[str, set[int]] = {}
+        self.names: dict[str, IntSet] = {}
         self.statements: dict[int, ViewStatement] = {}
         self.entities: dict[int, ViewEntity] = {}
         self.entity_nodes: dict[str, int] = {}
@@ -201,7 +202,8 @@ class LiveView:
         for number in gone.statements:
             statement = self.statements.pop(number)
             for end in (statement.subject, statement.object):
-                self.labels[end].statements.discard(number)
+                label = self.labels[end]
+                label.statements = excluding(label.statements, number)
         for number in gone.labels:
             self._forget_name(self.labels.pop(number).name, number)
             self._linked.pop(number, None)
@@ -218,8 +220,10 @@ class LiveView:
         self.summaries.withdraw(chunk_id)
 
     def _forget_name(self, name: str, label: int) -> None:
-        self.names[name].discard(label)
-        if not self.names[name]:
+        left = excluding(self.names[name], label)
+        if left:
+            self.names[name] = left
+        else:
             del self.names[name]
 
     def _take_labels(self, rows: Iterable[LabelRow]) -> None:
@@ -227,7 +231,7 @@ class LiveView:
             label = self.labels.get(row.label)
             if label is None:
                 self.labels[row.label] = ViewLabel(row.name, row.type, row.node, row.mentions)
-                self.names.setdefault(row.name, set()).add(row.label)
+                self.names[row.name] = including(self.names.get(row.name, EMPTY), row.label)
                 self.new_names.add(row.name)
                 continue
             if label.node != row.node:
@@ -272,7 +276,8 @@ class LiveView:
             self.chunks[chunk].evidence = tuple(shown)
             self.contents.count(self, self.chunks[chunk], 1)
             for support in shown:
-                self.statements[support.statement].chunks.add(chunk)
+                statement = self.statements[support.statement]
+                statement.chunks = including(statement.chunks, chunk)
 
     def _take_statement(self, row: TripleRow) -> None:
         held = self.statements.get(row.statement)
@@ -282,24 +287,26 @@ class LiveView:
         fields = (row.subject, row.predicate, row.object, row.count, row.weight_milli, row.vector)
         self.statements[row.statement] = ViewStatement(*fields)
         for end in (row.subject, row.object):
-            self.labels[end].statements.add(row.statement)
+            label = self.labels[end]
+            label.statements = including(label.statements, row.statement)
 
     def _take_mentions(self, chunk: int, rows: list[MentionRow]) -> None:
         self.chunks[chunk].mentions = tuple(rows)
         for row in rows:
             label = self.labels[row.label]
-            label.chunks.add(chunk)
+            label.chunks = including(label.chunks, chunk)
             self._count(label.node, self._entity(label.node), chunk, row.count)
 
     def _forget_contents(self, number: int) -> None:
         chunk = self.chunks[number]
         for row in chunk.mentions:
             label = self.labels[row.label]
-            label.chunks.discard(number)
+            label.chunks = excluding(label.chunks, number)
             self._count(label.node, self._entity(label.node), number, -row.count)
         self.contents.count(self, chunk, -1)
         for support in chunk.evidence:
-            self.statements[support.statement].chunks.discard(number)
+            statement = self.statements[support.statement]
+            statement.chunks = excluding(statement.chunks, number)
 
     def _take_entities(self, delta: GraphDelta) -> None:
         for node in delta.gone.entities:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from graphtide.graph.communities.replica import HierarchyReplica
+from graphtide.graph.int_sets import EMPTY, IntSet
 from graphtide.graph.records import EvidenceRow, MentionRow, Vector
 from graphtide.graph.text.place import NO_PLACE, Place
 
@@ -43,8 +44,8 @@ class ViewLabel:
     type: str
     node: int
     mentions: int
-    chunks: set[int] = field(default_factory=set)
-    statements: set[int] = field(default_factory=set)
+    chunks: IntSet = EMPTY
+    statements: IntSet = EMPTY
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class ViewStatement:
     count: int
     weight_milli: int
     vector: Vector
-    chunks: set[int] = field(default_factory=set)
+    chunks: IntSet = EMPTY
 
 
 @dataclass(slots=True)

@@ -11,14 +11,13 @@ one alone now.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from graphtide.graph.aboutness.keys import passage_keys
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, GraphDelta
 from graphtide.graph.view_tables import ViewChunk, ViewLabel, ViewStatement
-
-_NONE: frozenset[int] = frozenset()
 
 
 class PassageTables(Protocol):
@@ -42,13 +41,13 @@ class AboutnessIndex:
 
     def __init__(self) -> None:
         self._keys: dict[int, tuple[str, ...]] = {}
-        self._passages: dict[str, set[int]] = {}
+        self._passages: dict[str, IntSet] = {}
         self.changed_keys: set[str] = set()
         """The keys whose passages the last delta changed."""
 
-    def passages(self, name: str) -> Set[int]:
+    def passages(self, name: str) -> Collection[int]:
         """Return the passages that are about what a normalised name names."""
-        return self._passages.get(name, _NONE)
+        return self._passages.get(name, EMPTY)
 
     def keys(self, chunk: int) -> tuple[str, ...]:
         """Return the names of what a passage is about."""
@@ -71,13 +70,15 @@ class AboutnessIndex:
         for key in before:
             if key not in keys:
                 self.changed_keys.add(key)
-                self._passages[key].discard(chunk)
-                if not self._passages[key]:
+                left = excluding(self._passages[key], chunk)
+                if left:
+                    self._passages[key] = left
+                else:
                     del self._passages[key]
         for key in keys:
             if key not in before:
                 self.changed_keys.add(key)
-                self._passages.setdefault(key, set()).add(chunk)
+                self._passages[key] = including(self._passages.get(key, EMPTY), chunk)
         if keys:
             self._keys[chunk] = keys
         else:

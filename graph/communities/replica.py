@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphtide.graph.communities.types import DEPTH, CommunityChange, Hierarchy, Int64
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 
 
 class HierarchyReplica:
@@ -16,7 +17,7 @@ class HierarchyReplica:
     def __init__(self, snapshot: Hierarchy | None = None) -> None:
         self._community: dict[int, int] = {}
         self._tree: dict[int, tuple[int, int]] = {}  # community -> (level, parent)
-        self._members: dict[int, set[int]] = {}
+        self._members: dict[int, IntSet] = {}
         self._roots: set[int] = set()
         if snapshot is not None:
             none = np.zeros(0, dtype=np.int64)
@@ -34,9 +35,9 @@ class HierarchyReplica:
         for child, level, parent in rows:
             self._leave(child, self._tree.get(child, (0, 0))[1])
             self._tree[child] = (level, parent)
-            self._members.setdefault(child, set())
+            self._members.setdefault(child, EMPTY)
             if parent:
-                self._members.setdefault(parent, set()).add(child)
+                self._members[parent] = including(self._members.get(parent, EMPTY), child)
                 self._roots.discard(child)
             else:
                 self._roots.add(child)
@@ -44,7 +45,7 @@ class HierarchyReplica:
             self._leave(node, self._community.pop(node, 0))
             if community:
                 self._community[node] = community
-                self._members[community].add(node)
+                self._members[community] = including(self._members[community], node)
         for ident in change.removed.tolist():
             self._leave(ident, self._tree.pop(ident)[1])
             del self._members[ident]
@@ -52,7 +53,7 @@ class HierarchyReplica:
 
     def _leave(self, member: int, community: int) -> None:
         if community in self._members:
-            self._members[community].discard(member)
+            self._members[community] = excluding(self._members[community], member)
 
     def levels(self) -> int:
         """Return the number of levels, which is fixed."""

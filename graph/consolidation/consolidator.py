@@ -10,6 +10,7 @@ of all live extractions to an empty consolidator, except for internal ints and c
 from __future__ import annotations
 
 import itertools
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -83,7 +84,7 @@ class Consolidator:
         restored = cls(snapshot.graph, guard, verdicts)
         restored.version = snapshot.version
         _fill(restored._tables, snapshot)
-        restored._entities.restore({row.node: frozenset(row.labels) for row in snapshot.entities})
+        restored._entities.restore({row.node: row.labels for row in snapshot.entities})
         restored._restore_derived(snapshot)
         return restored
 
@@ -183,12 +184,12 @@ class Consolidator:
     def _count_label(self, key: LabelKey, changes: Mapping[MentionKey, int], batch: _Batch) -> None:
         """Change a label's sums, and resolve it again if it is new, removed, or has a new mean."""
         label = self._tables.label(key)
-        fresh, before = not label.mentions, label.vectors.mean()
+        fresh, before, forms = not label.mentions, label.vectors.mean(), label.forms
         for (form, vector), count in changes.items():
-            label.mentions += count
-            label.forms[form] += count
+            forms[form] += count
             _add(label.vectors, vector, count)
-        label.forms = +label.forms
+        label.mentions += sum(changes.values())
+        label.forms = forms
         batch.labels.add(label.number)
         if not label.mentions:
             batch.judged[label.number] = None
@@ -196,7 +197,7 @@ class Consolidator:
             return
         after = label.vectors.mean()
         if fresh or not _same(before, after):
-            batch.judged[label.number] = LabelView(*key, after)
+            batch.judged[label.number] = LabelView(*key, after, label.vectors.same)
 
     def _count_statements(self, batch: _Batch) -> None:
         for triple, forms in batch.net.triples.items():
@@ -278,7 +279,10 @@ class Consolidator:
         return self._communities.update(_pairs([key for key, _, _ in changes]), deltas)
 
     def _restore_derived(self, snapshot: GraphDelta) -> None:
-        views = {number: LabelView(*label.key, label.vectors.mean()) for number, label in self._tables.labels.items()}
+        views = {
+            number: LabelView(*label.key, label.vectors.mean(), label.vectors.same)
+            for number, label in self._tables.labels.items()
+        }
         self._resolver.restore(views, [SameAs(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as])
         self._entities.topology.weights = {(row.u, row.v): row.weight for row in snapshot.edges}
         edges = _pairs([(row.u, row.v) for row in snapshot.edges])
@@ -295,8 +299,11 @@ def _fill(tables: Tables, snapshot: GraphDelta) -> None:
         label = LabelState(row.label, (row.name, row.type), row.node, row.mentions, vectors=sums)
         tables.labels[row.label] = label
         tables.label_numbers[label.key] = row.label
+    forms: dict[int, Counter[str]] = defaultdict(Counter)
     for mention in snapshot.mentions:
-        tables.labels[mention.label].forms[mention.name] += mention.count
+        forms[mention.label][mention.name] += mention.count
+    for number, counts in forms.items():
+        tables.labels[number].forms = counts
     for triple_row in snapshot.statements:
         key = (triple_row.subject, triple_row.predicate, triple_row.object)
         sums = VectorSum.from_bytes(triple_row.vector_sum)

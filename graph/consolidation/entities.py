@@ -31,7 +31,7 @@ class Entities:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._free = IdAllocator()
-        self.clusters: dict[int, frozenset[int]] = {}
+        self.clusters: dict[int, tuple[int, ...]] = {}
         self.topology = Topology()
 
     def place(self, change: ClusterChange, statements: Iterable[int]) -> PlacementResult:
@@ -43,7 +43,7 @@ class Entities:
         self._place_clusters(change, placed)
         touched = set(statements)
         for number in placed.moved:
-            touched |= self._tables.labels[number].statements
+            touched.update(self._tables.labels[number].statements)
         for number in touched:
             self._place_statement(number)
         return placed
@@ -53,7 +53,7 @@ class Entities:
         self._free.release(nodes)
         self._free.settle()
 
-    def restore(self, clusters: dict[int, frozenset[int]]) -> None:
+    def restore(self, clusters: dict[int, tuple[int, ...]]) -> None:
         """Load stored clusters of labels that have their nodes already."""
         self.clusters = clusters
         self._free = IdAllocator(clusters)
@@ -66,7 +66,7 @@ class Entities:
             node = inherited.get(cluster)
             if node is None:
                 node = self._free.take()
-            self.clusters[node] = cluster
+            self.clusters[node] = tuple(sorted(cluster))
             placed.nodes.add(node)
             for number in cluster:
                 if labels[number].node != node:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from graphtide.graph.consolidation.signed_counts import LabelKey, Triple
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.vector_sum import VectorSum
 
 StatementKey = tuple[int, str, int]
@@ -55,9 +56,23 @@ class LabelState:
     key: LabelKey
     node: int = -1
     mentions: int = 0
-    forms: Counter[str] = field(default_factory=Counter)
     vectors: VectorSum = field(default_factory=VectorSum)
-    statements: set[int] = field(default_factory=set)
+    statements: IntSet = EMPTY
+    _forms: str | Counter[str] = ""
+
+    @property
+    def forms(self) -> Counter[str]:
+        """Return a copy of the mentions by spelling."""
+        held = self._forms
+        if isinstance(held, str):
+            return Counter({held: self.mentions} if self.mentions else {})
+        return held.copy()
+
+    @forms.setter
+    def forms(self, counts: Counter[str]) -> None:
+        """Hold the positive counts; a single spelling without one, because it has all mentions."""
+        kept = +counts
+        self._forms = next(iter(kept), "") if len(kept) < 2 else kept
 
 
 @dataclass(slots=True)
@@ -118,7 +133,8 @@ class Tables:
         self.statements[statement.number] = statement
         self.statement_numbers[statement.key] = statement.number
         for end in (statement.key[0], statement.key[2]):
-            self.labels[end].statements.add(statement.number)
+            label = self.labels[end]
+            label.statements = including(label.statements, statement.number)
 
     def nodes(self, statement: StatementState) -> tuple[int, int]:
         """Return the entities of a statement's subject and object."""
@@ -130,7 +146,8 @@ class Tables:
             statement = self.statements.pop(number)
             del self.statement_numbers[statement.key]
             for end in (statement.key[0], statement.key[2]):
-                self.labels[end].statements.discard(number)
+                label = self.labels[end]
+                label.statements = excluding(label.statements, number)
             self._free_statements.release((number,))
         for number in labels:
             del self.label_numbers[self.labels.pop(number).key]

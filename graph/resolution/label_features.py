@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from sys import intern
 
 from graphtide.graph.resolution import lexicon as lx
 
@@ -39,6 +40,7 @@ _TOKEN = re.compile(
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.[ ]?)+(?:[^\W\d_]\b(?!['\w]))?")
 _ROMAN = re.compile(r"(?=[ivxl])(?:x{0,3}|x?l)(?:i[xv]|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
+_NONE: frozenset[str] = frozenset()
 _PHRASE_STARTS = frozenset(phrase[0] for phrase in lx.PHRASES)
 _KINDS = {
     kind: alias
@@ -98,8 +100,8 @@ def parse_label(name: str, type_: str) -> Signature:
         name=name,
         type=type_,
         kind=kind,
-        words=words,
-        tail=tail_words,
+        words=tuple(map(intern, words)),
+        tail=tuple(map(intern, tail_words)),
         title=title,
         suffix=suffix,
         numbers=tuple(sorted(w for w in everything if w[-1:].isdigit() or w[:1].isdigit())),
@@ -116,7 +118,7 @@ def parse_label(name: str, type_: str) -> Signature:
 
 
 def _qualifiers(words: tuple[str, ...]) -> frozenset[str]:
-    found = frozenset(w for w in words if w in lx.QUALIFIERS)
+    found = frozenset(w for w in words if w in lx.QUALIFIERS) or _NONE
     if "united" in found and words[words.index("united") + 1 :][:1] in lx.UNITED:
         return found - {"united"}
     return found

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution.label_features import Signature, parse_label
 from graphtide.graph.resolution.similarity import Quantised, cosine_milli, match_rule, quantise
+from graphtide.graph.vector_sum import Float16Vector, unit_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,12 +24,14 @@ class LabelView:
     """One live label as the caller passes it to the resolver.
 
     `name` and `type` are normalised ("" for an unknown type); `vector` is the mean of its mentions, `(d,)` float32 of
-    unit length, or None.
+    unit length, or None. `same` is the vector that all mentions have, if they have one: the resolver then holds it
+    by reference, and no vector of its own.
     """
 
     name: str
     type: str
     vector: NDArray[np.float32] | None
+    same: Float16Vector | None = None
 
 
 LabelKey = tuple[str, str]
@@ -37,10 +40,19 @@ PairKey = tuple[LabelKey, LabelKey]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFeatures:
-    """A label prepared for comparison."""
+    """A label prepared for comparison. It holds its vector, or the one (`same`) from which that is computed."""
 
     signature: Signature
-    vector: Quantised | None
+    quantised: Quantised | None
+    same: Float16Vector | None = None
+
+    @property
+    def vector(self) -> Quantised | None:
+        """Return the mean in the form in which cosines are exact. Cost: operations on a vector where it is shared."""
+        if self.same is None:
+            return self.quantised
+        mean = unit_of(self.same)
+        return None if mean is None else quantise(mean)
 
     @property
     def key(self) -> LabelKey:
@@ -70,7 +82,11 @@ def label_features(view: LabelView, known: Signature | None = None) -> LabelFeat
     vector.
     """
     signature = known if known is not None else parse_label(view.name, view.type)
-    return LabelFeatures(signature, None if view.vector is None else quantise(view.vector))
+    if view.vector is None:
+        return LabelFeatures(signature, None)
+    if view.same is not None:
+        return LabelFeatures(signature, None, view.same)
+    return LabelFeatures(signature, quantise(view.vector))
 
 
 def pair_key(a: LabelFeatures, b: LabelFeatures) -> PairKey:

@@ -32,6 +32,7 @@ from graphtide.graph.resolution.pair_scoring import (
     pair_key,
     score_pair,
 )
+from graphtide.graph.resolution.similarity import Quantised, quantise
 
 Pair = tuple[int, int]
 
@@ -111,7 +112,7 @@ class Resolver:
             raise ValueError("the resolver is not empty: only an empty resolver can be restored")
         work = _Update(self)
         for label, view in labels.items():
-            work.index(label, label_features(view))
+            work.index(label, label_features(view), _quantised(view))
         for a, b in [*((link.a, link.b) for link in links), *awaiting]:
             work.judge_again(a, b)
         work.settle()
@@ -163,20 +164,23 @@ class _Update:
             return
         unchanged = old is not None and old.key == (view.name, view.type)
         new = label_features(view, old.signature if old is not None and unchanged else None)
+        vector = _quantised(view)
         if old is not None:
-            if unchanged and _equal_vectors(old, new):
+            if unchanged and _equal(old.vector, vector):
                 return
             self._unlink(label)
-        self.index(label, new, same_words=unchanged)
+        self.index(label, new, vector, same_words=unchanged)
 
-    def index(self, label: int, new: LabelFeatures, *, same_words: bool = False) -> None:
-        """Insert a label into the blocks. `judge` scores its pairs. `same_words`: its words are indexed already."""
+    def index(self, label: int, new: LabelFeatures, vector: Quantised | None, *, same_words: bool = False) -> None:
+        """Insert a label, with its vector, into the blocks. `judge` scores its pairs. `same_words`: its words are
+        indexed already.
+        """
         state = self._state
         if label not in state._profiles:
             self._new.add(label)
         state._profiles[label] = new
         words = None if same_words else lexical_keys(new.signature)
-        self._blocks_changed.update(state._blocks.put(label, words, vector_keys(new.signature, new.vector)))
+        self._blocks_changed.update(state._blocks.put(label, words, vector_keys(new.signature, vector)))
         self._touched.add(label)
         self._unjudged.add(label)
 
@@ -305,10 +309,12 @@ def _drop(links: dict[int, dict[int, ClusterLink]], label: int, other: int) -> N
         del links[label]
 
 
-def _equal_vectors(a: LabelFeatures, b: LabelFeatures) -> bool:
-    if a.vector is None or b.vector is None:
-        return a.vector is b.vector
-    return bool(np.array_equal(a.vector, b.vector))
+def _quantised(view: LabelView) -> Quantised | None:
+    return None if view.vector is None else quantise(view.vector)
+
+
+def _equal(a: Quantised | None, b: Quantised | None) -> bool:
+    return a is b if a is None or b is None else bool(np.array_equal(a, b))
 
 
 def _sorted(found: set[frozenset[int]]) -> tuple[frozenset[int], ...]:

@@ -84,7 +84,7 @@ def slow_candidates(view: LiveView, question: Question) -> list[int]:
     )[:STATEMENTS]
     for n in said:
         if len(view.statements[n].chunks) <= HUB:
-            found |= view.statements[n].chunks
+            found.update(view.statements[n].chunks)
     return sorted(found, key=lambda n: view.chunks[n].chunk_id)
 
 

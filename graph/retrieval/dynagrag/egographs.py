@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from graphtide.graph.int_sets import common
 from graphtide.graph.retrieval.dynagrag.settings import EgoGraphLimits
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.view import LiveView, ViewEdge
@@ -108,7 +109,7 @@ class EgoGraphs:
                 number
                 for mine in entities[one].labels
                 for theirs in entities[other].labels
-                for number in labels[mine].statements & labels[theirs].statements
+                for number in common(labels[mine].statements, labels[theirs].statements)
             }
             if self._admits is not None:
                 found = {number for number in found if any(map(self._admits, self._view.statements[number].chunks))}

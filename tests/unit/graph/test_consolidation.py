@@ -7,12 +7,14 @@ import itertools
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from graphtide.graph.communities.drift import DriftGuard, leiden
 from graphtide.graph.consolidation import Consolidator, KernelWork
 from graphtide.graph.digest import canonical_lines, differences, digest
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta, Removals
+from graphtide.graph.resolution.similarity import quantise
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from tests.model.graph_oracle import GraphOracle
@@ -288,3 +290,19 @@ def test_view_and_write_model_hold_a_vector_once() -> None:
     equal = [(held, same) for held, same in rows if same is not None and held.tobytes() == same.tobytes()]
     assert equal and all(held is same for held, same in equal)
     assert all(chunk.vector.base is None for chunk in world.view.chunks.values())
+
+
+def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> None:
+    """Entity resolution computes such a label's mean from the sum's own vector, with the bits of a stored one."""
+    world, rng = World(), random.Random(4)
+    for number in range(12):
+        world.change(random_extraction(rng, f"d{number}", number + 1, None))
+    labels, features = world.writer._tables.labels, world.writer._resolver._profiles
+    alike = [number for number, label in labels.items() if label.vectors.same is not None]
+    assert alike and len(features) == len(labels)
+    for number in alike:
+        mean, held = labels[number].vectors.mean(), features[number]
+        assert held.same is labels[number].vectors.same and held.quantised is None
+        vector = held.vector
+        assert (vector is None) == (mean is None)
+        assert vector is None or mean is None or np.array_equal(vector, quantise(mean))

@@ -1,0 +1,46 @@
+"""Compact sets of ints: the members of a `set`, whatever the sequence of changes, in a tuple while they are few."""
+
+from __future__ import annotations
+
+import random
+
+from graphtide.graph.int_sets import EMPTY, MAX_TUPLE, IntSet, common, excluding, including, int_set
+
+
+def test_changes_equal_those_of_a_set_at_every_size() -> None:
+    """A random walk across the border of both forms holds the members of a `set`; tuples are ascending."""
+    seed = 7
+    print(f"seed {seed}")
+    rng, wanted = random.Random(seed), set[int]()
+    held: IntSet = EMPTY
+    kinds = set()
+    for step in range(4_000):
+        member = rng.randrange(3 * MAX_TUPLE)
+        if rng.random() < (0.7 if step // 500 % 2 else 0.3):
+            held = including(held, member)
+            wanted.add(member)
+        else:
+            held = excluding(held, member)
+            wanted.discard(member)
+        assert set(held) == wanted and len(held) == len(wanted)
+        kinds.add(type(held))
+        if isinstance(held, tuple):
+            assert list(held) == sorted(wanted) and len(held) <= MAX_TUPLE
+        else:
+            assert len(held) > MAX_TUPLE // 2
+    assert kinds == {tuple, set}
+
+
+def test_a_tuple_is_never_changed_in_place() -> None:
+    """A set that another table holds keeps its members."""
+    held: IntSet = int_set((3, 1))
+    including(held, 2)
+    excluding(held, 1)
+    assert held == (1, 3)
+
+
+def test_common_members_do_not_depend_on_the_form() -> None:
+    """Both forms on either side give the same members."""
+    small, large = int_set(range(0, 12, 2)), int_set(range(0, 90, 3))
+    assert isinstance(small, tuple) and isinstance(large, set)
+    assert common(small, large) == common(large, small) == common(large, int_set(small)) == {0, 6}
