@@ -113,6 +113,9 @@ eval: env ## measure and judge answers with the configured model: QUESTIONS=file
 bench-retrieval-sets: env ## recall on question sets without a language model, and what each part brings; ten minutes
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.retrieval_sets_table
 
+bench-partitioned: env ## one graph in four processes against one: results, rounds, bytes and time of a question
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.partitioned $(ARGS)
+
 bench-standing: env ## standing questions: CPU of a document at 0, 100 and 10,000 of them, latency of events
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.standing $(ARGS)
 
