@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from graphtide.services.api.schema.envelope import NO_GRAPH
 from graphtide.services.application import LetterList, LetterQuery, LetterStatus, Receipt
 from graphtide.streams.dead_letters import queue as letter_desk
+from graphtide.streams.dead_letters.index import DeadLetterIndex
 from graphtide.streams.dead_letters.queue import StoredDeadLetter
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.ports import Log, Position, Record
+from graphtide.streams.ports import Position, Record
 
 SHOWN_BYTES = 4096
 """Maximum bytes of the original in `text`."""
@@ -23,28 +24,28 @@ SHOWN_BYTES = 4096
 Accept = Callable[[Record], Awaitable[Position]]
 
 
-async def listed(log: Log, graph: str, query: LetterQuery) -> LetterList:
-    """See Application.dead_letters. Cost: a scan of the whole topic."""
-    page = await letter_desk.page(log, _named(graph), query.after, query.limit, settled=query.resolved)
+async def listed(letters: DeadLetterIndex, graph: str, query: LetterQuery) -> LetterList:
+    """See Application.dead_letters. Cost: the page, and the records since the last use."""
+    page = await letter_desk.page(letters, _named(graph), query.after, query.limit, settled=query.resolved)
     return LetterList(tuple(_status(letter) for letter in page.letters), page.next)
 
 
-async def shown(log: Log, graph: str, letter_id: str) -> LetterStatus:
+async def shown(letters: DeadLetterIndex, graph: str, letter_id: str) -> LetterStatus:
     """See Application.dead_letter."""
-    return _status(await letter_desk.get_dead_letter(log, _named(graph), letter_id), whole=True)
+    return _status(await letter_desk.get_dead_letter(letters, _named(graph), letter_id), whole=True)
 
 
 async def retried(
-    log: Log, graph: str, letter_id: str, accept: Accept, correction: DocumentMessage | None = None
+    letters: DeadLetterIndex, graph: str, letter_id: str, accept: Accept, correction: DocumentMessage | None = None
 ) -> Receipt:
     """See Application.retry_letter."""
-    return Receipt(token([await letter_desk.retry(log, _named(graph), letter_id, accept, correction)]), 1)
+    return Receipt(token([await letter_desk.retry(letters, _named(graph), letter_id, accept, correction)]), 1)
 
 
-async def dropped(log: Log, graph: str, letter_id: str) -> LetterStatus:
+async def dropped(letters: DeadLetterIndex, graph: str, letter_id: str) -> LetterStatus:
     """See Application.discard_letter."""
-    await letter_desk.discard(log, _named(graph), letter_id)
-    return await shown(log, graph, letter_id)
+    await letter_desk.discard(letters, _named(graph), letter_id)
+    return await shown(letters, graph, letter_id)
 
 
 def _named(graph: str) -> str:

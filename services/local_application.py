@@ -59,6 +59,7 @@ from graphtide.services.query.service import QueryService
 from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.services.standing.local import LocalStandingQuestions
 from graphtide.streams.clock import now_ms
+from graphtide.streams.dead_letters.index import DeadLetterIndex
 from graphtide.streams.errors import DeadlineExceeded, NotFound
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import DocumentMessage, document_key, split_document_key
@@ -92,6 +93,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         self._questions = QueryService(runtime, self._limits.running_queries, self._past)
         self._feed = ChangeFeed(runtime)
         self._previews = LocalPreview(runtime)
+        self._letters = DeadLetterIndex(runtime.log)
         self._digests: SharedReads[Digest] = SharedReads()
         self._statuses: SharedReads[DocumentStatus] = SharedReads()
         self._large_reads = Slots(LARGE_READS)
@@ -233,17 +235,17 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     # -- dead letters --------------------------------------------------------------------------------------------------
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
-        return await letters.listed(self._runtime.log, graph, query)
+        return await letters.listed(self._letters, graph, query)
 
     async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
-        return await letters.shown(self._runtime.log, graph, letter_id)
+        return await letters.shown(self._letters, graph, letter_id)
 
     async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
         await self._pending.admit(graph)
-        return await letters.retried(self._runtime.log, graph, letter_id, self._accept, correction)
+        return await letters.retried(self._letters, graph, letter_id, self._accept, correction)
 
     async def discard_letter(self, graph: str, letter_id: str) -> LetterStatus:
-        return await letters.dropped(self._runtime.log, graph, letter_id)
+        return await letters.dropped(self._letters, graph, letter_id)
 
     async def _accept(self, record: Record) -> Position:
         graph, doc_id = split_document_key(record.key)

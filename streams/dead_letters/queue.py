@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from graphtide.streams.consolidate.batches import STAGE as CONSOLIDATE
 from graphtide.streams.dead_letters.erasure import parse_letter_mark
+from graphtide.streams.dead_letters.index import DeadLetterIndex, LetterKey, parse_settlement
 from graphtide.streams.errors import Invalid, NotFound, Rejected
 from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import (
@@ -67,39 +67,20 @@ async def list_dead_letters(log: Log, graph: str, *, settled: bool = False) -> S
 
     Records whose key names no graph are in graph "". Cost: time, the whole topic; memory, the result.
     """
-    found: dict[str, StoredDeadLetter] = {}
-    async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
-        async for delivered in records:
-            value = delivered.record.value or b""
-            if (settlement := _settlement(value)) is not None:
-                name, how = settlement
-                if not settled:
-                    found.pop(name, None)
-                elif name in found and not found[name].settled:
-                    found[name] = replace(found[name], settled=how)
-            elif (mark := parse_letter_mark(value)) is not None:
-                if mark[0] == graph:
-                    found = {name: stored for name, stored in found.items() if not _is_before(name, mark[1])}
-            elif (letter := _letter(value)) is not None and letter.graph == graph:
-                name = f"{delivered.position.partition}-{delivered.position.offset}"
-                brief = replace(letter, original=b"")
-                found[name] = StoredDeadLetter(name, brief, delivered.timestamp_ms, size_bytes=len(letter.original))
-    return sorted(found.values(), key=_place)
+    letters, found, after = DeadLetterIndex(log), list[StoredDeadLetter](), ""
+    while True:
+        part = await page(letters, graph, after, MAX_PAGE, settled=settled)
+        found += part.letters
+        if not part.next:
+            return found
+        after = part.next
 
 
 async def count_dead_letters(log: Log) -> Mapping[str, int]:
     """Return the number of open dead letters by graph. Cost: time, the whole topic."""
-    held: dict[str, str] = {}
-    async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
-        async for delivered in records:
-            value = delivered.record.value or b""
-            if (settlement := _settlement(value)) is not None:
-                held.pop(settlement[0], None)
-            elif (mark := parse_letter_mark(value)) is not None:
-                held = {name: of for name, of in held.items() if of != mark[0] or not _is_before(name, mark[1])}
-            elif (letter := _letter(value)) is not None:
-                held[f"{delivered.position.partition}-{delivered.position.offset}"] = letter.graph
-    return Counter(held.values())
+    letters = DeadLetterIndex(log)
+    await letters.refresh()
+    return letters.counts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +101,8 @@ async def letter_places(log: Log) -> Sequence[LetterPlace]:
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
         async for delivered in records:
             value, place = delivered.record.value or b"", delivered.position
-            if (settlement := _settlement(value)) is not None:
-                settled.add(settlement[0])
+            if (settlement := parse_settlement(value)) is not None:
+                settled.add(f"{settlement[0].partition}-{settlement[0].offset}")
             elif (mark := parse_letter_mark(value)) is not None:
                 for name, letter_place in found.items():
                     if letter_place.graph == mark[0] and _is_before(name, mark[1]):
@@ -131,8 +112,13 @@ async def letter_places(log: Log) -> Sequence[LetterPlace]:
     return [replace(letter, settled=name in settled) for name, letter in found.items()]
 
 
-async def page(log: Log, graph: str, after: str = "", limit: int = 50, *, settled: bool = False) -> LetterPage:
-    """Return at most `limit` letters after `after`, the `next` of another page. Raises Invalid."""
+async def page(
+    letters: DeadLetterIndex, graph: str, after: str = "", limit: int = 50, *, settled: bool = False
+) -> LetterPage:
+    """Return at most `limit` letters after `after`, the `next` of another page. Raises Invalid.
+
+    Oldest first; `settled` adds resolved ones. Cost: the page, and the records since the last use of the index.
+    """
     if not 1 <= limit <= MAX_PAGE:
         raise Invalid("limit", f"is {limit}; use 1 to {MAX_PAGE}")
     place = (-1, -1, -1)
@@ -140,55 +126,58 @@ async def page(log: Log, graph: str, after: str = "", limit: int = 50, *, settle
         if (parts := _AFTER.fullmatch(after)) is None:
             raise Invalid("after", f"{after[:40]!r} is not a page position; pass the next of the previous page")
         place = (int(parts[1]), int(parts[2]), int(parts[3]))
-    later = [letter for letter in await list_dead_letters(log, graph, settled=settled) if _place(letter) > place]
-    shown = tuple(later[:limit])
-    return LetterPage(shown, "-".join(map(str, _place(shown[-1]))) if len(later) > limit else "")
+    await letters.refresh()
+    while True:
+        keys = letters.keys(graph, place, limit + 1, settled=settled)
+        found = await letters.read(keys[:limit])
+        if len(found) == len(keys[:limit]):
+            break  # otherwise some were erased meanwhile, and the index has dropped them
+    shown = tuple(_brief(letters, key, found[key]) for key in keys[:limit])
+    return LetterPage(shown, "-".join(map(str, keys[limit - 1])) if len(keys) > limit else "")
 
 
-async def get_dead_letter(log: Log, graph: str, name: str) -> StoredDeadLetter:
+def _brief(letters: DeadLetterIndex, key: LetterKey, letter: DeadLetter) -> StoredDeadLetter:
+    """Return a letter without its original."""
+    stored = _stored(letters, key, letter)
+    return replace(stored, letter=replace(letter, original=b""))
+
+
+def _stored(letters: DeadLetterIndex, key: LetterKey, letter: DeadLetter) -> StoredDeadLetter:
+    return StoredDeadLetter(f"{key[1]}-{key[2]}", letter, key[0], letters.settled(key), len(letter.original))
+
+
+async def get_dead_letter(letters: DeadLetterIndex, graph: str, name: str) -> StoredDeadLetter:
     """Return one dead letter with its original, settled or not. Raises Invalid for a malformed id, NotFound.
 
-    Cost: its partition, from its offset to the end.
+    Cost: the letter, and the records since the last use of the index.
     """
     if (parts := _ID.fullmatch(name)) is None:
         raise Invalid("id", f"{name[:40]!r} is not the id of a dead letter; an id looks like 0-12")
-    place = Position(int(parts[1]), int(parts[2]))
-    ends = await log.end(DEAD_LETTERS)
-    found: StoredDeadLetter | None = None
-    if place.partition in ends:
-        async with aclosing(read_up_to_end(log, DEAD_LETTERS, {**ends, place.partition: place.offset})) as records:
-            async for delivered in records:
-                value = delivered.record.value or b""
-                if found is None:
-                    letter = _letter(value) if delivered.position == place else None
-                    if letter is None or letter.graph != graph:
-                        break
-                    found = StoredDeadLetter(name, letter, delivered.timestamp_ms, size_bytes=len(letter.original))
-                elif (settlement := _settlement(value)) is not None and settlement[0] == name:
-                    found = replace(found, settled=settlement[1])
-                elif (mark := parse_letter_mark(value)) is not None and mark[0] == graph and _is_before(name, mark[1]):
-                    found = None
-                    break
-    if found is None:
+    await letters.refresh()
+    key = letters.key(graph, Position(int(parts[1]), int(parts[2])))
+    found = await letters.read([key]) if key else {}
+    if key is None or key not in found:
         raise NotFound(f"graph {graph!r} has no dead letter {name}")
-    return found
+    return _stored(letters, key, found[key])
 
 
-async def retry(log: Log, graph: str, name: str, publish: Publish, instead: DocumentMessage | None = None) -> Position:
+async def retry(
+    letters: DeadLetterIndex, graph: str, name: str, publish: Publish, instead: DocumentMessage | None = None
+) -> Position:
     """Publish the original again, or a correction, and settle the letter. Returns the position of the new revision.
 
     Raises Invalid when there is nothing to publish, when the original is malformed, when the correction is of another
     document, or when the letter is already settled; NotFound.
     """
-    stored = await _open(log, graph, name)
+    stored = await _open(letters, graph, name)
     position = await publish(original(stored.letter) if instead is None else _corrected(stored.letter, instead))
-    await _settle(log, stored, RETRIED)
+    await _settle(letters.log, stored, RETRIED)
     return position
 
 
-async def discard(log: Log, graph: str, name: str) -> None:
+async def discard(letters: DeadLetterIndex, graph: str, name: str) -> None:
     """Settle the letter without publishing it. Raises Invalid when it is already settled; NotFound."""
-    await _settle(log, await _open(log, graph, name), DROPPED)
+    await _settle(letters.log, await _open(letters, graph, name), DROPPED)
 
 
 def original(letter: DeadLetter) -> Record:
@@ -222,8 +211,8 @@ def _corrected(letter: DeadLetter, instead: DocumentMessage) -> Record:
     return Record(instead.key, instead.encode())
 
 
-async def _open(log: Log, graph: str, name: str) -> StoredDeadLetter:
-    stored = await get_dead_letter(log, graph, name)
+async def _open(letters: DeadLetterIndex, graph: str, name: str) -> StoredDeadLetter:
+    stored = await get_dead_letter(letters, graph, name)
     if stored.settled:
         raise Invalid("id", f"the dead letter {name} is already settled: it was {stored.settled}")
     return stored
@@ -242,20 +231,7 @@ def _letter(value: bytes) -> DeadLetter | None:
         return None
 
 
-def _place(stored: StoredDeadLetter) -> tuple[int, int, int]:
-    partition, _, offset = stored.id.partition("-")
-    return stored.buried_ms, int(partition), int(offset)
-
-
 def _is_before(name: str, end: Position) -> bool:
     """Return True if the letter of that id is before `end` in the same partition."""
     partition, _, offset = name.partition("-")
     return int(partition) == end.partition and int(offset) < end.offset
-
-
-def _settlement(value: bytes) -> tuple[str, str] | None:
-    try:
-        body = json.loads(value)
-        return str(body["settles"]), str(body["how"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None

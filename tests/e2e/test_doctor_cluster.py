@@ -23,6 +23,7 @@ from graphtide.services.doctor.cluster import cluster_findings
 from graphtide.services.doctor.running import running_findings
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
+from graphtide.streams.dead_letters.index import DeadLetterIndex
 from graphtide.streams.dead_letters.queue import discard, list_dead_letters
 from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.log.topics import TOPICS
@@ -79,7 +80,7 @@ async def test_dead_letters_are_found_until_somebody_deals_with_them(kafka: Kafk
         assert unnamed.cure == "graphtide dlq list --graph '*'"
         for graph in ("notes", ""):
             for one in await list_dead_letters(log, graph):
-                await discard(log, graph, one.id)
+                await discard(DeadLetterIndex(log), graph, one.id)
         assert await found(on(address)) == []
     finally:
         await log.close()

@@ -22,6 +22,7 @@ from graphtide.infra.hnsw.snapshot import MANIFEST, IndexDamaged, Snapshot
 from graphtide.services.access.tokens import TokenRules, TokenVerifier
 from graphtide.services.api.schema.errors import Unauthenticated
 from graphtide.streams.consolidate.maintenance_requests import REPLY, REQUEST, parse_reply, parse_request
+from graphtide.streams.dead_letters.index import DeadLetterIndex
 from graphtide.streams.dead_letters.queue import get_dead_letter, page
 from graphtide.streams.errors import Invalid, NotFound, Rejected
 from graphtide.streams.follow import delta_codec
@@ -77,9 +78,9 @@ def dead_letter_position(data: bytes) -> None:
     log = MemoryLog(1, lambda: 0)
     with asyncio.Runner() as runner:
         with suppress(Invalid):
-            runner.run(page(log, "g", text))
+            runner.run(page(DeadLetterIndex(log), "g", text))
         with suppress(Invalid, NotFound):
-            runner.run(get_dead_letter(log, "g", text))
+            runner.run(get_dead_letter(DeadLetterIndex(log), "g", text))
 
 
 def sealed_manifest(data: bytes) -> None:

@@ -106,7 +106,18 @@ def _purge_letters(connection: sqlite3.Connection, deleted: set[tuple[str, str]]
             names.add(f"0-{offset}")
     doomed += [key for key, name in settlements if name in names]
     connection.executemany("DELETE FROM records WHERE key = ?", [(key,) for key in doomed])
+    _keep_end(connection, doomed)
     return len(names)
+
+
+def _keep_end(connection: sqlite3.Connection, deleted: list[int]) -> None:
+    """Put an empty record in the place of a topic's newest one: readers up to the end wait for a record there."""
+    for key in deleted:
+        connection.execute(
+            "INSERT INTO records (key, appended_ms, record_key, headers, value) SELECT ?1, 0, '', NULL, NULL"
+            " FROM topics WHERE topic = ?1 >> ?2 AND next_offset - 1 = ?1 & ((1 << ?2) - 1)",
+            (key, TOPIC_SHIFT),
+        )
 
 
 def _letters(connection: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from graphtide.streams.dead_letters.index import DeadLetterIndex
 from graphtide.streams.dead_letters.queue import (
     DROPPED,
     MAX_PAGE,
@@ -49,11 +50,11 @@ async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Ba
     first, second = await list_dead_letters(backend.log, "g")
     assert (first.letter, second.letter) == (buried("a", b""), buried("b", b"")), "without the originals"
     assert [one.size_bytes for one in (first, second)] == [1, 1]
-    assert (await get_dead_letter(backend.log, "g", first.id)).letter == buried("a")
-    await discard(backend.log, "g", first.id)
+    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", first.id)).letter == buried("a")
+    await discard(DeadLetterIndex(backend.log), "g", first.id)
     assert [one.id for one in await list_dead_letters(backend.log, "g")] == [second.id]
     assert [one.settled for one in await list_dead_letters(backend.log, "g", settled=True)] == [DROPPED, ""]
-    assert (await get_dead_letter(backend.log, "g", first.id)).settled == DROPPED
+    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", first.id)).settled == DROPPED
 
 
 async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backend) -> None:
@@ -61,12 +62,12 @@ async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backen
     await write_dead_letter(backend.log, buried("a"))
     for graph, name in (("h", "0-0"), ("g", "0-9")):
         with pytest.raises(NotFound):
-            await get_dead_letter(backend.log, graph, name)
+            await get_dead_letter(DeadLetterIndex(backend.log), graph, name)
     with pytest.raises(Invalid, match="looks like"):
-        await discard(backend.log, "g", "../etc")
-    await discard(backend.log, "g", "0-0")
+        await discard(DeadLetterIndex(backend.log), "g", "../etc")
+    await discard(DeadLetterIndex(backend.log), "g", "0-0")
     with pytest.raises(Invalid, match="already"):
-        await retry(backend.log, "g", "0-0", lambda record: publisher(backend, record))
+        await retry(DeadLetterIndex(backend.log), "g", "0-0", lambda record: publisher(backend, record))
     assert await records(backend, DOCUMENTS) == []
 
 
@@ -74,10 +75,10 @@ async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Bac
     """The original is published byte for byte, under the same key, once; the letter shows it."""
     value = DocumentMessage("g", "a", "Ada Lovelace knew Charles Babbage.").encode()
     await write_dead_letter(backend.log, buried("a", value))
-    position = await retry(backend.log, "g", "0-0", lambda record: publisher(backend, record))
+    position = await retry(DeadLetterIndex(backend.log), "g", "0-0", lambda record: publisher(backend, record))
     [published] = await records(backend, DOCUMENTS)
     assert (published.position, published.record) == (position, Record("g|a", value))
-    assert (await get_dead_letter(backend.log, "g", "0-0")).settled == RETRIED
+    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", "0-0")).settled == RETRIED
 
 
 async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Backend) -> None:
@@ -88,31 +89,31 @@ async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Back
         return await publisher(backend, record)
 
     with pytest.raises(Invalid, match="send a correction"):
-        await retry(backend.log, "g", "0-0", publish)
+        await retry(DeadLetterIndex(backend.log), "g", "0-0", publish)
     with pytest.raises(Invalid, match="another document"):
-        await retry(backend.log, "g", "0-0", publish, DocumentMessage("g", "b", "One."))
+        await retry(DeadLetterIndex(backend.log), "g", "0-0", publish, DocumentMessage("g", "b", "One."))
     assert await records(backend, DOCUMENTS) == []
     right = DocumentMessage("g", "a", "Ada Lovelace knew Charles Babbage.")
-    await retry(backend.log, "g", "0-0", publish, right)
+    await retry(DeadLetterIndex(backend.log), "g", "0-0", publish, right)
     [published] = await records(backend, DOCUMENTS)
     assert published.record == Record(right.key, right.encode())
-    assert (await get_dead_letter(backend.log, "g", "0-0")).settled == RETRIED
+    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", "0-0")).settled == RETRIED
 
 
 async def test_pages_of_letters_hold_each_once_whatever_is_settled_between_them(backend: Backend) -> None:
     """A page is bounded, the next one begins after it even if its last letter was settled, and the last has no next."""
     for i in range(7):
         await write_dead_letter(backend.log, buried(f"d{i}"))
-    first = await page(backend.log, "g", limit=3)
-    await discard(backend.log, "g", first.letters[-1].id)
-    second = await page(backend.log, "g", first.next, 3)
-    third = await page(backend.log, "g", second.next, 3)
+    first = await page(DeadLetterIndex(backend.log), "g", limit=3)
+    await discard(DeadLetterIndex(backend.log), "g", first.letters[-1].id)
+    second = await page(DeadLetterIndex(backend.log), "g", first.next, 3)
+    third = await page(DeadLetterIndex(backend.log), "g", second.next, 3)
     names = [one.letter.doc_id for each in (first, second, third) for one in each.letters]
     assert names == [f"d{i}" for i in range(7)]
     assert third.next == ""
     for limit, after in ((0, ""), (MAX_PAGE + 1, ""), (1, "x"), (1, "1-2")):
         with pytest.raises(Invalid):
-            await page(backend.log, "g", after, limit)
+            await page(DeadLetterIndex(backend.log), "g", after, limit)
 
 
 async def test_retry_of_what_consolidation_buried_publishes_its_document(backend: Backend) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from graphtide.infra.sources.decoder import MappedTopics
 from graphtide.infra.sources.mapping import SourceMapping
+from graphtide.streams.dead_letters.index import DeadLetterIndex
 from graphtide.streams.dead_letters.queue import list_dead_letters, retry
 from graphtide.streams.errors import Invalid, Rejected, Retryable
 from graphtide.streams.messages import DOCUMENTS, decode_document
@@ -247,7 +248,7 @@ async def test_bad_record_is_a_dead_letter_and_the_next_ones_continue() -> None:
     assert "JsonConverter" in stored.letter.reason
     assert stored.size_bytes == len(bad)
     with pytest.raises(Invalid, match="discard the dead letter"):
-        await retry(world.log, "contracts", stored.id, never)
+        await retry(DeadLetterIndex(world.log), "contracts", stored.id, never)
     assert await world.documents() == {"contracts/1": "A was signed by B."}
     assert sorted(world.observer.ends) == [SourceOutcome.PUBLISHED, SourceOutcome.REJECTED]
 

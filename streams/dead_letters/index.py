@@ -1,0 +1,188 @@
+"""The places of the dead letters by graph, in memory, so that a page of letters costs the page and not the topic.
+
+It reads each record of `documents.dlq` once, and keeps about 300 bytes of a letter: where it is, when it was written
+and how it was settled. Letters themselves are read from the topic when they are shown. Invariant: after `refresh`, the
+index equals that of a process that reads the whole topic now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from graphtide.streams.dead_letters.erasure import parse_letter_mark
+from graphtide.streams.errors import Rejected
+from graphtide.streams.log.log_scan import read_window
+from graphtide.streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter
+from graphtide.streams.ports import ConsumedRecord, Log, Position
+
+LetterKey = tuple[int, int, int]
+"""When a letter was written (milliseconds since the epoch), its partition and its offset: the order of lists."""
+MAX_GAP = 64
+"""Records of other graphs that are read along instead of seeking."""
+
+
+@dataclass(slots=True)
+class _Letters:
+    """The letters of one graph in order; `open` are those that are not settled."""
+
+    all: list[LetterKey] = field(default_factory=list)
+    open: list[LetterKey] = field(default_factory=list)
+
+
+class DeadLetterIndex:
+    """See the module. One for each log in a process. It belongs to the event loop."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self._reading = asyncio.Lock()
+        self._starts: dict[int, int] = {}
+        self._next: dict[int, int] = {}
+        self._graphs: dict[str, _Letters] = {}
+        self._placed: dict[Position, tuple[str, LetterKey]] = {}
+        self._settled: dict[Position, str] = {}
+
+    async def refresh(self) -> None:
+        """Read the records that were added since the last call. Raises what the log raises. Cost: these records."""
+        async with self._reading:
+            starts, ends = await self.log.start(DEAD_LETTERS), await self.log.end(DEAD_LETTERS)
+            if any(end < self._next.get(number, 0) for number, end in ends.items()):
+                self._clear()  # another topic has this name now
+            begin = {number: max(self._next.get(number, 0), starts[number]) for number in ends}
+            async with aclosing(read_window(self.log, DEAD_LETTERS, begin, ends)) as records:
+                async for delivered in records:
+                    self._take(delivered)
+                    self._next[delivered.position.partition] = delivered.position.offset + 1
+            self._next.update(ends)
+            for number, start in starts.items():
+                if start != self._starts.get(number, 0):
+                    self._trim(number, start)
+            self._starts = dict(starts)
+
+    def keys(self, graph: str, after: LetterKey, limit: int, *, settled: bool) -> Sequence[LetterKey]:
+        """Return the keys of the first `limit` letters of a graph after that key. Cost: the result."""
+        held = self._graphs.get(graph)
+        if held is None:
+            return ()
+        letters = held.all if settled else held.open
+        first = bisect_right(letters, after)
+        return letters[first : first + limit]
+
+    def key(self, graph: str, position: Position) -> LetterKey | None:
+        """Return the key of the graph's letter at the position; None if it has none there."""
+        of, key = self._placed.get(position, ("", None))
+        return key if of == graph else None
+
+    def settled(self, key: LetterKey) -> str:
+        """Return how the letter was settled, "" while it is open."""
+        return self._settled.get(_position(key), "")
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the number of open letters by graph, of graphs that have any."""
+        return {graph: len(held.open) for graph, held in self._graphs.items() if held.open}
+
+    async def read(self, keys: Sequence[LetterKey]) -> Mapping[LetterKey, DeadLetter]:
+        """Return the letters from the topic. Letters that were erased from it are dropped, and left out."""
+        wanted = {_position(key): key for key in keys}
+        found: dict[LetterKey, DeadLetter] = {}
+        for begin, end in _runs(sorted(wanted)):
+            ends = {begin.partition: end.offset + 1}
+            async with aclosing(read_window(self.log, DEAD_LETTERS, {begin.partition: begin.offset}, ends)) as records:
+                async for delivered in records:
+                    key = wanted.get(delivered.position)
+                    letter = _letter(delivered.record.value or b"") if key else None
+                    if key is not None and letter is not None:
+                        found[key] = letter
+        for position, key in wanted.items():
+            if key not in found:
+                self._drop(position)
+        return found
+
+    def _take(self, delivered: ConsumedRecord) -> None:
+        value, position = delivered.record.value or b"", delivered.position
+        if (settlement := parse_settlement(value)) is not None:
+            self._settle(*settlement)
+        elif (mark := parse_letter_mark(value)) is not None:
+            self._erase(*mark)
+        elif (letter := _letter(value)) is not None and position not in self._placed:
+            key = (delivered.timestamp_ms, position.partition, position.offset)
+            self._placed[position] = letter.graph, key
+            held = self._graphs.setdefault(letter.graph, _Letters())
+            insort(held.all, key)
+            if position not in self._settled:
+                insort(held.open, key)
+
+    def _settle(self, position: Position, how: str) -> None:
+        self._settled.setdefault(position, how)
+        graph, key = self._placed.get(position, ("", None))
+        if key is not None:
+            _remove(self._graphs[graph].open, key)
+
+    def _erase(self, graph: str, end: Position) -> None:
+        held = self._graphs.get(graph, _Letters())
+        for key in [key for key in held.all if key[1] == end.partition and key[2] < end.offset]:
+            self._drop(_position(key))
+
+    def _trim(self, partition: int, start: int) -> None:
+        """Drop the letters that the log no longer retains."""
+        for position in [each for each in self._placed if each.partition == partition and each.offset < start]:
+            self._drop(position)
+
+    def _drop(self, position: Position) -> None:
+        graph, key = self._placed.pop(position, ("", None))
+        self._settled.pop(position, None)
+        if key is not None:
+            held = self._graphs[graph]
+            _remove(held.all, key)
+            _remove(held.open, key)
+            if not held.all:
+                del self._graphs[graph]
+
+    def _clear(self) -> None:
+        for held in (self._next, self._graphs, self._placed, self._settled):
+            held.clear()
+
+
+def parse_settlement(value: bytes) -> tuple[Position, str] | None:
+    """Return the position of the letter that the record settles, and how; None for other records."""
+    if b'"settles"' not in value[:200]:
+        return None
+    try:
+        body = json.loads(value)
+        partition, _, offset = str(body["settles"]).partition("-")
+        return Position(int(partition), int(offset)), str(body["how"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _letter(value: bytes) -> DeadLetter | None:
+    try:
+        return decode_dead_letter(value)
+    except Rejected:  # not written by Graphtide
+        return None
+
+
+def _position(key: LetterKey) -> Position:
+    return Position(key[1], key[2])
+
+
+def _remove(keys: list[LetterKey], key: LetterKey) -> None:
+    at = bisect_left(keys, key)
+    if at < len(keys) and keys[at] == key:
+        del keys[at]
+
+
+def _runs(positions: Sequence[Position]) -> list[tuple[Position, Position]]:
+    """Return the first and the last position of each group of near positions in one partition."""
+    runs: list[tuple[Position, Position]] = []
+    for position in positions:
+        last = runs[-1][1] if runs else None
+        if last and last.partition == position.partition and position.offset - last.offset <= MAX_GAP:
+            runs[-1] = runs[-1][0], position
+        else:
+            runs.append((position, position))
+    return runs
