@@ -98,6 +98,9 @@ bench-page: env ## weight of the page, time to interactive, frames per second at
 bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core
 
+bench-operations: env ## digest, statistics and dead letters as a graph grows; writes docs/core.md; SIZES="1000 10000 100000"
+	@$(BIN)/python -m tests.bench.operations $(if $(SIZES),--sizes $(SIZES))
+
 bench-import: env ## time and evidence of an index of LightRAG that is imported
 	@$(BIN)/python -m tests.bench.import_stores
 
