@@ -100,6 +100,14 @@ class Settings(BaseSettings):
     embedding_requests_per_minute: int = Field(default=0, ge=0)
     embedding_tokens_per_minute: int = Field(default=0, ge=0)
     embedding_timeout_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
+    rerank_base_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
+    rerank_api_key: SecretStr = SecretStr("")
+    rerank_model: str = ""
+    rerank_shape: Literal["cohere", "tei"] = "cohere"
+    rerank_candidates: int = Field(default=40, ge=2, le=200)
+    rerank_timeout_s: float = Field(default=5.0, gt=0, allow_inf_nan=False)
+    rerank_concurrency: int = Field(default=8, ge=1)
+    rerank_requests_per_minute: int = Field(default=0, ge=0)
 
     kafka: str = ""
     kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"

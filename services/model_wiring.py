@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prometheus_client import CollectorRegistry
+
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore, VectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.cache.reports import MemoisedReporter
@@ -35,10 +37,12 @@ from graphtide.infra.models.prompts.graph_prompts import (
 from graphtide.infra.models.prompts.templates import Prompt
 from graphtide.infra.models.usage.accounting import Price, Rules, UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.observability.metrics.reranking import RerankMetrics
 from graphtide.infra.settings import Settings, SettingsError
+from graphtide.services.query.reranking import Reranking
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels
-from graphtide.streams.model_ports import Embedder, Extractor, Generator, Rater
+from graphtide.streams.model_ports import Embedder, Extractor, Generator, Rater, Reranker
 from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.summarize.report_writer import Reporter
 from graphtide.streams.summarize.summary_writer import Summarizer
@@ -84,6 +88,7 @@ class OwnModels:
     extractor: Extractor | None = None
     embedder: Embedder | None = None
     generator: Generator | None = None
+    reranker: Reranker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,7 @@ class ModelSet:
     reporter: Reporter = field(default_factory=ExtractiveReporter)
     rater: Rater | None = None
     summarizer: Summarizer | None = None
+    reranker: Reranker | None = None
     memos: Memos | None = None
     """The caches of their answers; None for models that are opened for one question."""
     asking: WorkPool = field(default_factory=WorkPool)
@@ -122,7 +128,9 @@ class ModelSet:
         """Return the rate limiters of the configured endpoints, by their purpose."""
         embedding: RateLimiter | None = getattr(self.embedder, "gate", None)  # only an endpoint has one
         language = self.chat.gate if self.chat else None
-        return {name: gate for name, gate in (("embedding", embedding), ("language", language)) if gate}
+        rerank: RateLimiter | None = getattr(self.reranker, "gate", None)
+        gates = (("embedding", embedding), ("language", language), ("rerank", rerank))
+        return {name: gate for name, gate in gates if gate}
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -186,7 +194,35 @@ def open_models(
     own = own or OwnModels()
     made = _models(chosen, accounts, memos, tally, stack, own.embedder)
     reading = replace(made.reading, extractor=own.extractor, extractors={}) if own.extractor else made.reading
-    return replace(made, reading=reading, generator=own.generator or made.generator)
+    reranker = own.reranker or _reranker(chosen.settings, stack)
+    return replace(made, reading=reading, generator=own.generator or made.generator, reranker=reranker)
+
+
+def _reranker(settings: Settings, stack: AsyncExitStack) -> Reranker | None:
+    """Return the reranker of the settings; the stack closes it. None without an endpoint."""
+    if not settings.rerank_base_url:
+        return None
+    from graphtide.infra.models.reranking.endpoint import EndpointReranker, RerankEndpoint
+
+    endpoint = RerankEndpoint(
+        settings.rerank_base_url,
+        settings.rerank_model,
+        settings.rerank_api_key.get_secret_value(),
+        settings.rerank_shape,
+        settings.rerank_timeout_s,
+        EndpointLimits(settings.rerank_concurrency, settings.rerank_requests_per_minute, 0, FAILURES_TO_OPEN),
+    )
+    reranker = EndpointReranker(endpoint)
+    stack.push_async_callback(reranker.close)
+    return reranker
+
+
+def reranking_of(models: ModelSet, settings: Settings, registry: CollectorRegistry) -> Reranking | None:
+    """Return the reranking of questions, with its metrics; None without a reranker."""
+    if models.reranker is None:
+        return None
+    called = RerankMetrics(registry).called
+    return Reranking(models.reranker, settings.rerank_candidates, settings.rerank_timeout_s, called)
 
 
 def _models(

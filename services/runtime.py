@@ -13,6 +13,7 @@ from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.services.administration.maintenance import Maintenance
 from graphtide.services.health import Dependency
+from graphtide.services.query.reranking import Reranking
 from graphtide.services.standing.service import StandingService
 from graphtide.streams.changes.change_log import ChangeLog
 from graphtide.streams.errors import Broken, NotFound
@@ -49,6 +50,8 @@ class Runtime:
     """The standing questions of this process; None only where a test needs none."""
     reading: tuple[ExtractionModels, ExtractionLimits] | None = None
     """The models that previews extract documents with; None only where a test needs none."""
+    reranking: Reranking | None = None
+    """The reranker of questions; None without one."""
     mode_options: ModeOptions = field(default_factory=dict)
     """Default options of the modes, from the settings."""
     dependencies: tuple[Dependency, ...] = ()

@@ -40,7 +40,15 @@ from graphtide.services.administration.reembedding import remove_scratch
 from graphtide.services.application import Application
 from graphtide.services.health import Dependency, Warming, disk, endpoints, silent, storage
 from graphtide.services.local_application import LocalApplication
-from graphtide.services.model_wiring import Memos, ModelSet, OwnModels, open_models, plan, question_embedder
+from graphtide.services.model_wiring import (
+    Memos,
+    ModelSet,
+    OwnModels,
+    open_models,
+    plan,
+    question_embedder,
+    reranking_of,
+)
 from graphtide.services.process.background_tasks import (
     check_now_and_then,
     judge_now_and_then,
@@ -124,7 +132,9 @@ async def open_application(
         registry.register(EndpointGauges(models.gates()))
         registry.register(ViewGauges(views.all, runtime.metrics.names))
         dependencies = _dependencies(settings.data, backend, models)
-        runtime = replace(runtime, dependencies=dependencies, mode_options=settings.default_options)
+        reranking = reranking_of(models, settings, registry)
+        options = settings.default_options
+        runtime = replace(runtime, dependencies=dependencies, mode_options=options, reranking=reranking)
         writer = ReportWriter(backend.store, models.reporter, due)
         entities = SummaryWriter(backend.store, models.summarizer, due) if models.summarizer else None
         reports = SummarizeStage(

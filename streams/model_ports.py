@@ -248,6 +248,20 @@ class WideReader(Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """Scores passages for a question, together with it, as a cross-encoder does."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return one finite score for each text, higher for a more relevant one, comparable within the call.
+
+        Raises Retryable, Rejected or Broken.
+        """
+        ...
+
+
 @runtime_checkable
 class Rater(Protocol):
     """Model that rates the relevance of texts to a question."""

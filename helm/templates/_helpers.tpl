@@ -208,7 +208,7 @@ spec:
 {{- if ne .component "gateway" }}{{ $reached = append $reached "kafka" }}{{ end -}}
 {{- if not (has .component (list "gateway" "topics")) -}}
 {{- $reached = append $reached "bolt" -}}
-{{- if or $settings.llm_base_url $settings.embedding_base_url }}{{ $reached = append $reached "models" }}{{ end -}}
+{{- if or $settings.llm_base_url $settings.embedding_base_url $settings.rerank_base_url }}{{ $reached = append $reached "models" }}{{ end -}}
 {{- end -}}
 {{- if and $settings.otlp_endpoint (ne .component "topics") }}{{ $reached = append $reached "traces" }}{{ end -}}
 {{- $inside := dict "kafka" "kafka" "bolt" "memgraph" -}}

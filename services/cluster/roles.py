@@ -27,7 +27,7 @@ from graphtide.services.cluster.gauges import FollowerGauges, PartitionGauges
 from graphtide.services.component_state import degraded, task_states
 from graphtide.services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
 from graphtide.services.local_application import LocalApplication
-from graphtide.services.model_wiring import ModelSet, question_embedder
+from graphtide.services.model_wiring import ModelSet, question_embedder, reranking_of
 from graphtide.services.process.background_tasks import (
     LOOK_EVERY_S,
     check_now_and_then,
@@ -278,6 +278,7 @@ def _runtime(
         accounts=tools.accounts,
         pool=models.asking,
         mode_options=tools.settings.default_options,
+        reranking=reranking_of(models, tools.settings, tools.registry),
     )
 
 

@@ -25,6 +25,7 @@ from graphtide.services.query.background import background
 from graphtide.services.query.communities import CommunityReader
 from graphtide.services.query.context import material
 from graphtide.services.query.generate import AnswerContext
+from graphtide.services.query.reranking import RERANKED_MODES, Reranking, ranking_by
 from graphtide.streams.model_ports import Rater
 from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.summarize.report_writer import Shelves
@@ -47,7 +48,7 @@ TOKENS_A_CALL = 4_000
 class RetrievalTools:
     """The collaborators of a retrieval. Without a `rater` the question's neighbourhood rates the reports of
     `global-dynamic`; without a `reader` the reports of `da-rag` are composed from structure. `defaults` are the options
-    of a mode that `auto` chose.
+    of a mode that `auto` chose. With `reranking` the passages of RERANKED_MODES are in the order of a reranker.
     """
 
     shelves: Shelves
@@ -55,6 +56,7 @@ class RetrievalTools:
     rater: Rater | None = None
     reader: CommunityReader | None = None
     defaults: ModeOptions = field(default_factory=dict)
+    reranking: Reranking | None = None
 
 
 async def found(
@@ -79,6 +81,9 @@ async def found(
         written = await reader.read(view, question, pool)
         conclude = partial(_da_rag, view, question, written)
         return await _reading(pool, view, partial(_concluded, view, question, choice, conclude, more))
+    if tools.reranking is not None and question.mode in RERANKED_MODES:
+        find = await ranking_by(view, question, tools.reranking, pool)
+        return await _reading(pool, view, partial(_concluded, view, question, choice, find, more))
     if rater is None or question.mode != RATED_BY_MODEL:
         return await _reading(
             pool, view, partial(_concluded, view, question, choice, partial(retrieve, view, question), more)

@@ -134,7 +134,9 @@ class QueryService:
         )
         rater = self._runtime.rater if ask.generate else None
         reader = self._reader if ask.generate else None
-        tools = RetrievalTools(self._runtime.shelves, self._runtime.pool, rater, reader, defaults)
+        tools = RetrievalTools(
+            self._runtime.shelves, self._runtime.pool, rater, reader, defaults, self._runtime.reranking
+        )
         with span("retrieve", mode=ask.mode):
             return await found(view, question, tools, self._more(ask))
 

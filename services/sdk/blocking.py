@@ -38,7 +38,7 @@ from graphtide.services.sdk.remote.database import connect
 from graphtide.services.sdk.standing import BlockingQuestions
 
 if TYPE_CHECKING:
-    from graphtide.services.sdk.callables import Answering, Embedding, Extracting
+    from graphtide.services.sdk.callables import Answering, Embedding, Extracting, Reranking
 
 Item = TypeVar("Item")
 
@@ -185,12 +185,14 @@ def open_blocking(
     extractor: Extracting | None = None,
     embedder: Embedding | None = None,
     generator: Answering | None = None,
+    reranker: Reranking | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Iterator[Database]:
     """Open the graphs in a data folder until the block ends; see `graphtide.open`."""
     from graphtide.services.sdk.embedded import open_database
 
-    opened = open_database(data, extractor=extractor, embedder=embedder, generator=generator, settings=settings)
+    own: dict[str, Any] = {"extractor": extractor, "embedder": embedder, "generator": generator, "reranker": reranker}
+    opened = open_database(data, **own, settings=settings)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as database:
         yield Database(portal, database)
 

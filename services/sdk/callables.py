@@ -56,15 +56,27 @@ class Answering(Protocol):
     def __call__(self, question: str, passages: Sequence[ContextPassage], /) -> str | Awaitable[str]: ...
 
 
+class Reranking(Protocol):
+    """Return one score for each text, higher for one that is more relevant to the question."""
+
+    def __call__(self, question: str, texts: Sequence[str], /) -> ArrayLike | Awaitable[ArrayLike]: ...
+
+
 _Function: TypeAlias = Callable[..., Any]
 
 
-def own_models(extractor: Extracting | None, embedder: Embedding | None, generator: Answering | None) -> OwnModels:
+def own_models(
+    extractor: Extracting | None,
+    embedder: Embedding | None,
+    generator: Answering | None,
+    reranker: Reranking | None = None,
+) -> OwnModels:
     """Return the model ports on a user's functions; None leaves one to the settings."""
     return OwnModels(
         None if extractor is None else CallableExtractor(extractor),
         None if embedder is None else CallableEmbedder(embedder),
         None if generator is None else CallableGenerator(generator),
+        None if reranker is None else CallableReranker(reranker),
     )
 
 
@@ -157,6 +169,32 @@ class CallableGenerator:
         """See Generator.answer_part. An own function gives no rating: every answer that cites counts in full."""
         whole = await self.answer(question, part.sources)
         return PartAnswer(whole.text, 100 if whole.cited else 0, whole.cited)
+
+
+class CallableReranker:
+    """The Reranker port on a function of the user."""
+
+    def __init__(self, function: Reranking) -> None:
+        self._function = function
+
+    @property
+    def name(self) -> str:
+        return _name_of(self._function)
+
+    async def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """See Reranker.rerank. Raises Rejected when the function does not return one finite number for each text."""
+        made = await _call(self._function, "reranker", question, tuple(texts))
+        try:
+            scores = np.asarray(made, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise Rejected(f"the reranker {self.name} returned no numbers: {error}"[:300]) from error
+        if scores.shape != (len(texts),) or not np.isfinite(scores).all():
+            raise Rejected(
+                f"the reranker {self.name} returned shape {scores.shape} for {len(texts)} texts: return one finite"
+                " number for each"
+            )
+        found: list[float] = scores.tolist()
+        return found
 
 
 def _quotable(passage: ContextPassage) -> ContextPassage:

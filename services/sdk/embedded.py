@@ -49,7 +49,7 @@ from graphtide.services.sdk.bulk import (
     rejection,
     report,
 )
-from graphtide.services.sdk.callables import Answering, Embedding, Extracting, own_models
+from graphtide.services.sdk.callables import Answering, Embedding, Extracting, Reranking, own_models
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Graph, Progress
 from graphtide.services.sdk.previews import preview_request
 from graphtide.services.sdk.questions import query_request
@@ -66,13 +66,14 @@ async def open_database(
     extractor: Extracting | None = None,
     embedder: Embedding | None = None,
     generator: Answering | None = None,
+    reranker: Reranking | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> AsyncIterator[EmbeddedDatabase]:
     """Open the graphs in a data folder, which is made if it is not there, until the block ends.
 
     One process holds a data folder at a time. `settings` are those of docs/settings.md by name; they win over the
-    environment and over `graphtide.toml`. For `extractor`, `embedder` and `generator` see `callables.py`; a data folder
-    keeps the embedder that it was begun with.
+    environment and over `graphtide.toml`. For `extractor`, `embedder`, `generator` and `reranker` see `callables.py`; a
+    data folder keeps the embedder that it was begun with.
 
     Raises Broken when the folder is in use, damaged or of another embedder, and for settings that do not go together.
     """
@@ -84,7 +85,7 @@ async def open_database(
         raise Broken(str(error)) from error
     if chosen.kafka or chosen.bolt:
         raise Broken("the settings name a cluster (kafka, bolt), and open() is for this process alone: unset them")
-    own = own_models(extractor, embedder, generator)
+    own = own_models(extractor, embedder, generator, reranker)
     async with open_application(chosen, own=own) as application:
         yield EmbeddedDatabase(application, RequestLimits.of(chosen))
 
