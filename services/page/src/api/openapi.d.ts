@@ -415,6 +415,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/graphs/{graph}/entities/{entity_id}/group": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the cohesive group of an entity: the connected k-truss that holds it, by default of the largest k
+         * @description Return the cohesive group of an entity: the connected k-truss that holds it, by default of the largest k.
+         */
+        get: operations["get_group"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/graphs/{graph}/communities": {
         parameters: {
             query?: never;
@@ -833,6 +853,38 @@ export interface components {
              */
             end: number;
         };
+        /** CohesiveGroupBody */
+        CohesiveGroupBody: {
+            /** Center */
+            center: string;
+            /**
+             * K
+             * @description each edge is in at least k - 2 triangles of the group
+             */
+            k: number;
+            /**
+             * Max K
+             * @description the largest k of a k-truss that holds the entity, 0 for one without relations
+             */
+            max_k: number;
+            /**
+             * Nodes
+             * @description the nearest first; none for a k above max_k
+             */
+            nodes: components["schemas"]["NeighbourNodeBody"][];
+            /**
+             * Edges
+             * @description those of trussness k or more
+             */
+            edges: components["schemas"]["NeighbourEdgeBody"][];
+            /**
+             * Truncated
+             * @description whether the limit left out entities
+             */
+            truncated: boolean;
+            /** Version */
+            version: number;
+        };
         /** CommunityDetailsBody */
         CommunityDetailsBody: {
             /** Community */
@@ -918,7 +970,10 @@ export interface components {
         DigestBody: {
             /** Version */
             version: number;
-            /** Digest */
+            /**
+             * Digest
+             * @description equal for equal sets of documents: the number of its construction, and a hash
+             */
             digest: string;
         };
         /** DocumentPageBody */
@@ -1028,6 +1083,12 @@ export interface components {
              * @description the name of the entity `target`
              */
             target_name: string;
+            /**
+             * Trussness
+             * @description the largest k such that a k-truss of the graph holds the edge
+             * @default 0
+             */
+            trussness: number;
         };
         /** EntityDetailsBody */
         EntityDetailsBody: {
@@ -1710,6 +1771,13 @@ export interface components {
             filters: {
                 [key: string]: unknown;
             };
+            /**
+             * Options
+             * @description options of the mode, the defaults of the settings included
+             */
+            options: {
+                [key: string]: unknown;
+            };
         };
         /** StatedFactBody */
         StatedFactBody: {
@@ -2141,6 +2209,386 @@ export interface components {
             top_k: number | null;
             /** @default null */
             filters: components["schemas"]["FiltersBody"] | null;
+            /**
+             * Options
+             * @description options of the mode; an omitted one has the default of the settings, or of this schema
+             * @default null
+             * @example {
+             *       "coverage": 8
+             *     }
+             */
+            options: {
+                /**
+                 * @description entities of the question that are connected
+                 * @default 5
+                 */
+                terminals: number;
+                /**
+                 * @description cost of the longest path that counts as a connection
+                 * @default 10
+                 */
+                cost: number;
+                /**
+                 * @description links that the search reads
+                 * @default 4000
+                 */
+                links: number;
+            } | {
+                /**
+                 * @description search communities of passages first
+                 * @default true
+                 */
+                chunk_layer: boolean;
+                /**
+                 * @description search communities in the similarity layer, too
+                 * @default true
+                 */
+                similarity_layer: boolean;
+                /**
+                 * @description false: the neighbours of the most relevant node in place of a search
+                 * @default true
+                 */
+                community_search: boolean;
+                /**
+                 * @description least trussness of a community's edges: one k for all communities; 0: every k from 3
+                 * @default 0
+                 */
+                k: number;
+                /**
+                 * @description passages of the coarse search
+                 * @default 120
+                 */
+                coarse: number;
+                /**
+                 * @description passages of the coarse search by similarity; the others are the walk's best
+                 * @default 80
+                 */
+                nearest: number;
+                /**
+                 * @description entities of the fine search, the nearest to the question
+                 * @default 100
+                 */
+                working: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description weight of membership in a community beside a passage's similarity
+                 * @default 0.25
+                 */
+                membership: number;
+                /**
+                 * @description tokens of reports and passages together
+                 * @default 4800
+                 */
+                context_tokens: number;
+                /**
+                 * @description tokens of reports
+                 * @default 3200
+                 */
+                report_tokens: number;
+            } | {
+                /**
+                 * @description ego-graphs that are chosen
+                 * @default 5
+                 */
+                subgraphs: number;
+                /**
+                 * @description choose ego-graphs with different key entities
+                 * @default true
+                 */
+                diversity: boolean;
+                /**
+                 * @description prune by the soft mask
+                 * @default true
+                 */
+                pruning: boolean;
+                /**
+                 * @description order in which a subgraph is explored
+                 * @default similarity
+                 * @enum {string}
+                 */
+                traversal: "similarity" | "breadth";
+                /**
+                 * @description hops of an ego-graph
+                 * @default 3
+                 */
+                hops: number;
+                /**
+                 * @description heaviest relations of an entity that the ego-graph follows
+                 * @default 8
+                 */
+                degree: number;
+                /**
+                 * @description neighbours above which an entity is not traversed
+                 * @default 64
+                 */
+                hub: number;
+                /**
+                 * @description entities of an ego-graph for the choice
+                 * @default 24
+                 */
+                nodes: number;
+                /**
+                 * @description entities of a chosen ego-graph, from which the traversal selects
+                 * @default 96
+                 */
+                explored: number;
+            } | {
+                /**
+                 * @description rating from which a report is relevant, of 0 to 5
+                 * @default 1
+                 */
+                relevant: number;
+                /**
+                 * @description nearest entities that make communities reachable
+                 * @default 40
+                 */
+                entities: number;
+            } | {
+                /**
+                 * @description nearest statements that restart the walk
+                 * @default 5
+                 */
+                statements: number;
+                /**
+                 * @description nearest entities that restart the walk
+                 * @default 5
+                 */
+                entities: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages with most of the walk's mass among the candidates
+                 * @default 100
+                 */
+                walked: number;
+                /**
+                 * @description passages about things that the question names among the candidates
+                 * @default 40
+                 */
+                named: number;
+                /**
+                 * @description candidates that aboutness links add, in each direction
+                 * @default 20
+                 */
+                injected: number;
+                /**
+                 * @description passages that open a pair
+                 * @default 20
+                 */
+                firsts: number;
+                /**
+                 * @description passages that the set coverage chooses
+                 * @default 6
+                 */
+                coverage: number;
+                /**
+                 * @description cosine above which a passage repeats a better one, and moves to the end
+                 * @default 0.95
+                 */
+                repetition: number;
+            } | {
+                /**
+                 * @description distance of neighbours in DBSCAN, as 1 - cosine
+                 * @default 0.5
+                 */
+                eps: number;
+                /**
+                 * @description neighbours of a core document in DBSCAN
+                 * @default 5
+                 */
+                min_samples: number;
+                /**
+                 * @description layers that pass vectors along attention (equation 2)
+                 * @default 0
+                 */
+                layers: number;
+                /**
+                 * @description layers that pass relevance along structural links
+                 * @default 1
+                 */
+                relevance_layers: number;
+                /**
+                 * @description share of its relevance that a passage passes on
+                 * @default 0.5
+                 */
+                relevance_share: number;
+                /**
+                 * @description strength of a link by a title
+                 * @default 0.6
+                 */
+                title_link: number;
+                /**
+                 * @description factor that separates the scores
+                 * @default 8
+                 */
+                temperature: number;
+                /**
+                 * @description weight of the question's words
+                 * @default 0.4
+                 */
+                words: number;
+                /**
+                 * @description weight of the order of the words
+                 * @default 0.3
+                 */
+                order: number;
+                /**
+                 * @description weight of similarity
+                 * @default 0.3
+                 */
+                meaning: number;
+                /**
+                 * @description factor of a score for each rank
+                 * @default 0.98
+                 */
+                decay: number;
+                /**
+                 * @description documents of the question's graph
+                 * @default 128
+                 */
+                documents: number;
+                /**
+                 * @description links that a document keeps
+                 * @default 10
+                 */
+                degree: number;
+                /**
+                 * @description weight of a link beyond a document's two best
+                 * @default 0.5
+                 */
+                threshold: number;
+            } | {
+                /**
+                 * @description nearest statements that restart the walk
+                 * @default 5
+                 */
+                statements: number;
+                /**
+                 * @description nearest entities that restart the walk
+                 * @default 5
+                 */
+                entities: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages with most of the walk's mass among the candidates
+                 * @default 100
+                 */
+                walked: number;
+                /**
+                 * @description passages about things that the question names among the candidates
+                 * @default 40
+                 */
+                named: number;
+                /**
+                 * @description candidates that aboutness links add, in each direction
+                 * @default 20
+                 */
+                injected: number;
+                /**
+                 * @description passages that open a pair
+                 * @default 20
+                 */
+                firsts: number;
+                /**
+                 * @description passages that the set coverage chooses
+                 * @default 6
+                 */
+                coverage: number;
+            } | {
+                /**
+                 * @description hops of the breadth-first search
+                 * @default 1
+                 */
+                hops: number;
+                /**
+                 * @description neighbours per entity that the breadth-first search follows, the heaviest first
+                 * @default 20
+                 */
+                degree: number;
+                /**
+                 * @description entities that the breadth-first search finds
+                 * @default 200
+                 */
+                size: number;
+                /**
+                 * @description width of the beam of the priority-guided search
+                 * @default 50
+                 */
+                beam: number;
+                /**
+                 * @description priority below which the guided search does not follow an entity
+                 * @default 0.25
+                 */
+                threshold: number;
+                /**
+                 * @description entities that the guided search visits
+                 * @default 60
+                 */
+                visits: number;
+                /**
+                 * @description multiplier of a relation whose predicate shares a word with the question
+                 * @default 1.5
+                 */
+                shared_word: number;
+                /**
+                 * @description multipliers of relations by predicate; they replace `shared_word`
+                 * @default {}
+                 */
+                multipliers: {
+                    [key: string]: number;
+                };
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages of explored entities among the candidates, by the walk's mass
+                 * @default 200
+                 */
+                explored: number;
+                /**
+                 * @description seeds to connect by a bridge
+                 * @default 3
+                 */
+                bridged: number;
+                /**
+                 * @description weight of relevance against novelty (maximal marginal relevance)
+                 * @default 0.8
+                 */
+                lambda: number;
+                /**
+                 * @description relations in the part of a community
+                 * @default 12
+                 */
+                relations: number;
+            } | null;
         };
         /**
          * QueryBody
@@ -2202,6 +2650,386 @@ export interface components {
              * @default null
              */
             at: string | null;
+            /**
+             * Options
+             * @description options of the mode; an omitted one has the default of the settings, or of this schema
+             * @default null
+             * @example {
+             *       "coverage": 8
+             *     }
+             */
+            options: {
+                /**
+                 * @description entities of the question that are connected
+                 * @default 5
+                 */
+                terminals: number;
+                /**
+                 * @description cost of the longest path that counts as a connection
+                 * @default 10
+                 */
+                cost: number;
+                /**
+                 * @description links that the search reads
+                 * @default 4000
+                 */
+                links: number;
+            } | {
+                /**
+                 * @description search communities of passages first
+                 * @default true
+                 */
+                chunk_layer: boolean;
+                /**
+                 * @description search communities in the similarity layer, too
+                 * @default true
+                 */
+                similarity_layer: boolean;
+                /**
+                 * @description false: the neighbours of the most relevant node in place of a search
+                 * @default true
+                 */
+                community_search: boolean;
+                /**
+                 * @description least trussness of a community's edges: one k for all communities; 0: every k from 3
+                 * @default 0
+                 */
+                k: number;
+                /**
+                 * @description passages of the coarse search
+                 * @default 120
+                 */
+                coarse: number;
+                /**
+                 * @description passages of the coarse search by similarity; the others are the walk's best
+                 * @default 80
+                 */
+                nearest: number;
+                /**
+                 * @description entities of the fine search, the nearest to the question
+                 * @default 100
+                 */
+                working: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description weight of membership in a community beside a passage's similarity
+                 * @default 0.25
+                 */
+                membership: number;
+                /**
+                 * @description tokens of reports and passages together
+                 * @default 4800
+                 */
+                context_tokens: number;
+                /**
+                 * @description tokens of reports
+                 * @default 3200
+                 */
+                report_tokens: number;
+            } | {
+                /**
+                 * @description ego-graphs that are chosen
+                 * @default 5
+                 */
+                subgraphs: number;
+                /**
+                 * @description choose ego-graphs with different key entities
+                 * @default true
+                 */
+                diversity: boolean;
+                /**
+                 * @description prune by the soft mask
+                 * @default true
+                 */
+                pruning: boolean;
+                /**
+                 * @description order in which a subgraph is explored
+                 * @default similarity
+                 * @enum {string}
+                 */
+                traversal: "similarity" | "breadth";
+                /**
+                 * @description hops of an ego-graph
+                 * @default 3
+                 */
+                hops: number;
+                /**
+                 * @description heaviest relations of an entity that the ego-graph follows
+                 * @default 8
+                 */
+                degree: number;
+                /**
+                 * @description neighbours above which an entity is not traversed
+                 * @default 64
+                 */
+                hub: number;
+                /**
+                 * @description entities of an ego-graph for the choice
+                 * @default 24
+                 */
+                nodes: number;
+                /**
+                 * @description entities of a chosen ego-graph, from which the traversal selects
+                 * @default 96
+                 */
+                explored: number;
+            } | {
+                /**
+                 * @description rating from which a report is relevant, of 0 to 5
+                 * @default 1
+                 */
+                relevant: number;
+                /**
+                 * @description nearest entities that make communities reachable
+                 * @default 40
+                 */
+                entities: number;
+            } | {
+                /**
+                 * @description nearest statements that restart the walk
+                 * @default 5
+                 */
+                statements: number;
+                /**
+                 * @description nearest entities that restart the walk
+                 * @default 5
+                 */
+                entities: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages with most of the walk's mass among the candidates
+                 * @default 100
+                 */
+                walked: number;
+                /**
+                 * @description passages about things that the question names among the candidates
+                 * @default 40
+                 */
+                named: number;
+                /**
+                 * @description candidates that aboutness links add, in each direction
+                 * @default 20
+                 */
+                injected: number;
+                /**
+                 * @description passages that open a pair
+                 * @default 20
+                 */
+                firsts: number;
+                /**
+                 * @description passages that the set coverage chooses
+                 * @default 6
+                 */
+                coverage: number;
+                /**
+                 * @description cosine above which a passage repeats a better one, and moves to the end
+                 * @default 0.95
+                 */
+                repetition: number;
+            } | {
+                /**
+                 * @description distance of neighbours in DBSCAN, as 1 - cosine
+                 * @default 0.5
+                 */
+                eps: number;
+                /**
+                 * @description neighbours of a core document in DBSCAN
+                 * @default 5
+                 */
+                min_samples: number;
+                /**
+                 * @description layers that pass vectors along attention (equation 2)
+                 * @default 0
+                 */
+                layers: number;
+                /**
+                 * @description layers that pass relevance along structural links
+                 * @default 1
+                 */
+                relevance_layers: number;
+                /**
+                 * @description share of its relevance that a passage passes on
+                 * @default 0.5
+                 */
+                relevance_share: number;
+                /**
+                 * @description strength of a link by a title
+                 * @default 0.6
+                 */
+                title_link: number;
+                /**
+                 * @description factor that separates the scores
+                 * @default 8
+                 */
+                temperature: number;
+                /**
+                 * @description weight of the question's words
+                 * @default 0.4
+                 */
+                words: number;
+                /**
+                 * @description weight of the order of the words
+                 * @default 0.3
+                 */
+                order: number;
+                /**
+                 * @description weight of similarity
+                 * @default 0.3
+                 */
+                meaning: number;
+                /**
+                 * @description factor of a score for each rank
+                 * @default 0.98
+                 */
+                decay: number;
+                /**
+                 * @description documents of the question's graph
+                 * @default 128
+                 */
+                documents: number;
+                /**
+                 * @description links that a document keeps
+                 * @default 10
+                 */
+                degree: number;
+                /**
+                 * @description weight of a link beyond a document's two best
+                 * @default 0.5
+                 */
+                threshold: number;
+            } | {
+                /**
+                 * @description nearest statements that restart the walk
+                 * @default 5
+                 */
+                statements: number;
+                /**
+                 * @description nearest entities that restart the walk
+                 * @default 5
+                 */
+                entities: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages with most of the walk's mass among the candidates
+                 * @default 100
+                 */
+                walked: number;
+                /**
+                 * @description passages about things that the question names among the candidates
+                 * @default 40
+                 */
+                named: number;
+                /**
+                 * @description candidates that aboutness links add, in each direction
+                 * @default 20
+                 */
+                injected: number;
+                /**
+                 * @description passages that open a pair
+                 * @default 20
+                 */
+                firsts: number;
+                /**
+                 * @description passages that the set coverage chooses
+                 * @default 6
+                 */
+                coverage: number;
+            } | {
+                /**
+                 * @description hops of the breadth-first search
+                 * @default 1
+                 */
+                hops: number;
+                /**
+                 * @description neighbours per entity that the breadth-first search follows, the heaviest first
+                 * @default 20
+                 */
+                degree: number;
+                /**
+                 * @description entities that the breadth-first search finds
+                 * @default 200
+                 */
+                size: number;
+                /**
+                 * @description width of the beam of the priority-guided search
+                 * @default 50
+                 */
+                beam: number;
+                /**
+                 * @description priority below which the guided search does not follow an entity
+                 * @default 0.25
+                 */
+                threshold: number;
+                /**
+                 * @description entities that the guided search visits
+                 * @default 60
+                 */
+                visits: number;
+                /**
+                 * @description multiplier of a relation whose predicate shares a word with the question
+                 * @default 1.5
+                 */
+                shared_word: number;
+                /**
+                 * @description multipliers of relations by predicate; they replace `shared_word`
+                 * @default {}
+                 */
+                multipliers: {
+                    [key: string]: number;
+                };
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages of explored entities among the candidates, by the walk's mass
+                 * @default 200
+                 */
+                explored: number;
+                /**
+                 * @description seeds to connect by a bridge
+                 * @default 3
+                 */
+                bridged: number;
+                /**
+                 * @description weight of relevance against novelty (maximal marginal relevance)
+                 * @default 0.8
+                 */
+                lambda: number;
+                /**
+                 * @description relations in the part of a community
+                 * @default 12
+                 */
+                relations: number;
+            } | null;
         };
         /**
          * StandingQuestionBody
@@ -2228,6 +3056,386 @@ export interface components {
             top_k: number | null;
             /** @default null */
             filters: components["schemas"]["FiltersBody"] | null;
+            /**
+             * Options
+             * @description options of the mode; an omitted one has the default of the settings, or of this schema
+             * @default null
+             * @example {
+             *       "coverage": 8
+             *     }
+             */
+            options: {
+                /**
+                 * @description entities of the question that are connected
+                 * @default 5
+                 */
+                terminals: number;
+                /**
+                 * @description cost of the longest path that counts as a connection
+                 * @default 10
+                 */
+                cost: number;
+                /**
+                 * @description links that the search reads
+                 * @default 4000
+                 */
+                links: number;
+            } | {
+                /**
+                 * @description search communities of passages first
+                 * @default true
+                 */
+                chunk_layer: boolean;
+                /**
+                 * @description search communities in the similarity layer, too
+                 * @default true
+                 */
+                similarity_layer: boolean;
+                /**
+                 * @description false: the neighbours of the most relevant node in place of a search
+                 * @default true
+                 */
+                community_search: boolean;
+                /**
+                 * @description least trussness of a community's edges: one k for all communities; 0: every k from 3
+                 * @default 0
+                 */
+                k: number;
+                /**
+                 * @description passages of the coarse search
+                 * @default 120
+                 */
+                coarse: number;
+                /**
+                 * @description passages of the coarse search by similarity; the others are the walk's best
+                 * @default 80
+                 */
+                nearest: number;
+                /**
+                 * @description entities of the fine search, the nearest to the question
+                 * @default 100
+                 */
+                working: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description weight of membership in a community beside a passage's similarity
+                 * @default 0.25
+                 */
+                membership: number;
+                /**
+                 * @description tokens of reports and passages together
+                 * @default 4800
+                 */
+                context_tokens: number;
+                /**
+                 * @description tokens of reports
+                 * @default 3200
+                 */
+                report_tokens: number;
+            } | {
+                /**
+                 * @description ego-graphs that are chosen
+                 * @default 5
+                 */
+                subgraphs: number;
+                /**
+                 * @description choose ego-graphs with different key entities
+                 * @default true
+                 */
+                diversity: boolean;
+                /**
+                 * @description prune by the soft mask
+                 * @default true
+                 */
+                pruning: boolean;
+                /**
+                 * @description order in which a subgraph is explored
+                 * @default similarity
+                 * @enum {string}
+                 */
+                traversal: "similarity" | "breadth";
+                /**
+                 * @description hops of an ego-graph
+                 * @default 3
+                 */
+                hops: number;
+                /**
+                 * @description heaviest relations of an entity that the ego-graph follows
+                 * @default 8
+                 */
+                degree: number;
+                /**
+                 * @description neighbours above which an entity is not traversed
+                 * @default 64
+                 */
+                hub: number;
+                /**
+                 * @description entities of an ego-graph for the choice
+                 * @default 24
+                 */
+                nodes: number;
+                /**
+                 * @description entities of a chosen ego-graph, from which the traversal selects
+                 * @default 96
+                 */
+                explored: number;
+            } | {
+                /**
+                 * @description rating from which a report is relevant, of 0 to 5
+                 * @default 1
+                 */
+                relevant: number;
+                /**
+                 * @description nearest entities that make communities reachable
+                 * @default 40
+                 */
+                entities: number;
+            } | {
+                /**
+                 * @description nearest statements that restart the walk
+                 * @default 5
+                 */
+                statements: number;
+                /**
+                 * @description nearest entities that restart the walk
+                 * @default 5
+                 */
+                entities: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages with most of the walk's mass among the candidates
+                 * @default 100
+                 */
+                walked: number;
+                /**
+                 * @description passages about things that the question names among the candidates
+                 * @default 40
+                 */
+                named: number;
+                /**
+                 * @description candidates that aboutness links add, in each direction
+                 * @default 20
+                 */
+                injected: number;
+                /**
+                 * @description passages that open a pair
+                 * @default 20
+                 */
+                firsts: number;
+                /**
+                 * @description passages that the set coverage chooses
+                 * @default 6
+                 */
+                coverage: number;
+                /**
+                 * @description cosine above which a passage repeats a better one, and moves to the end
+                 * @default 0.95
+                 */
+                repetition: number;
+            } | {
+                /**
+                 * @description distance of neighbours in DBSCAN, as 1 - cosine
+                 * @default 0.5
+                 */
+                eps: number;
+                /**
+                 * @description neighbours of a core document in DBSCAN
+                 * @default 5
+                 */
+                min_samples: number;
+                /**
+                 * @description layers that pass vectors along attention (equation 2)
+                 * @default 0
+                 */
+                layers: number;
+                /**
+                 * @description layers that pass relevance along structural links
+                 * @default 1
+                 */
+                relevance_layers: number;
+                /**
+                 * @description share of its relevance that a passage passes on
+                 * @default 0.5
+                 */
+                relevance_share: number;
+                /**
+                 * @description strength of a link by a title
+                 * @default 0.6
+                 */
+                title_link: number;
+                /**
+                 * @description factor that separates the scores
+                 * @default 8
+                 */
+                temperature: number;
+                /**
+                 * @description weight of the question's words
+                 * @default 0.4
+                 */
+                words: number;
+                /**
+                 * @description weight of the order of the words
+                 * @default 0.3
+                 */
+                order: number;
+                /**
+                 * @description weight of similarity
+                 * @default 0.3
+                 */
+                meaning: number;
+                /**
+                 * @description factor of a score for each rank
+                 * @default 0.98
+                 */
+                decay: number;
+                /**
+                 * @description documents of the question's graph
+                 * @default 128
+                 */
+                documents: number;
+                /**
+                 * @description links that a document keeps
+                 * @default 10
+                 */
+                degree: number;
+                /**
+                 * @description weight of a link beyond a document's two best
+                 * @default 0.5
+                 */
+                threshold: number;
+            } | {
+                /**
+                 * @description nearest statements that restart the walk
+                 * @default 5
+                 */
+                statements: number;
+                /**
+                 * @description nearest entities that restart the walk
+                 * @default 5
+                 */
+                entities: number;
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages with most of the walk's mass among the candidates
+                 * @default 100
+                 */
+                walked: number;
+                /**
+                 * @description passages about things that the question names among the candidates
+                 * @default 40
+                 */
+                named: number;
+                /**
+                 * @description candidates that aboutness links add, in each direction
+                 * @default 20
+                 */
+                injected: number;
+                /**
+                 * @description passages that open a pair
+                 * @default 20
+                 */
+                firsts: number;
+                /**
+                 * @description passages that the set coverage chooses
+                 * @default 6
+                 */
+                coverage: number;
+            } | {
+                /**
+                 * @description hops of the breadth-first search
+                 * @default 1
+                 */
+                hops: number;
+                /**
+                 * @description neighbours per entity that the breadth-first search follows, the heaviest first
+                 * @default 20
+                 */
+                degree: number;
+                /**
+                 * @description entities that the breadth-first search finds
+                 * @default 200
+                 */
+                size: number;
+                /**
+                 * @description width of the beam of the priority-guided search
+                 * @default 50
+                 */
+                beam: number;
+                /**
+                 * @description priority below which the guided search does not follow an entity
+                 * @default 0.25
+                 */
+                threshold: number;
+                /**
+                 * @description entities that the guided search visits
+                 * @default 60
+                 */
+                visits: number;
+                /**
+                 * @description multiplier of a relation whose predicate shares a word with the question
+                 * @default 1.5
+                 */
+                shared_word: number;
+                /**
+                 * @description multipliers of relations by predicate; they replace `shared_word`
+                 * @default {}
+                 */
+                multipliers: {
+                    [key: string]: number;
+                };
+                /**
+                 * @description probability with which a step of PageRank restarts at the seeds
+                 * @default 0.5
+                 */
+                restart: number;
+                /**
+                 * @description nearest passages among the candidates
+                 * @default 100
+                 */
+                near: number;
+                /**
+                 * @description passages of explored entities among the candidates, by the walk's mass
+                 * @default 200
+                 */
+                explored: number;
+                /**
+                 * @description seeds to connect by a bridge
+                 * @default 3
+                 */
+                bridged: number;
+                /**
+                 * @description weight of relevance against novelty (maximal marginal relevance)
+                 * @default 0.8
+                 */
+                lambda: number;
+                /**
+                 * @description relations in the part of a community
+                 * @default 12
+                 */
+                relations: number;
+            } | null;
             /**
              * As Of
              * @description the same as `filters.as_of`
@@ -3126,7 +4334,8 @@ export interface operations {
                      *             "superseding_value": "",
                      *             "source_name": "Pierre Curie",
                      *             "target_name": "Marie Curie",
-                     *             "instead": ""
+                     *             "instead": "",
+                     *             "trussness": 2
                      *           },
                      *           {
                      *             "id": "r-f20415e2c48bc77f",
@@ -3140,7 +4349,8 @@ export interface operations {
                      *             "superseding_value": "",
                      *             "source_name": "Marie Curie",
                      *             "target_name": "polonium",
-                     *             "instead": ""
+                     *             "instead": "",
+                     *             "trussness": 2
                      *           }
                      *         ]
                      *       },
@@ -3589,7 +4799,8 @@ export interface operations {
                      *       ],
                      *       "with_answer": false,
                      *       "answer": "",
-                     *       "filters": {}
+                     *       "filters": {},
+                     *       "options": {}
                      *     }
                      */
                     "application/json": components["schemas"]["StandingQuestionReply"];
@@ -3711,7 +4922,8 @@ export interface operations {
                      *       ],
                      *       "with_answer": false,
                      *       "answer": "",
-                     *       "filters": {}
+                     *       "filters": {},
+                     *       "options": {}
                      *     }
                      */
                     "application/json": components["schemas"]["StandingQuestionReply"];
@@ -3950,7 +5162,8 @@ export interface operations {
                      *           ],
                      *           "with_answer": false,
                      *           "answer": "",
-                     *           "filters": {}
+                     *           "filters": {},
+                     *           "options": {}
                      *         }
                      *       ]
                      *     }
@@ -4329,7 +5542,8 @@ export interface operations {
                      *           "superseding_value": "",
                      *           "source_name": "Marie Curie",
                      *           "target_name": "radium",
-                     *           "instead": ""
+                     *           "instead": "",
+                     *           "trussness": 2
                      *         },
                      *         {
                      *           "id": "r-85f2cb8b15b6b46b",
@@ -4343,7 +5557,8 @@ export interface operations {
                      *           "superseding_value": "",
                      *           "source_name": "Pierre Curie",
                      *           "target_name": "Marie Curie",
-                     *           "instead": ""
+                     *           "instead": "",
+                     *           "trussness": 2
                      *         },
                      *         {
                      *           "id": "r-f20415e2c48bc77f",
@@ -4357,7 +5572,8 @@ export interface operations {
                      *           "superseding_value": "",
                      *           "source_name": "Marie Curie",
                      *           "target_name": "polonium",
-                     *           "instead": ""
+                     *           "instead": "",
+                     *           "trussness": 2
                      *         }
                      *       ],
                      *       "communities": [
@@ -5323,6 +6539,171 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["NeighbourhoodBody"];
+                };
+            };
+            /** @description no valid credential */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the credential does not grant this action or this graph */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the listing or the position is too old, or the version is no longer retained; begin again without it */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a field is invalid; `field` names it */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description too many requests, or a limit is reached; retry after Retry-After seconds */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description a model endpoint or another component is unavailable; the message names it */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the answer was not ready before the deadline */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_group: {
+        parameters: {
+            query?: {
+                /** @description 2 to 1000000 */
+                k?: number;
+                /** @description 1 to 1000 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description a graph's name */
+                graph: string;
+                entity_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "center": "e-ab09836122a8cbf0",
+                     *       "k": 2,
+                     *       "max_k": 2,
+                     *       "nodes": [
+                     *         {
+                     *           "id": "e-ab09836122a8cbf0",
+                     *           "name": "Marie Curie",
+                     *           "type": "person",
+                     *           "mentions": 2,
+                     *           "degree": 3,
+                     *           "community": 11,
+                     *           "hop": 0
+                     *         },
+                     *         {
+                     *           "id": "e-2f1da9b74851371d",
+                     *           "name": "polonium",
+                     *           "type": "element",
+                     *           "mentions": 1,
+                     *           "degree": 1,
+                     *           "community": 13,
+                     *           "hop": 1
+                     *         },
+                     *         {
+                     *           "id": "e-c11d91f110ff5d0d",
+                     *           "name": "radium",
+                     *           "type": "",
+                     *           "mentions": 1,
+                     *           "degree": 1,
+                     *           "community": 18,
+                     *           "hop": 1
+                     *         }
+                     *       ],
+                     *       "edges": [
+                     *         {
+                     *           "source": "e-ab09836122a8cbf0",
+                     *           "target": "e-c11d91f110ff5d0d",
+                     *           "source_name": "Marie Curie",
+                     *           "target_name": "radium",
+                     *           "weight": 1,
+                     *           "trussness": 2,
+                     *           "community": 4,
+                     *           "predicates": [
+                     *             "discovered"
+                     *           ]
+                     *         },
+                     *         {
+                     *           "source": "e-2f1da9b74851371d",
+                     *           "target": "e-ab09836122a8cbf0",
+                     *           "source_name": "polonium",
+                     *           "target_name": "Marie Curie",
+                     *           "weight": 1,
+                     *           "trussness": 2,
+                     *           "community": 4,
+                     *           "predicates": [
+                     *             "discovered"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "truncated": true,
+                     *       "version": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CohesiveGroupBody"];
                 };
             };
             /** @description no valid credential */
