@@ -219,9 +219,9 @@ def _reranker(settings: Settings, stack: AsyncExitStack) -> Reranker | None:
 
 def reranking_of(models: ModelSet, settings: Settings, registry: CollectorRegistry) -> Reranking | None:
     """Return the reranking of questions, with its metrics; None without a reranker."""
+    called = RerankMetrics(registry).called  # without a reranker they are exported as 0
     if models.reranker is None:
         return None
-    called = RerankMetrics(registry).called
     return Reranking(models.reranker, settings.rerank_candidates, settings.rerank_timeout_s, called)
 
 

@@ -38,7 +38,7 @@ from graphtide.services.sdk.remote.database import connect
 from graphtide.services.sdk.standing import BlockingQuestions
 
 if TYPE_CHECKING:
-    from graphtide.services.sdk.callables import Answering, Embedding, Extracting, Reranking
+    from graphtide.services.sdk.callables import Answering, Embedding, Extracting, PassageScoring
 
 Item = TypeVar("Item")
 
@@ -185,7 +185,7 @@ def open_blocking(
     extractor: Extracting | None = None,
     embedder: Embedding | None = None,
     generator: Answering | None = None,
-    reranker: Reranking | None = None,
+    reranker: PassageScoring | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Iterator[Database]:
     """Open the graphs in a data folder until the block ends; see `graphtide.open`."""

@@ -56,7 +56,7 @@ class Answering(Protocol):
     def __call__(self, question: str, passages: Sequence[ContextPassage], /) -> str | Awaitable[str]: ...
 
 
-class Reranking(Protocol):
+class PassageScoring(Protocol):
     """Return one score for each text, higher for one that is more relevant to the question."""
 
     def __call__(self, question: str, texts: Sequence[str], /) -> ArrayLike | Awaitable[ArrayLike]: ...
@@ -69,7 +69,7 @@ def own_models(
     extractor: Extracting | None,
     embedder: Embedding | None,
     generator: Answering | None,
-    reranker: Reranking | None = None,
+    reranker: PassageScoring | None = None,
 ) -> OwnModels:
     """Return the model ports on a user's functions; None leaves one to the settings."""
     return OwnModels(
@@ -174,7 +174,7 @@ class CallableGenerator:
 class CallableReranker:
     """The Reranker port on a function of the user."""
 
-    def __init__(self, function: Reranking) -> None:
+    def __init__(self, function: PassageScoring) -> None:
         self._function = function
 
     @property

@@ -49,7 +49,7 @@ from graphtide.services.sdk.bulk import (
     rejection,
     report,
 )
-from graphtide.services.sdk.callables import Answering, Embedding, Extracting, Reranking, own_models
+from graphtide.services.sdk.callables import Answering, Embedding, Extracting, PassageScoring, own_models
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Graph, Progress
 from graphtide.services.sdk.previews import preview_request
 from graphtide.services.sdk.questions import query_request
@@ -66,7 +66,7 @@ async def open_database(
     extractor: Extracting | None = None,
     embedder: Embedding | None = None,
     generator: Answering | None = None,
-    reranker: Reranking | None = None,
+    reranker: PassageScoring | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> AsyncIterator[EmbeddedDatabase]:
     """Open the graphs in a data folder, which is made if it is not there, until the block ends.
