@@ -6,16 +6,17 @@ No model is called: the stored extractions include the embeddings.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from graphtide.graph import communities
+from graphtide.graph.changes.tables import RowTables
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import differences, digest, has_digest
 from graphtide.graph.identity import entity_id
 from graphtide.graph.records import DocumentChange, GraphDelta, Vector
-from graphtide.graph.resolution import PairKey
 from graphtide.graph.vector_index import VectorIndex, unit_rows
 from graphtide.graph.view import LiveView
 from graphtide.streams.errors import GraphtideError
@@ -42,31 +43,59 @@ class VerificationResult:
 
 OnProgress = Callable[[str], None]
 """Receives the progress of the work as text for operators."""
-PROGRESS_EVERY = 64
+BATCH_DOCUMENTS, BATCH_BYTES = 64, 4 << 20
+"""Maximum documents and size of the extractions that are decoded at a time, apart from a single larger one."""
 
 
 def _ignore(_: str) -> None:
     """Ignore the progress."""
 
 
-async def build(store: GraphStore, graph: str, version: int, on_progress: OnProgress = _ignore) -> GraphDelta:
-    """Build the graph of the live extractions in one batch. Returns a snapshot of that version. Cost: the graph."""
-    changes = []
+async def build(
+    store: GraphStore, graph: str, version: int, on_progress: OnProgress = _ignore, documents: int = 0
+) -> GraphDelta:
+    """Build the graph of the live extractions. Returns a snapshot of that version. Cost: the graph.
+
+    Memory: the new graph and one batch of extractions. `documents` is their number where the caller knows it.
+    """
+    building = _Building(Consolidator(graph, verdicts=await store.verdicts(graph)), version)
+    batch, size_bytes, built = list[tuple[str, bytes]](), 0, 0
+    whole = f" of {documents:,}" if documents else ""
     async for doc_id, value in store.extractions(graph):
-        extraction = decode_stored(graph, doc_id, value)
-        if extraction is not None:
-            changes.append(DocumentChange(doc_id, None, extraction))
-        if len(changes) % PROGRESS_EVERY == 1:
-            on_progress(f"{len(changes):,} documents read")
-    on_progress(f"building the graph of {len(changes):,} documents")
-    return await asyncio.to_thread(_build, graph, changes, await store.verdicts(graph), version)
+        batch.append((doc_id, value))
+        size_bytes += len(value)
+        if len(batch) == BATCH_DOCUMENTS or size_bytes > BATCH_BYTES:
+            await asyncio.to_thread(building.add, batch)
+            built, batch, size_bytes = built + len(batch), [], 0
+            on_progress(f"{built:,}{whole} documents built")
+    if batch:
+        await asyncio.to_thread(building.add, batch)
+    on_progress(f"{built + len(batch):,}{whole} documents built; finding communities")
+    return await asyncio.to_thread(building.snapshot)
 
 
-def _build(graph: str, changes: list[DocumentChange], verdicts: Mapping[PairKey, bool], version: int) -> GraphDelta:
-    writer = Consolidator(graph, verdicts=verdicts)
-    writer.version = version - 1
-    delta = writer.apply(changes)
-    return replace(delta, snapshot=True, communities=writer.hierarchy())
+class _Building:
+    """A graph that is built batch by batch, and its rows. Every row counts as new at the version."""
+
+    def __init__(self, writer: Consolidator, version: int) -> None:
+        self._writer = writer
+        self._version = version
+        self._rows = RowTables(writer.graph)
+
+    def add(self, documents: Sequence[tuple[str, bytes]]) -> None:
+        """Add the stored extractions of new documents, by id. Raises Broken for damaged ones."""
+        graph = self._writer.graph
+        decoded = ((doc_id, decode_stored(graph, doc_id, value)) for doc_id, value in documents)
+        self._writer.version = self._version - 1
+        changes = [DocumentChange(doc_id, None, extraction) for doc_id, extraction in decoded if extraction]
+        self._rows.apply(self._writer.apply(changes))
+
+    def snapshot(self) -> GraphDelta:
+        """Return all rows, with communities built from all edges at once."""
+        rows = self._rows.snapshot()
+        edges = np.array([(row.u, row.v) for row in rows.edges], np.int32).reshape(-1, 2)
+        weights = np.array([row.weight for row in rows.edges], np.int64)
+        return replace(rows, version=self._version, communities=communities.build(edges, weights).hierarchy())
 
 
 async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None) -> VerificationResult:
@@ -85,7 +114,7 @@ async def recount_stored(
     """Compare rows and kernels with a new build, in a process without views. Returns the fields as a tuple."""
     on_progress("reading the stored rows")
     stored = await store.snapshot(graph)
-    fresh = await build(store, graph, stored.version, on_progress)
+    fresh = await build(store, graph, stored.version, on_progress, len(stored.documents))
     on_progress("comparing")
     return await asyncio.to_thread(_compare_stored, stored, fresh, writer)
 

@@ -56,7 +56,7 @@ def document(number: int, revision: int = 1) -> Extraction:
     own = [hashlib.sha256(f"{number} {at}".encode()).hexdigest()[:12] for at in range(4)]
     shared = [f"shared {int(2_000 * rng.random() ** 3)} name" for _ in range(3)]
     names = list(dict.fromkeys([*own, *shared]))
-    facts = [(at, "relates to", (at + 1) % len(names)) for at in range(6)]
+    facts = [(at % len(names), "relates to", (at + 1) % len(names)) for at in range(6)]
     stated = unit(f"Text {number} of revision {revision}.", [(name, "", "") for name in names], facts)
     return Extraction(f"d{number}", revision, DocumentInfo(), (stated,))
 

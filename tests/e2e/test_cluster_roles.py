@@ -246,7 +246,7 @@ async def test_rebuild_and_verify_are_done_by_the_writer_and_seen_by_every_repli
 async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its health reports progress while it reads and before it writes; it stays ready."""
     said: list[Health] = []
-    monkeypatch.setattr(recounting, "PROGRESS_EVERY", 2)
+    monkeypatch.setattr(recounting, "BATCH_DOCUMENTS", 2)
     async with opened(tmp_path, ("extract",)) as cluster:
         writer, replica = await cluster.start("consolidate", "writer"), await cluster.replica("one")
         read = cluster.backing.store.extractions
@@ -263,7 +263,7 @@ async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pyt
         after_it = await writer.health()
     assert all(one.ready for one in said)
     told = [state.text for one in said for name, state in one.components.items() if name.startswith("partition ")]
-    assert set(told) == {"rebuild of graph g: 1 documents read", "rebuild of graph g: 3 documents read"}
+    assert set(told) == {"rebuild of graph g: started", "rebuild of graph g: 2 documents built"}
     assert not [name for name in after_it.components if name.startswith("partition ")]
 
 
