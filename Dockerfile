@@ -5,7 +5,7 @@ FROM python:3.11.14-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 RUN python -m venv /opt/graphtide
 WORKDIR /src
-# The packages first: they change rarely, so their layer stays cached. hnswlib has no wheel and is compiled here.
+# The packages first: they change rarely, so their layer stays cached.
 COPY requirements-image.lock pyproject.toml setup.py README.md LICENSE MANIFEST.in ./
 RUN /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-image.lock
 COPY src src
@@ -21,7 +21,7 @@ RUN /opt/graphtide/bin/pip wheel --no-cache-dir --disable-pip-version-check --no
 
 FROM python:3.11.14-slim-bookworm
 LABEL org.opencontainers.image.title="Graphtide" org.opencontainers.image.licenses="Apache-2.0"
-# hnswlib and the kernels are compiled with OpenMP, and NetworKit includes its own copy of it.
+# Packages of the image may be compiled with OpenMP; NetworKit includes its own copy of it.
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/* \
  && groupadd --gid 10001 graphtide && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin graphtide \
  && install -d -o graphtide -g graphtide /var/lib/graphtide

@@ -13,7 +13,7 @@ help: ## list the targets
 
 env: $(VENV)/.built ## make the whole environment in .venv: for running, tests and benches
 
-# The environment for running. The kernels are compiled while the packages download; hnswlib has no wheel and is compiled too.
+# The environment for running. The kernels are compiled while the packages download.
 $(VENV)/.running: requirements-build.lock requirements-run.lock pyproject.toml setup.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Graphtide needs Python 3.11 or newer, and this is %s. Name another one: make PYTHON=python3.12 …" % sys.version.split()[0])'
 	@echo "Making the environment in $(VENV) (about a minute the first time) …"
@@ -22,7 +22,7 @@ $(VENV)/.running: requirements-build.lock requirements-run.lock pyproject.toml s
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . & kernels=$$!; \
 	  $(call install,requirements-run.lock); packages=$$?; wait $$kernels || packages=1; \
 	  test $$packages = 0 || { echo "The packages could not be installed, or the kernels not compiled; the lines above give the reason."; \
-	  echo "Where one could not be built (hnswlib), a C++ compiler or Python's headers are missing: on Debian and Ubuntu,"; \
+	  echo "Where a kernel could not be compiled, a C++ compiler or Python's headers are missing: on Debian and Ubuntu,"; \
 	  echo "apt install g++ python3-dev"; exit 1; } >&2
 	@$(BIN)/python -m compileall -q graph streams infra services
 	@touch $@

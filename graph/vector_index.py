@@ -9,7 +9,7 @@ similarities agree within 1e-6.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
+Rows = Sequence[NDArray[np.float16]]
+"""Vectors of one length as the rows of a graph store them; an index may refer to them, so they are never written to."""
 
 PADDING = -1
 QUERY_BLOCK = 64
@@ -62,7 +64,7 @@ class VectorIndex(Protocol):
         """Return whether the id is live."""
         ...
 
-    def add(self, ids: Ids, vectors: Vectors) -> None:
+    def add(self, ids: Ids, vectors: Vectors | Rows) -> None:
         """Insert or replace: `ids` (n,) from 0 up, `vectors` (n, d) of any positive length.
 
         If an id is given twice, its last vector counts. A vector that is already stored costs no index work. Raises
@@ -96,7 +98,7 @@ class VectorIndex(Protocol):
         ...
 
 
-def unit_rows(vectors: Vectors, dimensions: int) -> Vectors:
+def unit_rows(vectors: Vectors | Rows, dimensions: int) -> Vectors:
     """Check (n, d) vectors and scale each to length 1, as a fresh C-contiguous float32 array.
 
     Lengths are taken in float64, row by row: the result of a row does not depend on its batch, and no finite float32
@@ -125,7 +127,7 @@ def checked_ids(ids: Ids) -> list[int]:
     return [int(id_) for id_ in array]
 
 
-def checked_batch(ids: Ids, vectors: Vectors, dimensions: int) -> tuple[list[int], Vectors]:
+def checked_batch(ids: Ids, vectors: Vectors | Rows, dimensions: int) -> tuple[list[int], Vectors]:
     """Return one upsert, validated and normalised, with only the last vector of an id given twice."""
     keys, rows = checked_ids(ids), unit_rows(vectors, dimensions)
     if len(keys) != len(rows):
@@ -197,7 +199,7 @@ class ExactIndex:
         """Return whether the id is live."""
         return id_ in self._slots
 
-    def add(self, ids: Ids, vectors: Vectors) -> None:
+    def add(self, ids: Ids, vectors: Vectors | Rows) -> None:
         """Insert or replace, see VectorIndex.add."""
         self.put(*checked_batch(ids, vectors, self._dimensions))
 

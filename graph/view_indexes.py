@@ -51,4 +51,4 @@ def sync(index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vect
     if dead:
         index.remove(np.array(dead, np.int64))
     if ids:
-        index.add(np.array(ids, np.int64), np.stack(vectors).astype(np.float32))
+        index.add(np.array(ids, np.int64), vectors)

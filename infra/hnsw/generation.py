@@ -3,16 +3,19 @@
 Not thread-safe and without policy: HnswIndex holds the lock and decides when a generation is replaced. Invariant: an id
 maps to one label, and a label is used once. hnswlib repairs a vector that is added again under its label at 5 to 12
 times the cost of a fresh one, so a replaced vector becomes a tombstone under its old label.
+
+The graph holds no copies of vectors: it refers to the rows that it is given, which are never written to. A float16 row
+is a vector of any length, as the tables of a view have it; a float32 row has unit length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
-import hnswlib
 import numpy as np
+from numpy.typing import NDArray
 
+from graphtide.graph._hnsw import Kernel
 from graphtide.graph.vector_index import (
     PADDING,
     Ids,
@@ -24,16 +27,17 @@ from graphtide.graph.vector_index import (
     checked_queries,
     similarities,
     stacked,
+    unit_rows,
 )
 from graphtide.infra.hnsw.parameters import HnswParameters
 
-# Inner product over unit vectors is cosine. hnswlib's own "cosine" scales its input, and would not return the same
-# bits.
-SPACE = "ip"
+Row = NDArray[np.float16] | NDArray[np.float32]
+
+SPACE = "cosine"
 TIE_SLACK = 8  # fetched beyond k, so that ties at the k-th place are broken by id rather than by the graph
 OVERFETCH = 512  # beyond it, compare with a scan of the allowed vectors (8 us per vector read, 1.3 us fetched)
 SCAN_BLOCK = 1_024
-BYTES_BESIDE = 160  # two hash tables and the owner array, per label
+BYTES_BESIDE = 110  # a hash table and the owner array, per label
 
 
 class HnswGeneration:
@@ -42,13 +46,7 @@ class HnswGeneration:
     def __init__(self, dimensions: int, parameters: HnswParameters, capacity: int) -> None:
         """Make an empty graph with capacity for `capacity` labels, live or dead; it grows by itself."""
         self.dimensions = dimensions
-        self._index: Any = hnswlib.Index(space=SPACE, dim=dimensions)
-        self._index.init_index(
-            max_elements=max(capacity, 16),
-            M=parameters.links,
-            ef_construction=parameters.build_width,
-            random_seed=parameters.seed,
-        )
+        self._index = Kernel(dimensions, max(capacity, 16), parameters.links, parameters.build_width, parameters.seed)
         self._owner: Ids = np.full(max(capacity, 16), PADDING, dtype=np.int64)
         self._labels: dict[int, int] = {}
         self._used = 0
@@ -62,9 +60,10 @@ class HnswGeneration:
         RuntimeError where hnswlib notices by itself.
         """
         generation = cls(dimensions, parameters, 16)
-        generation._index = hnswlib.Index(space=SPACE, dim=dimensions)
-        generation._index.load_index(file, max_elements=max(len(owner) + len(owner) // 4, 16))
-        generation._owner = np.full(generation._index.get_max_elements(), PADDING, dtype=np.int64)
+        generation._index = Kernel.load(file, dimensions, max(len(owner) + len(owner) // 4, 16))
+        if len(generation._index) != len(owner):
+            raise RuntimeError(f"the graph has {len(generation._index)} labels, the snapshot {len(owner)}")
+        generation._owner = np.full(generation._index.capacity, PADDING, dtype=np.int64)
         generation._owner[: len(owner)] = owner
         generation._labels = {int(id_): label for label, id_ in enumerate(owner.tolist()) if id_ != PADDING}
         generation._used = len(owner)
@@ -79,16 +78,16 @@ class HnswGeneration:
         """Return whether the id is live."""
         return id_ in self._labels
 
-    def put(self, keys: list[int], rows: Vectors) -> None:
-        """Insert or replace distinct ids with unit vectors; ids with equal bits stay unchanged."""
+    def put(self, keys: list[int], rows: Sequence[Row]) -> None:
+        """Insert or replace distinct ids; ids with equal vectors stay unchanged. The rows are kept, not copied."""
         fresh = self._changed(keys, rows)
         if not fresh:
             return
         self._grow_for(len(fresh))
-        labels = np.arange(self._used, self._used + len(fresh))
-        self._index.add_items(rows[fresh], labels, num_threads=1)
+        labels = range(self._used, self._used + len(fresh))
+        self._index.add([rows[row] for row in fresh])
         self._used += len(fresh)
-        for row, label in zip(fresh, labels.tolist(), strict=True):
+        for row, label in zip(fresh, labels, strict=True):
             self._bury(keys[row])
             self._labels[keys[row]] = label
             self._owner[label] = keys[row]
@@ -104,12 +103,12 @@ class HnswGeneration:
         return stacked([self._search_one(query, k, allowed) for query in unit], k)
 
     def vectors(self, ids: Ids) -> Vectors:
-        """Return the vectors as they were put, (n, d). Raises KeyError for an id that is not live."""
-        labels = [self._labels[key] for key in checked_ids(ids)]
-        if not labels:
-            return np.zeros((0, self.dimensions), dtype=np.float32)
-        rows: Vectors = np.asarray(self._index.get_items(labels), dtype=np.float32)
-        return rows
+        """Return the unit vectors, (n, d). Raises KeyError for an id that is not live."""
+        return unit_vectors(self.rows(checked_ids(ids)), self.dimensions)
+
+    def rows(self, keys: Sequence[int]) -> list[Row]:
+        """Return the rows of the ids as they were put. Raises KeyError for an id that is not live."""
+        return [self._index.row(self._labels[key]) for key in keys]
 
     @property
     def tombstones(self) -> int:
@@ -121,8 +120,8 @@ class HnswGeneration:
         return np.array(sorted(self._labels), dtype=np.int64)
 
     def statistics(self) -> IndexStatistics:
-        """Return counts and memory, without untouched spare capacity."""
-        size_bytes = self._index.index_file_size() + BYTES_BESIDE * self._used
+        """Return counts and memory, without untouched spare capacity and the rows, which their owners count."""
+        size_bytes = self._index.memory_bytes() + BYTES_BESIDE * self._used
         return IndexStatistics(len(self._labels), self.tombstones, size_bytes, "hnsw", 0)
 
     def owner(self) -> Ids:
@@ -131,38 +130,40 @@ class HnswGeneration:
 
     def write(self, file: str) -> int:
         """Save the graph and return the size it must have: hnswlib reports success on a full disk as well."""
-        self._index.save_index(file)
-        return int(self._index.index_file_size())
+        self._index.save(file)
+        return self._index.file_bytes()
 
     def tune(self, parameters: HnswParameters) -> None:
         """Apply the search width."""
-        self._index.set_ef(parameters.search_width)  # a save loses both
-        self._index.set_num_threads(1)
+        self._index.width = parameters.search_width  # a save loses it
 
-    def _changed(self, keys: list[int], rows: Vectors) -> list[int]:
-        held = [row for row, key in enumerate(keys) if key in self._labels]
-        if not held:
-            return list(range(len(keys)))
-        same = (self.vectors(np.array([keys[row] for row in held])) == rows[held]).all(axis=1)
-        unchanged = {row for row, equal in zip(held, same.tolist(), strict=True) if equal}
-        return [row for row in range(len(keys)) if row not in unchanged]
+    def _changed(self, keys: list[int], rows: Sequence[Row]) -> list[int]:
+        held = self._labels
+        return [at for at, key in enumerate(keys) if key not in held or not self._holds(key, rows[at])]
+
+    def _holds(self, key: int, row: Row) -> bool:
+        present = self._index.row(self._labels[key])
+        if present is row or (present.dtype == row.dtype and np.array_equal(present, row)):
+            return True
+        both = unit_vectors([present, row], self.dimensions)
+        return bool(np.array_equal(both[0], both[1]))
 
     def _grow_for(self, count: int) -> None:
         # Moves every vector in memory: safe only while the owner's write lock excludes readers.
         if self._used + count > len(self._owner):
             capacity = max(len(self._owner) * 3 // 2, self._used + count)
-            self._index.resize_index(capacity)
+            self._index.resize(capacity)
             self._owner = np.concatenate([self._owner, np.full(capacity - len(self._owner), PADDING, dtype=np.int64)])
 
     def _bury(self, key: int) -> None:
         label = self._labels.pop(key, None)
         if label is not None:
-            self._index.mark_deleted(label)
+            self._index.bury(label)
             self._owner[label] = PADDING
 
     def _search_one(self, query: Vectors, k: int, allowed: Callable[[int], bool] | None) -> tuple[Ids, Vectors]:
         # A search visits its width in any case, so this number of candidates for a filter costs nothing extra.
-        wanted = k + TIE_SLACK if allowed is None else max(k + TIE_SLACK, int(self._index.ef))
+        wanted = k + TIE_SLACK if allowed is None else max(k + TIE_SLACK, self._index.width)
         eligible = None
         while 2 * wanted <= len(self._labels):
             if allowed is not None and wanted > OVERFETCH:
@@ -180,15 +181,11 @@ class HnswGeneration:
     def _nearest(
         self, query: Vectors, wanted: int, allowed: Callable[[int], bool] | None
     ) -> tuple[Ids, Vectors] | None:
-        try:
-            labels, distances = self._index.knn_query(query, k=wanted, num_threads=1)
-        except RuntimeError as error:
-            # Fewer than `wanted` live labels are reachable over the links: tombstones may have cut the graph.
-            if "contiguous 2D array" not in str(error):
-                raise
-            return None
-        ids: Ids = self._owner[labels[0].astype(np.int64)]
-        scores: Vectors = np.float32(1) - distances[0]
+        labels, distances = self._index.search(query, wanted)
+        if len(labels) < wanted:
+            return None  # fewer live labels are reachable over the links: tombstones may have cut the graph
+        ids: Ids = self._owner[labels]
+        scores: Vectors = np.float32(1) - distances
         if allowed is None:
             return ids, scores
         keep = np.fromiter((allowed(id_) for id_ in ids.tolist()), dtype=np.bool_, count=len(ids))
@@ -203,3 +200,15 @@ class HnswGeneration:
             block = slice(start, start + SCAN_BLOCK)
             scores[block] = similarities(query, self.vectors(keys[block]))
         return best_of(keys, scores, k)
+
+
+def unit_vectors(rows: Sequence[Row], dimensions: int) -> Vectors:
+    """Return rows as unit vectors, (n, d) float32; those of float32 have unit length already and keep their bits."""
+    units: Vectors = np.zeros((len(rows), dimensions), dtype=np.float32)
+    halves = [at for at, row in enumerate(rows) if row.dtype == np.float16]
+    if halves:
+        units[halves] = unit_rows(np.stack([rows[at] for at in halves]).astype(np.float32), dimensions)
+    for at, row in enumerate(rows):
+        if row.dtype != np.float16:
+            units[at] = row
+    return units

@@ -8,7 +8,7 @@ equal graphs.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,15 +16,16 @@ import numpy as np
 
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.vector_index import (
-    ExactIndex,
     Ids,
     IndexStatistics,
+    Rows,
     SearchResult,
     Vectors,
     checked_batch,
     checked_ids,
 )
-from graphtide.infra.hnsw.generation import HnswGeneration
+from graphtide.infra.hnsw.exact import ExactGeneration
+from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.hnsw.rebuild import Rebuild
 from graphtide.infra.hnsw.snapshot import Snapshot
@@ -34,7 +35,7 @@ REPLAY_SLICE = 48  # more than a write slice, so that a rebuild catches up with 
 READ_BLOCK = 256
 
 
-Generation = ExactIndex | HnswGeneration
+Generation = ExactGeneration | HnswGeneration
 
 
 class HnswIndex:
@@ -48,7 +49,7 @@ class HnswIndex:
         self._dimensions = dimensions
         self._parameters = parameters or HnswParameters()
         self._lock = ReadersWriterLock()
-        self._current: Generation = ExactIndex(dimensions)
+        self._current: Generation = ExactGeneration(dimensions)
         self._rebuild: Rebuild | None = None
         self._rebuilds = 0
         self._running: Future[None] | None = None
@@ -82,9 +83,9 @@ class HnswIndex:
         with self._lock.read():
             return id_ in self._current
 
-    def add(self, ids: Ids, vectors: Vectors) -> None:
+    def add(self, ids: Ids, vectors: Vectors | Rows) -> None:
         """Insert or replace, see VectorIndex.add. An error of an earlier background rebuild is raised here, once."""
-        keys, rows = checked_batch(ids, vectors, self._dimensions)
+        keys, rows = _batch(ids, vectors, self._dimensions)
         self._raise_failure()
         for start in range(0, len(keys), WRITE_SLICE):
             self._change(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
@@ -158,7 +159,7 @@ class HnswIndex:
         with self._lock.write():
             self._running = self._rebuild = None
 
-    def _change(self, keys: list[int], rows: Vectors | None) -> None:
+    def _change(self, keys: list[int], rows: Sequence[Row] | None) -> None:
         with self._lock.write():
             if self._rebuild is not None:
                 self._rebuild.note(self._current, keys, rows)
@@ -207,11 +208,20 @@ class HnswIndex:
 
     def _empty_generation(self, live: int) -> Generation:
         if live < self._parameters.exact_below // 2:
-            return ExactIndex(self._dimensions)
+            return ExactGeneration(self._dimensions)
         return HnswGeneration(self._dimensions, self._parameters, capacity=2 * live)
 
 
-def _apply(generation: Generation, keys: list[int], rows: Vectors | None) -> None:
+def _batch(ids: Ids, vectors: Vectors | Rows, dimensions: int) -> tuple[list[int], list[Row]]:
+    """Return one upsert, validated; rows of float16 as they were given, others as unit vectors."""
+    keys, units = checked_batch(ids, vectors, dimensions)
+    if isinstance(vectors, np.ndarray):
+        return keys, list(units)
+    last = {key: at for at, key in enumerate(checked_ids(ids))}
+    return keys, [np.ascontiguousarray(vectors[last[key]]) for key in keys]
+
+
+def _apply(generation: Generation, keys: list[int], rows: Sequence[Row] | None) -> None:
     if rows is None:
         generation.remove(np.array(keys, dtype=np.int64))
     else:

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from graphtide.graph.vector_index import Ids, Vectors
+from graphtide.graph.vector_index import Ids
+from graphtide.infra.hnsw.generation import Row
 
 
 class ReadableGeneration(Protocol):
@@ -21,7 +22,7 @@ class ReadableGeneration(Protocol):
 
     def __contains__(self, id_: object) -> bool: ...
 
-    def vectors(self, ids: Ids) -> Vectors: ...
+    def rows(self, keys: Sequence[int]) -> list[Row]: ...
 
 
 class Rebuild:
@@ -31,33 +32,33 @@ class Rebuild:
         """Order a rebuild over these live ids, ascending."""
         self._ids = ids
         self._read = 0
-        self._kept: dict[int, Vectors] = {}
-        self._changes: deque[tuple[list[int], Vectors | None]] = deque()
+        self._kept: dict[int, Row] = {}
+        self._changes: deque[tuple[list[int], Sequence[Row] | None]] = deque()
 
     @property
     def live(self) -> int:
         """Return the number of ids it was ordered over."""
         return len(self._ids)
 
-    def note(self, held: ReadableGeneration, keys: list[int], rows: Vectors | None) -> None:
+    def note(self, held: ReadableGeneration, keys: list[int], rows: Sequence[Row] | None) -> None:
         """Record a change before it is made to `held`: an upsert of `rows`, or a removal (None)."""
         for key in keys:
             if key in held and key not in self._kept and self._is_unread(key):
-                self._kept[key] = held.vectors(np.array([key], dtype=np.int64))[0]
+                self._kept[key] = held.rows([key])[0]
         self._changes.append((keys, rows))
 
-    def read(self, held: ReadableGeneration, count: int) -> tuple[list[int], Vectors]:
-        """Return the next `count` ids with their vectors at the moment of ordering; none when all are read."""
+    def read(self, held: ReadableGeneration, count: int) -> tuple[list[int], list[Row]]:
+        """Return the next `count` ids with their rows at the moment of ordering; none when all are read."""
         block = self._ids[self._read : self._read + count].tolist()
         self._read += len(block)
         present = [key for key in block if key not in self._kept]
-        rows = dict(zip(present, held.vectors(np.array(present, dtype=np.int64)), strict=True))
+        rows = dict(zip(present, held.rows(present), strict=True))
         rows.update((key, self._kept.pop(key)) for key in block if key in self._kept)
-        return block, np.array([rows[key] for key in block], dtype=np.float32)
+        return block, [rows[key] for key in block]
 
-    def take(self, count: int) -> Sequence[tuple[list[int], Vectors | None]]:
+    def take(self, count: int) -> Sequence[tuple[list[int], Sequence[Row] | None]]:
         """Return the next changes to repeat, about `count` ids' worth, oldest first; none when it has caught up."""
-        taken: list[tuple[list[int], Vectors | None]] = []
+        taken: list[tuple[list[int], Sequence[Row] | None]] = []
         while self._changes and count > 0:
             taken.append(self._changes.popleft())
             count -= len(taken[-1][0])

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, Vectors
+from graphtide.graph.vector_index import PADDING, Ids, Vectors
+from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import SPACE, HnswGeneration
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.private_files import make_private_file, make_private_folder
 
 MANIFEST = "manifest.json"
-SCHEMA = 1
+SCHEMA = 2
 """The format of manifest and data files. A snapshot of another one is not read: the index is built from the store."""
 PROBES = 8
 
@@ -41,7 +42,7 @@ class IndexNotSaved(OSError):  # noqa: N818 - the name states the condition
 class Manifest:
     """Description of a snapshot's content. `count` is of labels, dead ones included.
 
-    Manifests without `schema` are of 1, the first one.
+    Manifests without `schema` are of 1, the first one, whose graphs held copies of the vectors.
     """
 
     dim: int
@@ -80,7 +81,7 @@ class Snapshot:
         self._dimensions = dimensions
         self._parameters = parameters
 
-    def write(self, generation: ExactIndex | HnswGeneration) -> WrittenIndex:
+    def write(self, generation: ExactGeneration | HnswGeneration) -> WrittenIndex:
         """Write the data files under temporary names; called while the generation cannot change.
 
         Raises IndexNotSaved.
@@ -131,7 +132,7 @@ class Snapshot:
         except OSError as error:
             raise IndexDamaged(f"index snapshot in {self._folder} cannot be read: {error}") from error
 
-    def read(self, version: int) -> ExactIndex | HnswGeneration:
+    def read(self, version: int) -> ExactGeneration | HnswGeneration:
         """Return the generation of the snapshot, which must have `version`. Raises IndexDamaged."""
         try:
             manifest = self._read_manifest()
@@ -161,16 +162,16 @@ class Snapshot:
         if _sha256(file) != sha256:
             raise IndexDamaged(f"{file}: the bytes differ from those that were saved")
 
-    def _restore(self, manifest: Manifest, vectors: Path, owner: Ids) -> ExactIndex | HnswGeneration:
+    def _restore(self, manifest: Manifest, vectors: Path, owner: Ids) -> ExactGeneration | HnswGeneration:
         if manifest.kind == "exact":
-            index = ExactIndex(self._dimensions)
+            index = ExactGeneration(self._dimensions)
             rows = np.frombuffer(vectors.read_bytes(), dtype="<f4").astype(np.float32)
             index.put(owner.tolist(), rows.reshape(len(owner), self._dimensions))
             return index
         try:
             return HnswGeneration.restored(self._dimensions, self._parameters, str(vectors), owner)
         except RuntimeError as error:
-            raise IndexDamaged(f"hnswlib refused {vectors}: {error}") from error
+            raise IndexDamaged(f"the graph in {vectors} cannot be loaded: {error}") from error
 
     def _manifest(self, written: WrittenIndex, version: int) -> Manifest:
         vectors_sha256, ids_sha256 = _sha256(written.vectors), _sha256(written.ids)

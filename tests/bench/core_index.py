@@ -61,7 +61,7 @@ def parameter_table(rows: Vectors, queries: Vectors, expected: Ids) -> None:
         def build(graph: HnswGeneration = graph) -> None:
             for start in range(0, len(rows), DOCUMENT):
                 block = rows[start : start + DOCUMENT]
-                graph.put(list(range(start, start + len(block))), block)
+                graph.put(list(range(start, start + len(block))), list(block))
 
         line = [str(links), str(build_width), f"{cpu_s(build) / len(rows) * 1e6:.0f}"]
         for width in (64, 128, 200):

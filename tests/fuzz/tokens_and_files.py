@@ -15,7 +15,7 @@ from pathlib import Path
 import jwt
 import numpy as np
 
-from graphtide.graph.vector_index import ExactIndex
+from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import HnswGeneration
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.hnsw.snapshot import MANIFEST, IndexDamaged, Snapshot
@@ -130,8 +130,8 @@ def _snapshot(kind: str) -> Path:
     """Return the folder of a saved index with a few vectors, at version 7."""
     folder = Path(_SCRATCH.name) / kind
     parameters = HnswParameters()
-    index = ExactIndex(DIMENSIONS) if kind == "exact" else HnswGeneration(DIMENSIONS, parameters, 16)
-    index.put([1, 2, 3], np.eye(DIMENSIONS, dtype=np.float32)[:3])
+    index = ExactGeneration(DIMENSIONS) if kind == "exact" else HnswGeneration(DIMENSIONS, parameters, 16)
+    index.put([1, 2, 3], list(np.eye(DIMENSIONS, dtype=np.float32)[:3]))
     snapshot = Snapshot(folder, DIMENSIONS, parameters)
     snapshot.publish(snapshot.write(index), 7)
     return folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import pytest
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, Vectors, unit_rows
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
-from graphtide.infra.hnsw.generation import HnswGeneration
+from graphtide.infra.hnsw.exact import ExactGeneration
+from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.rebuild import Rebuild
 
 DIMENSIONS = 16
@@ -92,14 +93,14 @@ def test_rebuild_ends_in_one_graph_whatever_its_timing(seed: int, tmp_path: Path
     digests = set()
     for timing in range(3):
         rng = np.random.default_rng(100 * seed + timing)
-        held = ExactIndex(DIMENSIONS)
+        held = ExactGeneration(DIMENSIONS)
         held.put(list(range(120)), unit_rows(rows_of(seed, 120), DIMENSIONS))
         digests.add(_rebuilt(held, changes, rng, tmp_path / f"{timing}"))
     assert len(digests) == 1
 
 
 def _rebuilt(
-    held: ExactIndex, changes: list[tuple[list[int], bool]], rng: np.random.Generator, file: Path
+    held: ExactGeneration, changes: list[tuple[list[int], bool]], rng: np.random.Generator, file: Path
 ) -> tuple[bytes, bytes]:
     rebuild, fresh = Rebuild(held.live_ids()), HnswGeneration(DIMENSIONS, SMALL, 512)
     waiting = list(enumerate(changes))
@@ -107,7 +108,7 @@ def _rebuilt(
     while reading or waiting:
         if waiting and rng.random() < 0.5:
             step, (keys, upsert) = waiting.pop(0)
-            rows = unit_rows(rows_of(1000 + step, len(keys)), DIMENSIONS) if upsert else None
+            rows = list(unit_rows(rows_of(1000 + step, len(keys)), DIMENSIONS)) if upsert else None
             rebuild.note(held, keys, rows)
             if rows is None:
                 held.remove(np.array(keys))
@@ -149,9 +150,9 @@ def test_equal_calls_give_equal_graphs(tmp_path: Path) -> None:
 
 def test_failed_rebuild_is_reported_once_and_tried_again(index: HnswIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error in the background reaches the next writer before its change, and the index stays usable."""
-    put: Callable[[HnswGeneration, list[int], Vectors], None] = HnswGeneration.put
+    put: Callable[[HnswGeneration, list[int], Sequence[Row]], None] = HnswGeneration.put
 
-    def exhausted(_generation: HnswGeneration, _keys: list[int], _rows: Vectors) -> None:
+    def exhausted(_generation: HnswGeneration, _keys: list[int], _rows: Sequence[Row]) -> None:
         raise MemoryError("no memory for another generation")
 
     monkeypatch.setattr(HnswGeneration, "put", exhausted)

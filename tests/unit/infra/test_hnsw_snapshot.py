@@ -199,21 +199,23 @@ def test_manifest_says_what_the_snapshot_is(tmp_path: Path) -> None:
     index.save(tmp_path, 12)
     index.close()
     manifest = json.loads(json.loads((tmp_path / MANIFEST).read_text())["manifest"])
-    assert [manifest[name] for name in ("dim", "space", "count", "version", "kind")] == [16, "ip", 300, 12, "hnsw"]
+    assert [manifest[name] for name in ("dim", "space", "count", "version", "kind")] == [16, "cosine", 300, 12, "hnsw"]
 
 
-@pytest.mark.parametrize(("schema", "readable"), [(None, True), (1, True), (2, False), ("1", False), ([], False)])
+@pytest.mark.parametrize(
+    ("schema", "readable"), [(None, False), (1, False), (2, True), (3, False), ("2", False), ([], False)]
+)
 def test_snapshot_of_another_schema_is_refused_and_built_anew(
     tmp_path: Path, schema: object, readable: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A snapshot of the first version, which names no schema, is read; a newer one is replaced by an empty index."""
+    """A snapshot of an earlier schema (the first named none) or a newer one is replaced by an empty index."""
     keeper = IndexFolder(tmp_path, EXACT)
     indexes, _ = keeper.open("g", DIMENSIONS, 0)
     indexes.chunks.add(np.arange(5), rows_of(1, 5))
     keeper.save("g", indexes, 3)
     path = tmp_path / "g" / "chunks" / MANIFEST
     body = json.loads(json.loads(path.read_text())["manifest"])
-    assert body.pop("schema") == 1
+    assert body.pop("schema") == 2
     changed = json.dumps(body if schema is None else {**body, "schema": schema})
     path.write_text(json.dumps({"manifest": changed, "sha256": sha256(changed.encode()).hexdigest()}))
     again, held = keeper.open("g", DIMENSIONS, 3)

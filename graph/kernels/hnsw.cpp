@@ -1,0 +1,209 @@
+// The HNSW graph of a vector index (hnswlib, see hnsw/hnswalg.hpp) over vectors that it holds by reference.
+//
+// A row is a NumPy array of float16, of any length, or of float32, of unit length; the kernel keeps the array and makes no
+// copy. Labels are 0, 1, 2, ... in the order of insertion. The owner excludes changes beside anything else.
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hnsw/hnswalg.hpp"
+
+namespace py = pybind11;
+
+namespace {
+
+using hnswlib::Slot;
+using Row = py::array;
+using Query = py::array_t<float, py::array::c_style>;
+
+constexpr std::uint64_t kMagic = 0x31574e4854475048ull;
+
+class SlotSpace : public hnswlib::SpaceInterface<float> {
+ public:
+    explicit SlotSpace(std::size_t size) : size_(size) {}
+    size_t get_data_size() override { return 0; }
+    hnswlib::DISTFUNC<float> get_dist_func() override { return hnswlib::slot_distance; }
+    void *get_dist_func_param() override { return &size_; }
+
+ private:
+    std::size_t size_;
+};
+
+py::dtype half_type() { return py::dtype("float16"); }
+
+class Kernel {
+ public:
+    Kernel(std::size_t dimensions, std::size_t capacity, std::size_t links, std::size_t build_width, std::size_t seed)
+        : dimensions_(dimensions), space_(std::make_unique<SlotSpace>(dimensions)),
+          graph_(std::make_unique<Graph>(space_.get(), capacity, links, build_width, seed)) {}
+
+    void add(const py::list &rows) {
+        if (rows.size() + size() > capacity()) throw std::length_error("the graph is full: resize it first");
+        std::vector<Slot> stored;
+        std::vector<Row> held;
+        for (const py::handle &row : rows) {
+            held.push_back(checked(row));
+            stored.push_back(slot_of(held.back(), dimensions_));
+        }
+        std::vector<float> wide(dimensions_);
+        const std::size_t first = size();
+        rows_.insert(rows_.end(), held.begin(), held.end());
+        py::gil_scoped_release unlocked;
+        for (std::size_t i = 0; i < stored.size(); ++i) {
+            Slot sought = stored[i];
+            if (sought.half) {  // widened once for all comparisons of the insertion
+                const auto *half = static_cast<const std::uint16_t *>(sought.data);
+                for (std::size_t k = 0; k < dimensions_; ++k) wide[k] = hnswlib::widened(half[k]);
+                sought.data = wide.data();
+                sought.half = 0;
+            }
+            graph_->addPoint(stored[i], &sought, first + i);
+        }
+    }
+
+    // Returns up to k live labels, nearest first, with their distances.
+    py::tuple search(const Query &query, std::size_t k) const {
+        if (query.ndim() != 1 || static_cast<std::size_t>(query.shape(0)) != dimensions_)
+            throw std::invalid_argument("the query has another number of dimensions");
+        const Slot sought{query.data(), 1.0f, 0};
+        std::vector<std::pair<float, std::size_t>> found;
+        {
+            py::gil_scoped_release unlocked;
+            auto queue = graph_->searchKnn(&sought, k);
+            for (; !queue.empty(); queue.pop()) found.push_back(queue.top());
+            std::reverse(found.begin(), found.end());
+        }
+        py::array_t<std::int64_t> labels(found.size());
+        py::array_t<float> distances(found.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            labels.mutable_data()[i] = static_cast<std::int64_t>(found[i].second);
+            distances.mutable_data()[i] = found[i].first;
+        }
+        return py::make_tuple(labels, distances);
+    }
+
+    Row row(std::size_t label) const { return rows_.at(label); }
+    void bury(std::size_t label) { graph_->markDelete(label); }
+    void resize(std::size_t capacity) { graph_->resizeIndex(capacity); }
+    std::size_t size() const { return graph_->cur_element_count; }
+    std::size_t capacity() const { return graph_->max_elements_; }
+    std::size_t width() const { return graph_->ef_; }
+    void set_width(std::size_t width) { graph_->setEf(width); }
+
+    // The links, the slots and the references; a vector is its holder's.
+    std::size_t memory_bytes() const {
+        const std::size_t each = sizeof(Slot) + sizeof(Row) + sizeof(int) + sizeof(char *) + sizeof(hnswlib::vl_type);
+        return graph_->indexFileSize() + each * size();
+    }
+
+    std::size_t file_bytes() const {
+        std::size_t bytes = 3 * sizeof(std::uint64_t) + graph_->indexFileSize();
+        for (std::size_t i = 0; i < size(); ++i) bytes += 1 + row_bytes(graph_->slots_[i].half);
+        return bytes;
+    }
+
+    void save(const std::string &path) const {
+        py::gil_scoped_release unlocked;
+        std::ofstream out(path, std::ios::binary);
+        const std::uint64_t head[] = {kMagic, dimensions_, size()};
+        out.write(reinterpret_cast<const char *>(head), sizeof head);
+        for (std::size_t i = 0; i < size(); ++i) {
+            const Slot &slot = graph_->slots_[i];
+            out.put(static_cast<char>(slot.half));
+            out.write(static_cast<const char *>(slot.data), static_cast<std::streamsize>(row_bytes(slot.half)));
+        }
+        graph_->saveIndex(out);
+    }
+
+    static std::unique_ptr<Kernel> load(const std::string &path, std::size_t dimensions, std::size_t capacity) {
+        std::ifstream in(path, std::ios::binary);
+        std::uint64_t head[3] = {0, 0, 0};
+        in.read(reinterpret_cast<char *>(head), sizeof head);
+        if (!in || head[0] != kMagic || head[1] != dimensions) throw std::runtime_error("not a graph of these dimensions");
+        auto kernel = std::unique_ptr<Kernel>(new Kernel(dimensions));
+        for (std::uint64_t i = 0; i < head[2]; ++i) {
+            const bool half = in.get() == 1;
+            Row row(half ? half_type() : py::dtype::of<float>(), std::vector<py::ssize_t>{static_cast<py::ssize_t>(dimensions)});
+            in.read(static_cast<char *>(row.mutable_data()), static_cast<std::streamsize>(kernel->row_bytes(half)));
+            if (!in) throw std::runtime_error("the vectors end early");
+            kernel->rows_.push_back(std::move(row));
+        }
+        kernel->graph_->loadIndex(in, kernel->space_.get(), std::max<std::size_t>(capacity, head[2]));
+        if (!in || kernel->size() != head[2]) throw std::runtime_error("the graph has another number of vectors");
+        for (std::size_t i = 0; i < kernel->size(); ++i) kernel->graph_->slots_[i] = slot_of(kernel->rows_[i], dimensions);
+        return kernel;
+    }
+
+    static Slot slot_of(const Row &row, std::size_t dimensions) {
+        Slot slot{row.data(), 1.0f, row.itemsize() == 2 ? 1u : 0u};
+        if (!slot.half) return slot;
+        const auto *half = static_cast<const std::uint16_t *>(slot.data);
+        double squares = 0;
+        for (std::size_t i = 0; i < dimensions; ++i) {
+            const double value = hnswlib::widened(half[i]);
+            squares += value * value;
+        }
+        slot.scale = static_cast<float>(1.0 / std::sqrt(squares));
+        return slot;
+    }
+
+ private:
+    using Graph = hnswlib::HierarchicalNSW<float>;
+
+    explicit Kernel(std::size_t dimensions)
+        : dimensions_(dimensions), space_(std::make_unique<SlotSpace>(dimensions)), graph_(std::make_unique<Graph>()) {}
+
+    std::size_t row_bytes(bool half) const { return dimensions_ * (half ? 2 : 4); }
+
+    Row checked(const py::handle &given) const {
+        if (!py::isinstance<py::array>(given)) throw py::type_error("a row must be an array");
+        Row row = py::reinterpret_borrow<Row>(given);
+        const bool half = row.dtype().is(half_type()) || row.dtype().equal(half_type());
+        if (!half && !py::isinstance<py::array_t<float>>(row)) throw py::type_error("a row must be float16 or float32");
+        if (row.ndim() != 1 || static_cast<std::size_t>(row.shape(0)) != dimensions_)
+            throw std::invalid_argument("a row has another number of dimensions");
+        if (row.strides(0) != row.itemsize()) throw std::invalid_argument("a row must be contiguous");
+        return row;
+    }
+
+    std::size_t dimensions_;
+    std::unique_ptr<SlotSpace> space_;
+    std::vector<Row> rows_;
+    std::unique_ptr<Graph> graph_;
+};
+
+// 1 minus the cosine of two rows, by the instructions of this machine or without them.
+float row_distance(const Row &a, const Row &b, bool plain) {
+    const auto size = static_cast<std::size_t>(a.shape(0));
+    const Slot one = Kernel::slot_of(a, size), other = Kernel::slot_of(b, size);
+    return plain ? hnswlib::plain_distance(one, other, size) : hnswlib::slot_distance(&one, &other, &size);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_hnsw, m) {
+    m.def("distance", &row_distance, py::arg("a"), py::arg("b"), py::arg("plain"));
+    py::class_<Kernel>(m, "Kernel")
+        .def(py::init<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>(), py::arg("dimensions"),
+             py::arg("capacity"), py::arg("links"), py::arg("build_width"), py::arg("seed"))
+        .def_static("load", &Kernel::load, py::arg("path"), py::arg("dimensions"), py::arg("capacity"))
+        .def("add", &Kernel::add)
+        .def("search", &Kernel::search)
+        .def("row", &Kernel::row)
+        .def("bury", &Kernel::bury)
+        .def("resize", &Kernel::resize)
+        .def("save", &Kernel::save)
+        .def("file_bytes", &Kernel::file_bytes)
+        .def("memory_bytes", &Kernel::memory_bytes)
+        .def_property_readonly("capacity", &Kernel::capacity)
+        .def_property("width", &Kernel::width, &Kernel::set_width)
+        .def("__len__", &Kernel::size);
+}

@@ -1,0 +1,165 @@
+"""The HNSW kernel: vectors by reference, in the form in which a view's tables hold them, and hnswlib's own results."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+from pathlib import Path
+
+import hnswlib
+import numpy as np
+import pytest
+
+from graphtide.graph._hnsw import Kernel, distance
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import DocumentChange
+from graphtide.graph.vector_index import ExactIndex, Vectors, unit_rows
+from graphtide.graph.view import LiveView, VectorIndexes
+from graphtide.infra.hnsw import HnswIndex, HnswParameters
+from graphtide.infra.hnsw.generation import HnswGeneration
+from tests.support.extractions import random_extraction
+
+DIMENSIONS = 27
+GRAPH = HnswParameters(exact_below=0)
+
+
+def halves(seed: int, count: int, dimensions: int = DIMENSIONS) -> list[np.ndarray[tuple[int], np.dtype[np.float16]]]:
+    """Vectors of very different lengths, with coordinates that are zero or below the normal numbers of float16."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(count, dimensions)) * rng.choice([1e-3, 1.0, 50.0], size=(count, 1))
+    rows[rng.random(rows.shape) < 0.1] = 0
+    rows[rng.random(rows.shape) < 0.05] = 3e-7
+    rows[:, 0] += 0.01
+    return list(rows.astype(np.float16))
+
+
+@pytest.mark.parametrize("dimensions", [1, 7, 8, 31, 32, 33, 384])
+@pytest.mark.parametrize("plain", [False, True])
+def test_distance_is_that_of_the_unit_vectors_in_every_form(dimensions: int, plain: bool) -> None:
+    """float16 of any length, float32 of unit length, and both mixed; with the machine's instructions and without."""
+    rows = halves(1, 12, dimensions)
+    units = unit_rows(rows, dimensions)
+    exact = 1 - units.astype(np.float64) @ units.astype(np.float64).T
+    for a in range(12):
+        for b in range(12):
+            found = [
+                distance(rows[a], rows[b], plain),
+                distance(units[a], rows[b], plain),
+                distance(rows[a], units[b], plain),
+                distance(units[a], units[b], plain),
+            ]
+            assert np.allclose(found, exact[a, b], rtol=0, atol=1e-6), (a, b, found)
+
+
+def test_index_refers_to_the_rows_it_is_given() -> None:
+    """The exact stage, the graph that a rebuild makes from it, and rows added later: no copies of float16 rows."""
+    rows, index = halves(2, 400), HnswIndex(DIMENSIONS, HnswParameters(exact_below=200))
+    counts = [sys.getrefcount(row) for row in rows]
+    index.add(np.arange(150), rows[:150])
+    index.add(np.arange(150, 400), rows[150:])
+    index.settle()
+    current = index._current
+    assert isinstance(current, HnswGeneration)
+    assert all(held is row for held, row in zip(current.rows(range(400)), rows, strict=True))
+    assert np.array_equal(index.vectors(np.arange(400)), unit_rows(rows, DIMENSIONS))
+    index.close()
+    del index, current
+    gc.collect()
+    assert [sys.getrefcount(row) for row in rows] == counts
+
+
+def test_equal_vectors_cost_no_index_work_in_either_form() -> None:
+    """The same bits, a copy of them, and the unit vector of float32 are one vector."""
+    rows, index = halves(3, 50), HnswIndex(DIMENSIONS, GRAPH)
+    index.add(np.arange(50), rows)
+    index.settle()
+    index.add(np.arange(50), [row.copy() for row in rows])
+    index.add(np.arange(50), unit_rows(rows, DIMENSIONS))
+    assert index.statistics().tombstones == 0
+    index.add(np.arange(50), halves(4, 50))
+    assert index.statistics().tombstones + index.statistics().rebuilds > 0
+    index.close()
+
+
+def test_saved_index_has_the_vectors_and_results_of_the_live_one(tmp_path: Path) -> None:
+    """A snapshot holds rows of both forms and the links, tombstones included."""
+    rows, index = halves(5, 300), HnswIndex(DIMENSIONS, GRAPH)
+    index.add(np.arange(200), rows[:200])
+    index.settle()
+    index.add(np.arange(200, 300), unit_rows(rows[200:], DIMENSIONS))
+    index.remove(np.arange(0, 300, 7))
+    index.settle()
+    index.save(tmp_path, 4)
+    again = HnswIndex.load(tmp_path, DIMENSIONS, 4, GRAPH)
+    live = index.live_ids()
+    assert np.array_equal(again.live_ids(), live)
+    assert np.array_equal(again.vectors(live), index.vectors(live))
+    queries = unit_rows(halves(6, 20), DIMENSIONS)
+    one, other = index.search(queries, 9), again.search(queries, 9)
+    assert np.array_equal(one.ids, other.ids) and np.array_equal(one.similarities, other.similarities)
+    for held in (index, again):
+        held.close()
+
+
+def test_graph_finds_what_hnswlib_finds() -> None:
+    """The changes to hnswlib's code change no decision: nearly the same neighbours (sums are rounded differently)."""
+    rows = halves(7, 3_000, 96)
+    units = unit_rows(rows, 96)
+    original = hnswlib.Index(space="ip", dim=96)
+    original.init_index(max_elements=3_000, M=16, ef_construction=80, random_seed=20)
+    original.add_items(units, np.arange(3_000), num_threads=1)
+    original.set_ef(128)
+    kernel = Kernel(96, 3_000, 16, 80, 20)
+    kernel.add(list(rows))
+    kernel.width = 128
+    exact = ExactIndex(96)
+    exact.add(np.arange(3_000), units)
+    queries: Vectors = unit_rows(halves(8, 100, 96), 96)
+    truth = exact.search(queries, 10).ids
+    theirs = [set(original.knn_query(query, k=10, num_threads=1)[0][0].tolist()) for query in queries]
+    ours = [set(kernel.search(query, 10)[0].tolist()) for query in queries]
+    assert sum(len(a & b) for a, b in zip(ours, theirs, strict=True)) >= 985
+    recall = [
+        sum(len(set(row) & got) for row, got in zip(truth.tolist(), found, strict=True)) for found in (ours, theirs)
+    ]
+    assert recall[0] >= recall[1] - 5
+
+
+def test_kernel_refuses_rows_it_cannot_refer_to() -> None:
+    """Another type, length, shape or layout, and more rows than it has capacity for."""
+    kernel = Kernel(4, 2, 4, 8, 1)
+    good = np.ones(4, np.float16)
+    for bad in (
+        np.ones(4),
+        np.ones(5, np.float16),
+        np.ones((1, 4), np.float16),
+        np.ones(8, np.float16)[::2],
+        [1.0] * 4,
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            kernel.add([bad])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="full"):
+        kernel.add([good] * 3)
+    assert len(kernel) == 0
+    kernel.add([good, good])
+    assert len(kernel) == 2
+
+
+def test_view_and_its_indexes_hold_a_vector_once() -> None:
+    """The vectors of passages, entities and statements are those of the rows."""
+    rng, writer = random.Random(9), Consolidator("g")
+    view = LiveView("g", VectorIndexes(*(HnswIndex(16, GRAPH) for _ in range(3))))
+    for number in range(15):
+        extraction = random_extraction(rng, f"d{number}", number + 1, None)
+        with view.lock.write():
+            view.apply(writer.apply([DocumentChange(f"d{number}", None, extraction)]))
+    tables = ((view.chunks, view.indexes.chunks), (view.entities, view.indexes.entities))
+    for table, index in (*tables, (view.statements, view.indexes.statements)):
+        assert isinstance(index, HnswIndex)
+        index.settle()
+        vectors = {number: row.vector for number, row in table.items() if row.vector.size}
+        held = index._current.rows(list(vectors))
+        assert vectors and all(a is b or np.array_equal(a, b) for a, b in zip(held, vectors.values(), strict=True))
+        assert sum(a is b for a, b in zip(held, vectors.values(), strict=True)) >= 0.9 * len(held)
+        index.close()
