@@ -537,9 +537,9 @@ CONCLUDE = (
 )
 FORGET_REASONS = "UNWIND $keys AS key MATCH (r:Revision {document: key}) SET r.reason = ''"
 READ_TOTALS = "MATCH (t:Total {graph: $graph}) RETURN t.state AS state, t.revisions AS revisions"
-BEGIN_ATTEMPT = (
-    "MATCH (r:Revision {key: $key}) SET r.lock = true REMOVE r.lock SET r.attempts = r.attempts + 1"
-    " RETURN r.attempts AS attempts"
+BEGIN_ATTEMPTS = (
+    "UNWIND $keys AS key MATCH (r:Revision {key: key}) SET r.lock = true REMOVE r.lock SET r.attempts = r.attempts + 1"
+    " RETURN key, r.attempts AS attempts"
 )
 SPARE_ATTEMPT = (
     "MATCH (r:Revision {key: $key}) SET r.lock = true REMOVE r.lock"

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.batching.attempts import AttemptCounter
 from graphtide.infra.bolt.codec import in_order, key
-from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, undeleted
+from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, batched, undeleted
 from graphtide.infra.bolt.graph_store.deletion import covers
 from graphtide.streams.checks import check_ends, other_history
 from graphtide.streams.errors import Broken
@@ -33,6 +34,7 @@ class BoltLedger:
         self._database = database
         self._log = log
         self._clock_ms = clock_ms
+        self._attempts = AttemptCounter(database)
 
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
         """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id.
@@ -79,17 +81,17 @@ class BoltLedger:
 
     async def _enter(self, rows: Iterable[Row]) -> None:
         distinct = sorted({row["place"]: row for row in rows}.values(), key=lambda row: str(row["place"]))
-        await self._database.write(lambda tx: tx.each(cypher.ENTER, distinct))
+        for portion in batched(distinct):
+            await self._database.ask(cypher.ENTER, rows=portion)
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
         """See Ledger.begin. Raises Broken for a revision that was never entered. May count two if an answer is lost."""
-        at = _key(graph, doc_id, revision)
-        found = await self._database.ask(cypher.BEGIN_ATTEMPT, key=at)
-        if not found and await self._database.ask(cypher.DELETIONS, keys=[graph]):
+        attempts = await self._attempts.count(_key(graph, doc_id, revision))
+        if attempts is not None:
+            return attempts
+        if await self._database.ask(cypher.DELETIONS, keys=[graph]):
             return 0
-        if not found:
-            raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
-        return int(found[0]["attempts"])
+        raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
 
     async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
         """See Ledger.uncount_attempt."""

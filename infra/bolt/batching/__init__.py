@@ -1,0 +1,1 @@
+"""Calls of many callers, sent to the graph database in one statement."""
