@@ -64,6 +64,8 @@ from graphtide.streams.summarize.summary_writer import SummaryWriter
 
 REVISIONS_LOOK_S = 0.1
 """Poll interval of a query that waits for a token, for revisions that other processes finish."""
+COMMIT_WINDOW_S = 0.2
+"""Minimum time between two commits of a partition, which bounds the delay that grouping adds to a document."""
 REPORTS_LOOK_S = 10.0
 REPLICA_LOOK_S = 5.0
 """Poll interval of a replica for the writers' lag: longer than theirs, because there may be many replicas."""
@@ -127,6 +129,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
         outbox=backing.outbox,
         tombstones=backing.ledger,
         overwritten=overwritten_records if settings.change_retention_commits else None,
+        window_s=COMMIT_WINDOW_S,
     )
     metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from graphtide.streams.consolidate.maintenance_requests import is_request
@@ -43,10 +44,16 @@ class PartitionBuffer:
         """Return True for a record that others may overtake."""
         return size_of(delivered) >= self.heavy_bytes and not is_request(delivered)
 
-    async def next(self, limit: int) -> Sequence[ConsumedRecord]:
-        """Return up to `limit` records, as soon as there is one: of at most BATCH_BYTES together, or one heavy one."""
+    async def next(self, limit: int, not_before: float = 0.0) -> Sequence[ConsumedRecord]:
+        """Return up to `limit` records: of at most BATCH_BYTES together, or one heavy one.
+
+        As soon as there is one, but before `not_before`, a time of the event loop, only a full batch, or as soon as a
+        heavy record or a maintenance request is among them.
+        """
         while not self.records:
             await self._arrival()
+        if asyncio.get_running_loop().time() < not_before:
+            await self._fill(limit, not_before)
         taken, size = [self.records.popleft()], 0
         while self.records and len(taken) < limit:
             size += size_of(taken[-1])
@@ -56,6 +63,16 @@ class PartitionBuffer:
                 break
             taken.append(self.records.popleft())
         return taken
+
+    async def _fill(self, limit: int, until: float) -> None:
+        """Wait for a full batch, an urgent record, or that time of the event loop."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                while len(self.records) < limit and not self._is_urgent():
+                    await self._arrival()
+
+    def _is_urgent(self) -> bool:
+        return any(is_request(each) or size_of(each) >= self.heavy_bytes for each in self.records)
 
     async def next_beside(self, graphs: Collection[str], limit: int) -> Sequence[ConsumedRecord]:
         """Return up to `limit` records of other graphs than these, as soon as there is one.

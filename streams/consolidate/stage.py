@@ -78,6 +78,9 @@ class ConsolidateSettings:
     """The ledger, where the documents of a deleted graph get tombstones in `documents`."""
     overwritten: Overwritten | None = None
     """The records of the rows that a commit overwrites, where readers rebuild earlier versions from `deltas`."""
+    window_s: float = 0.0
+    """Minimum time between the starts of two batches of a partition, unless the second one is full: a commit costs
+    more by itself than by its documents. A record that arrives later than that after a batch started does not wait."""
 
 
 class PartitionWorker:
@@ -96,6 +99,7 @@ class PartitionWorker:
         self._missed: int | None = None
         self._relay = relay
         self._batch_size = settings.batch_size
+        self._window_s = settings.window_s
         self._changed = changed
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -125,8 +129,10 @@ class PartitionWorker:
             self.go_to(claimed)
             if self._relay is not None:
                 self._relay.wake()
+            loop, not_before = asyncio.get_running_loop(), 0.0
             while True:
-                delivered = await self.inbox.next(self._batch_size)
+                delivered = await self.inbox.next(self._batch_size, not_before)
+                not_before = loop.time() + self._window_s
                 if self.inbox.is_heavy(delivered[0]):
                     await self.writer.heavy(delivered[0], self.inbox)
                 else:
