@@ -336,7 +336,14 @@ class Outbox(Protocol):
         ...
 
     async def sent(self, partition: int, up_to: int) -> None:
-        """Mark the notices up to and including that number as appended to `deltas`: they may be deleted."""
+        """Mark the notices up to and including that number as appended to `deltas`: they may be deleted.
+
+        The mark may be lost with the process until `settle`; a successor then relays those notices again.
+        """
+        ...
+
+    async def settle(self, partition: int) -> None:
+        """Delete the notices that are marked as sent. Called while the partition is idle: a commit does it, too."""
         ...
 
 

@@ -339,7 +339,8 @@ ADVANCE = (
     " RETURN w.notices AS notices"
 )
 PUT_NOTICES = (
-    "UNWIND $rows AS row CREATE (:Notice {key: row.key, partition: $partition, sequence: row.sequence,"
+    "OPTIONAL MATCH (old:Notice) WHERE old.key >= $first AND old.key <= $last DELETE old WITH count(*) AS deleted"
+    " UNWIND $rows AS row CREATE (:Notice {key: row.key, partition: $partition, sequence: row.sequence,"
     " record_key: row.record_key, value: row.value, headers: row.headers})"
 )
 WAITING = (

@@ -15,7 +15,7 @@ from graphtide.streams.ports import Log, Outbox
 
 BATCH_SIZE = 64
 POLL_INTERVAL_S = 5.0
-"""Commits wake the relay; polling finds the notices of another process that committed after the last look."""
+"""Commits wake the relay; a partition without commits for that long is settled, and looked at again."""
 
 
 class OutboxRelay:
@@ -42,7 +42,7 @@ class OutboxRelay:
                 async with asyncio.timeout(POLL_INTERVAL_S):
                     await self._woken.wait()
             except TimeoutError:
-                continue
+                await self._outbox.settle(self._partition)
 
     async def _relay_batch(self) -> bool:
         waiting = await self._outbox.waiting(self._partition, BATCH_SIZE)

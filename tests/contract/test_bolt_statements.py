@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 
 from graphtide.infra.bolt import BoltBackend, cypher
 from graphtide.infra.bolt.database import BoltDatabase, Row
-from graphtide.streams.errors import Retryable
+from graphtide.infra.bolt.graph_store import unsent
+from graphtide.infra.bolt.graph_store.outbox import BoltOutbox
+from graphtide.infra.bolt.graph_store.unsent import UnsentNotices
+from graphtide.streams.errors import Fenced, Retryable
 from graphtide.streams.messages import DOCUMENTS
-from graphtide.streams.ports import Record
+from graphtide.streams.ports import Commit, Record, Watermark
 from tests.model.memory import MemoryLog
 from tests.support.backends import Clock
 from tests.support.neo4j_server import GraphServer, clear
@@ -91,3 +95,119 @@ async def test_attempts_of_a_failed_statement_fail_and_later_ones_do_not(
     with pytest.raises(asyncio.CancelledError):
         await cancelled
     assert [await backend.ledger.begin("g", name, number) for name, number in (("a", first), ("c", third))] == [1, 1]
+
+
+# -- the outbox --------------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """The writer of partition 0, whose commits have notices only."""
+
+    def __init__(self, backend: BoltBackend, held: Watermark) -> None:
+        self.backend, self.held = backend, held
+
+    async def commit(self, *notices: bytes) -> None:
+        records = tuple(Record("g", notice) for notice in notices)
+        await self.backend.store.commit(Commit(0, self.held, self.held.next_offset + 1, (), (), records))
+        self.held = Watermark(self.held.epoch, self.held.next_offset + 1)
+
+    async def relay(self, limit: int = 64) -> list[bytes]:
+        """Return the waiting notices, and mark them as sent."""
+        found = await self.backend.store.outbox.waiting(0, limit)
+        if found:
+            await self.backend.store.outbox.sent(0, found[-1][0])
+        return [record.value or b"" for _, record in found]
+
+
+async def _stored(backend: BoltBackend) -> list[bytes]:
+    """Return the notices that a process which has not claimed the partition reads."""
+    found = await BoltOutbox(backend.database).waiting(0, 999)
+    return [record.value or b"" for _, record in found]
+
+
+@pytest.fixture
+async def writer(backend: BoltBackend) -> _Writer:
+    return _Writer(backend, await backend.store.claim(0))
+
+
+async def test_a_commit_is_relayed_without_a_statement(writer: _Writer, statements: Statements) -> None:
+    """The first look after the claim reads the store; then notices come from memory, and a commit deletes sent ones."""
+    assert await writer.relay() == []
+    statements.sent.clear()
+    await writer.commit(b"1", b"2")
+    assert [await writer.relay() for _ in range(2)] == [[b"1", b"2"], []]
+    await writer.commit(b"3")
+    assert await _stored(writer.backend) == [b"3"]
+    assert await writer.relay() == [b"3"]
+    ours = [values for values in statements.of(cypher.WAITING) if values["limit"] == 64]
+    assert ours == [] and statements.of(cypher.SENT) == []
+
+
+async def test_settle_deletes_what_was_sent_by_an_idle_partition(writer: _Writer) -> None:
+    """Until then a successor relays it again; what was not sent stays."""
+    await writer.relay()
+    await writer.commit(b"1", b"2", b"3")
+    [(first, _), *_] = await writer.backend.store.outbox.waiting(0, 1)
+    await writer.backend.store.outbox.sent(0, first)
+    assert await _stored(writer.backend) == [b"1", b"2", b"3"]
+    for _ in range(2):
+        await writer.backend.store.outbox.settle(0)
+        assert await _stored(writer.backend) == [b"2", b"3"]
+    assert await writer.relay() == [b"2", b"3"]
+
+
+async def test_notices_of_a_commit_of_unknown_outcome_are_relayed(writer: _Writer, statements: Statements) -> None:
+    """After a commit that failed here, the store tells what it holds."""
+    await writer.relay()
+    await writer.commit(b"1")
+    stored = await writer.backend.store.outbox.waiting(0, 64)
+    with pytest.raises(Fenced):
+        await writer.backend.store.commit(Commit(0, Watermark(99, 0), 1, (), (), (Record("g", b"refused"),)))
+    statements.sent.clear()
+    assert await writer.backend.store.outbox.waiting(0, 64) == stored
+    assert len(statements.of(cypher.WAITING)) == 1
+    assert await writer.relay() == [b"1"] and len(statements.of(cypher.WAITING)) == 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_outbox_relays_every_notice_once_and_in_order(
+    seed: int, writer: _Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether or not the notices fit into memory, and beside commits that run at the same time."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    monkeypatch.setattr(unsent, "MAX_BYTES", 40)
+    committed, relayed = list[bytes](), list[bytes]()
+    for step in range(12):
+        notices = [b"%03d-%d" % (step, place) for place in range(rng.choice((0, 1, 2, 9)))]
+        committed += notices
+        found = await asyncio.gather(writer.relay(rng.choice((1, 3, 64))), writer.commit(*notices))
+        relayed += found[0]
+        if rng.random() < 0.2:
+            await writer.backend.store.outbox.settle(0)
+    while found_more := await writer.relay():
+        relayed += found_more
+    await writer.backend.store.outbox.settle(0)
+    assert relayed == committed
+    assert await _stored(writer.backend) == []
+
+
+def test_a_read_that_missed_a_commit_returns_its_notices() -> None:
+    """A scan between two commits may see the second alone: relaying that first would leave a gap."""
+    first, second = Record("g", b"1"), Record("g", b"2")
+    held = UnsentNotices()
+    held.add({1: first})
+    held.add({2: second})
+    assert held.merged([(2, second)], 64, complete=True) == [(1, first), (2, second)]
+    assert held.complete
+
+
+def test_a_read_during_an_overflow_does_not_complete_the_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notices that were committed and lost while the store was read are read again."""
+    monkeypatch.setattr(unsent, "MAX_BYTES", 1)
+    held = UnsentNotices()
+    losses = held.losses
+    held.add({1: Record("g", b"large")})
+    assert held.losses > losses
+    assert held.merged([], 64, complete=False) == []
+    assert not held.complete

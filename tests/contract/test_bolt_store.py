@@ -242,6 +242,7 @@ async def test_outbox_hands_out_in_order_until_sent(backend: BoltBackend) -> Non
     assert [record for _, record in found] == notices[:7]
     assert [number for number, _ in found] == sorted({number for number, _ in found})
     await backend.store.outbox.sent(0, found[-1][0])
+    await backend.store.outbox.settle(0)
     again = await BoltBackend.open(backend.database.address, backend.log, backend.clock_ms)
     assert [record for _, record in await again.store.outbox.waiting(0, 99)] == notices[7:]
     assert [record for _, record in await again.store.outbox.waiting(1, 99)] == notices

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +22,7 @@ from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row
 from graphtide.infra.bolt.graph_store import deletion, overwritten, rows, snapshot
 from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.bolt.graph_store.generations import Head, ShadowBuilds
-from graphtide.infra.bolt.graph_store.outbox import BoltOutbox, put_notices
+from graphtide.infra.bolt.graph_store.outbox import BoltOutbox, numbered, put_notices
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
 from graphtide.streams.errors import GraphtideError, Retryable
@@ -54,6 +54,14 @@ class _Held:
     last_commit: str
 
 
+@dataclass(slots=True)
+class _Stored:
+    """The notices that the last attempt of a commit stored, and the sequence up to which it deleted earlier ones."""
+
+    relayed: int
+    notices: Mapping[int, Record] = field(default_factory=dict)
+
+
 class BoltStore:
     """See GraphStore. `outbox` holds its notices until a relay sends them."""
 
@@ -70,6 +78,7 @@ class BoltStore:
     async def claim(self, partition: int) -> Watermark:
         """See GraphStore.claim. If an answer is lost the epoch may rise by two."""
         [row] = await self._database.ask(cypher.CLAIM, partition=partition)
+        self.outbox.claimed(partition)
         return Watermark(row["epoch"], row["next_offset"])
 
     async def commit(self, commit: Commit) -> None:
@@ -81,22 +90,28 @@ class BoltStore:
         check_ends(commit.outcomes)
         token = uuid4().hex
         builds: dict[int, str] = {}
+        stored = _Stored(self.outbox.relayed(commit.partition))
         try:
             for number, part in enumerate(commit.graphs):
                 if part.delta.snapshot and part.deletion is None:
                     await self._check(commit, part)
                     builds[number] = await self._builds.write(part.delta)
             await self._database.write(
-                lambda tx: self._commit(tx, commit, token, builds), lambda: self._settled(commit.partition, token)
+                lambda tx: self._commit(tx, commit, token, builds, stored),
+                lambda: self._settled(commit.partition, token),
             )
         except BaseException:
+            self.outbox.failed(commit.partition)
             for number, fresh in builds.items():
                 await self._abandon(fresh, commit.graphs[number].delta.graph)
             raise
+        self.outbox.committed(commit.partition, stored.notices, stored.relayed)
         if builds:
             await self._sweep_if_it_can()
 
-    async def _commit(self, tx: Transaction, commit: Commit, token: str, builds: Mapping[int, str]) -> bool:
+    async def _commit(
+        self, tx: Transaction, commit: Commit, token: str, builds: Mapping[int, str], stored: _Stored
+    ) -> bool:
         # 1.
         announced = await _advance(tx, commit, token)
         notices = list(commit.notices)
@@ -106,7 +121,8 @@ class BoltStore:
         # 3.
         await self._ledger.record(tx, commit.outcomes)
         # 4.
-        await put_notices(tx, commit.partition, announced, notices)
+        stored.notices = numbered(announced, notices)
+        await put_notices(tx, commit.partition, stored.notices, stored.relayed)
         return True
 
     async def _settled(self, partition: int, token: str) -> bool | None:

@@ -32,3 +32,6 @@ class MemoryOutbox:
         queue = self._queues.get(partition, deque())
         while queue and queue[0][0] <= up_to:
             queue.popleft()
+
+    async def settle(self, partition: int) -> None:
+        """See Outbox.settle: `sent` has deleted them."""
