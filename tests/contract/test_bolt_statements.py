@@ -83,7 +83,7 @@ async def test_attempts_that_start_together_are_counted_in_one_statement(
 async def test_attempts_of_a_failed_statement_fail_and_later_ones_do_not(
     backend: BoltBackend, statements: Statements
 ) -> None:
-    """Every caller of the failed statement gets its error; a cancelled caller delays nobody."""
+    """Every caller of the failed statement gets its error; a cancelled caller delays no other."""
     first, second, third = await _entered(backend, ["a", "b", "c"])
     statements.failing.append(cypher.BEGIN_ATTEMPTS)
     cancelled = asyncio.create_task(backend.ledger.begin("g", "c", third))
@@ -173,7 +173,7 @@ async def test_notices_of_a_commit_of_unknown_outcome_are_relayed(writer: _Write
 async def test_outbox_relays_every_notice_once_and_in_order(
     seed: int, writer: _Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether or not the notices fit into memory, and beside commits that run at the same time."""
+    """This holds with and without an overflow of the memory, and beside commits that run at the same time."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     monkeypatch.setattr(unsent, "MAX_BYTES", 40)
