@@ -14,10 +14,11 @@ from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
 
 MAX_HEADING_CHARS = 72
-_WRAPPED_CHARS = 45
+_WRAPPED_CHARS, _MAX_HEADING_WORDS = 45, 6
 _LINE = re.compile(r"[^\r\n\f]+")
 _ITEM = re.compile(r"[ \t]{0,8}(?:[-*+\u2022\u2013\u2014]|\(?\d{1,3}[.)]|[a-z]\))[ \t]{1,8}(?=\S)")
 _BULLET = re.compile(r"[ \t]{0,8}[-*+\u2022\u2013\u2014][ \t]+")
+_NUMBER = re.compile(r"\d{1,2}[.)][ \t]{1,4}(?=\S)")
 _LABEL = re.compile(r"[^\W\d_][\w'-]*(?:[ /&][\w'-]+){0,3}(?: \([^()]{1,30}\))?:(?:\s|$)")
 _RULE = re.compile(r"[ \t]*(?:-{3,}|={3,}|_{3,}|\*{3,}|~{3,}|#{3,})[ \t]*")
 _HEADER = re.compile(r"(From|To|Cc|Bcc|Date|Sent|Subject|Reply-To):[ \t]*(.*)", re.IGNORECASE)
@@ -122,6 +123,8 @@ def _is_heading(lines: Sequence[_Line], underlined: bool) -> int:
     """Return the level of the heading that the first line is, 0 for none."""
     text = lines[0].text.strip()
     letters = [char for char in text.split("(")[0] if char.isalpha()]
+    if _is_numbered_heading(lines):
+        return 3
     if len(text) > MAX_HEADING_CHARS or not letters or _ITEM.match(text) or text.endswith((".", "!", "?", ";", ",")):
         return 0
     if underlined:
@@ -130,6 +133,16 @@ def _is_heading(lines: Sequence[_Line], underlined: bool) -> int:
         return 2
     heads_list = len(lines) > 1 and all(_ITEM.match(line.text) for line in lines[1:2])
     return 3 if heads_list and len(text.split()) <= 8 and not text.endswith(":") else 0
+
+
+def _is_numbered_heading(lines: Sequence[_Line]) -> bool:
+    """Return whether a short numbered line is directly above a sentence that is no item: "1. Rates"."""
+    number = _NUMBER.match(lines[0].text)
+    if number is None or len(lines) == 1 or len(lines[0].text) >= _WRAPPED_CHARS:
+        return False
+    text, following = lines[0].text[number.end() :], lines[1].text
+    is_short = text[:1].isupper() and text[-1].isalnum() and len(text.split()) <= _MAX_HEADING_WORDS
+    return is_short and following[:1].isupper() and not _ITEM.match(following) and not _LABEL.match(following)
 
 
 def _paragraphs(lines: Sequence[_Line]) -> Iterator[Block]:

@@ -3,7 +3,7 @@
 Three collections of notes (`notes/` of the bench data) are published by `graphtide sync`, each into its own graph of
 one service without any endpoint. Ninety questions are asked over HTTP with the question alone; then the updates are
 applied one by one, each followed by its questions. `score.py` of the bench data judges the answers. It asserts nothing.
-`--notes tests/data/notes` asks the project's own three collections, which a test bounds.
+`--notes tests/data/notes` asks the project's own five collections, which a test bounds.
 """
 
 from __future__ import annotations

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphtide.infra.models.local.answers.matching import TYPED, AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.matching import TYPED, AnswerEvidence, Scored, denies
 from graphtide.infra.models.local.answers.narrowing import narrowed
 from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.succession import corrects, latest
 from graphtide.infra.models.local.answers.support import connected, coverage, has_names, supported, union
-from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind
-from graphtide.infra.models.local.answers.values import has_full_name, has_number, is_calendar
+from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person
+from graphtide.infra.models.local.answers.values import has_full_name, has_number, has_reason, is_calendar
 from graphtide.infra.models.local.answers.words import keys_of, words_of
 
 MAX_WORDS = 76
@@ -27,8 +27,10 @@ _FIRST_HOPS = 25
 _RARITY_SHARE = 0.08
 _STATED, _DISTANT = 0.7, 0.4
 _SAME_NAME, _TWO_HOP_TERMS = 0.6, 3
-_ENOUGH, _NEARLY_ALL = 0.72, 0.9
+_ENOUGH, _NEARLY_ALL, _SAME = 0.72, 0.9, 0.95
+_MAX_ROWS, _MAX_FILTERED = 12, 60
 _WORD = re.compile(r"[^\s,;|]+")
+_MAIL = "Mail from "
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ def select(evidence: AnswerEvidence) -> list[Scored]:
     plan = evidence.plan
     if plan.options and not plan.alternatives:
         return comparison(evidence, ranked)
+    if row := attribute_row(evidence):
+        return [row]
     if plan.kind is Kind.SUMMARY:
         return summary(evidence, ranked)
     return best_answer(evidence, ranked)
@@ -62,16 +66,30 @@ def select(evidence: AnswerEvidence) -> list[Scored]:
 
 def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     best = latest(evidence, ranked[0], ranked)
+    if evidence.plan.negated and not denies(best.unit.text):
+        return other_rows(evidence, best)
     section = section_items(evidence, best)
     if section:
         return narrowed(evidence.plan, section)
     items = list_items(evidence, ranked, best)
     if items:
         return narrowed(evidence.plan, items)
-    pair = two_hops(evidence, ranked, best)
+    is_successor = best is not ranked[0] and evidence.plan.kind in TYPED
+    pair = [] if is_successor else two_hops(evidence, ranked, best)
     if pair:
         return pair
     return [best]
+
+
+def attribute_row(evidence: AnswerEvidence) -> Scored | None:
+    """Return the row with a column that is the attribute asked for ("status of"), and all other words as values."""
+    plan = evidence.plan
+    if plan.kind is not Kind.SUMMARY or not plan.attribute:
+        return None
+    others = [t.key for t in plan.terms if t.key != plan.attribute and t.kind is not TermKind.WEAK]
+    rows = [one for one in evidence.scored if one.unit.kind is UnitKind.ROW and set(others) <= one.unit.keys]
+    rows = [one for one in rows if any(cell.column_keys == {plan.attribute} for cell in one.unit.cells)]
+    return max(rows, key=lambda one: one.score, default=None) if others else None
 
 
 def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
@@ -121,6 +139,12 @@ def list_items(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> 
     in_text = [i for i in own if plan.terms[i].key in unit.keys]
     if listing and plan.plural and not in_text and context:
         return [one for one in same_passage if one.unit.lead_in == unit.lead_in and not one.unit.text.endswith(":")]
+    if listing and plan.plural and in_text:
+        alike = [
+            one for one in same_passage if all(one.covers[i] >= _SAME for i in own) and not one.unit.text.endswith(":")
+        ]
+        if len(alike) > 1 and _all_short(alike):
+            return alike
     if unit.kind is UnitKind.ROW and own:
         alike = [
             one for one in evidence.scored
@@ -128,7 +152,7 @@ def list_items(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> 
             and all(one.covers[i] >= 0.95 for i in own) and one.on_day
             and _has_values(plan, one.unit, in_text)
         ]  # fmt: skip
-        if 1 < len(alike) <= 12:
+        if 1 < len(alike) <= (_MAX_FILTERED if plan.bound or plan.extreme else _MAX_ROWS):
             return alike
     if plan.plural and own:
         alike = [
@@ -153,6 +177,22 @@ def _file(unit: Unit) -> str:
 
 def _all_short(units: Sequence[Scored]) -> bool:
     return all(len(one.unit.text.split()) <= 14 for one in units)
+
+
+def other_rows(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
+    """Return the rows of a table without the words of the question that the best row has: it asks what is not so."""
+    if best.unit.kind is not UnitKind.ROW:
+        return []
+    asked = {t.key for t in evidence.plan.terms if t.kind not in (TermKind.WEAK, TermKind.FOCUS)} & best.unit.keys
+    table = [one for one in evidence.scored if one.unit.kind is UnitKind.ROW and _same_table(one.unit, best.unit)]
+    found = [one for one in table if not asked <= one.unit.keys]
+    for one in found:
+        one.covers = tuple(map(max, zip(one.covers, best.covers, strict=True)))
+    return found if len(found) <= _MAX_ROWS else []
+
+
+def _same_table(one: Unit, other: Unit) -> bool:
+    return _file(one) == _file(other) and one.headings == other.headings and one.columns == other.columns
 
 
 def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> list[Scored]:
@@ -242,7 +282,7 @@ def _bridge_keys(unit: Unit) -> frozenset[str]:
     if before is not None and before.block == unit.block and (unit.dangling or len(before.text.split()) <= 4):
         found |= before.names
     for heading in unit.headings[:1]:
-        if not heading.startswith("Mail from "):
+        if not heading.startswith(_MAIL):
             continue
         found |= frozenset(word.key for word in words_of(heading) if word.capital)
     return frozenset(key for key in found if not is_calendar(key))
@@ -330,7 +370,7 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     used: set[int] = set()
     listed = len(chosen) > 2 and evidence.plan.kind is not Kind.SUMMARY
     for one in chosen:
-        for unit in _with_context(one.unit, _lacks_person(evidence, one.unit)):
+        for unit in (*_with_context(one.unit, _lacks_person(evidence, one.unit)), *_explanation(evidence, one.unit)):
             if id(unit) in used:
                 continue
             used.add(id(unit))
@@ -356,6 +396,8 @@ def _prefix(evidence: AnswerEvidence, one: Scored, unit: Unit) -> str:
         return ""
     if one.heading:
         return f"{one.heading}: "
+    if evidence.plan.kind is Kind.PERSON and first_person(unit) and unit.headings[:1] and not has_full_name(unit.text):
+        return f"{unit.headings[0]}: " if unit.headings[0].startswith(_MAIL) else ""
     focus = {term.key for term in evidence.plan.terms if term.kind is TermKind.FOCUS}
     short = len(unit.title.split()) <= 4 and any(char.isdigit() for char in unit.title)
     if short and focus & unit.title_keys and not focus & (unit.keys | unit.columns) and not unit.headings:
@@ -379,6 +421,14 @@ def _with_context(unit: Unit, lacks_person: bool) -> Iterable[Unit]:
             yield unit.before.before
         yield unit.before
     yield unit
+
+
+def _explanation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
+    """Return the next sentence where the question asks for a reason, the unit has none, and that one has."""
+    after = unit.after
+    if evidence.plan.kind is not Kind.REASON or after is None or after.block != unit.block:
+        return ()
+    return (after,) if has_reason(after.text) and not has_reason(unit.text) else ()
 
 
 def _row(evidence: AnswerEvidence, unit: Unit, limit: int) -> str:

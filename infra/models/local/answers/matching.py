@@ -19,6 +19,7 @@ from graphtide.infra.models.local.answers.values import (
     column_measures,
     days_in,
     has_address,
+    has_count,
     has_date,
     has_number,
     has_phrase,
@@ -26,10 +27,20 @@ from graphtide.infra.models.local.answers.values import (
     has_quantity,
     has_reason,
     has_version,
+    is_relative_date,
+    lasts_until,
     same_day,
     stands_somewhere,
 )
-from graphtide.infra.models.local.answers.words import NUMBER_WORDS, STOP_WORDS, Word, word_set, words_of
+from graphtide.infra.models.local.answers.words import (
+    NUMBER_WORDS,
+    STOP_WORDS,
+    Word,
+    key_of,
+    keys_of,
+    word_set,
+    words_of,
+)
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 from graphtide.infra.models.local.english.lexical.words import CALENDAR, ORGANISATION_CUES, PLACE_CUES, PLACES, ROLES
 
@@ -112,6 +123,7 @@ def _documents(plan: QuestionPlan, units: Sequence[Unit]) -> dict[str, frozenset
     return {doc_id: frozenset(keys) for doc_id, keys in found.items()}
 
 
+_ADDRESS_MARKS = frozenset("@/\\")
 _NOT_PERSONS = ORGANISATION_CUES | PLACE_CUES | PLACES | CALENDAR
 
 
@@ -123,12 +135,18 @@ def _names(units: Sequence[Unit]) -> frozenset[str]:
     lower: set[str] = set()
     for unit in units:
         for word in words_of(unit.text):
-            if not word.capital and not word.coded:
+            if not word.capital and not word.coded and not _is_address(unit.text, word):
                 lower.add(word.key)
         for run in _capitalised(unit.text):
             if not any(word.text.lower() in _NOT_PERSONS for word in run):
                 capital.update(word.key for word in run if not _is_common(word.text.lower()))
     return frozenset(capital - lower)
+
+
+def _is_address(text: str, word: Word) -> bool:
+    """Return whether a word is part of an e-mail address or a path, where names are in lower case."""
+    end = word.start + len(word.text)
+    return text[end : end + 1] in _ADDRESS_MARKS or text[max(0, word.start - 1) : word.start] in _ADDRESS_MARKS
 
 
 def _is_common(word: str) -> bool:
@@ -173,9 +191,37 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
         found.score *= NO_TYPE
     if not found.on_day:
         found.score *= 0.4
-    found.score *= _form(unit)
+    if plan.to_do and not unit.text.startswith(TO_DO):
+        found.score *= NOT_TO_DO
+    if unit.kind is UnitKind.ROW and plan.kind is Kind.REASON and not fits:
+        found.score *= NO_REASON
+    if plan.kind in (Kind.THING, Kind.QUANTITY) and not plan.measures and not has_attribute(plan, unit):
+        found.score *= NO_ATTRIBUTE
+    if plan.negated and not denies(unit.text):
+        found.score *= NOT_DENIED
+    found.score *= _form(plan, unit)
     found.score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
     return found
+
+
+IDENTIFIERS = keys_of("code pin password port number extension")
+"""Attributes whose values have no unit, so that any number would fit."""
+
+
+def has_attribute(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit or its context has the attribute asked for, and not just its neighbours."""
+    term = next((term for term in plan.terms if term.key == plan.attribute), None)
+    if term is None:
+        return True
+    accepted = {term.key, *term.synonyms, *term.same}
+    before = unit.before.keys if unit.dangling and unit.before is not None else frozenset()
+    keys = (unit.keys, unit.columns, unit.lead_keys, unit.head_keys, unit.title_keys, before)
+    return any(not accepted.isdisjoint(held) for held in keys)
+
+
+def denies(text: str) -> bool:
+    """Return whether a text says that something is not so."""
+    return has_phrase(text, _DENYING) or "n't " in text
 
 
 def with_first_names(plan: QuestionPlan, unit: Unit, covers: tuple[float, ...]) -> tuple[float, ...]:
@@ -207,11 +253,26 @@ def _implied(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return HEADING
     if term.text.lower() in STATES and unit.text.startswith((DONE, TO_DO)):
         return float(unit.text.startswith(DONE if STATES[term.text.lower()] else TO_DO))
+    if plan.kind is Kind.YES_NO and term.verb and _answers_yes_or_no(plan, unit):
+        return SYNONYM
+    if plan.kind is Kind.YES_NO and term.key in _PERMISSION_KEYS:
+        return SYNONYM if has_phrase(unit.text, PERMITTING) else 0.0
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
     return EXPRESSED if expressed and unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures) else 0.0
 
 
-CONFLICT, PAST = 0.12, 0.06
+def _answers_yes_or_no(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a column that the question names has "yes" or "no": the verb of the question is implied."""
+    return any(cell.value.lower() in _YES_NO and not plan.keys.isdisjoint(cell.column_keys) for cell in unit.cells)
+
+
+_YES_NO = word_set("yes no y n true false required optional")
+CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6, 0.6, 0.8, 0.5
+PERMITTING = (
+    "may", "must", "allowed", "permitted", "forbidden", "prohibited", "only", "never", "nobody", "cannot", "not",
+)  # fmt: skip
+"""Words of a sentence that permits or forbids."""
+_DENYING = ("no", "not", "nobody", "none", "never", "neither", "nor", "without", "cannot", "except", "lacks")
 _WAS = ("was", "were", "former", "became", "had been")
 
 
@@ -290,13 +351,13 @@ STALE = (
 """Words of a sentence about an old value."""
 
 
-def _form(unit: Unit) -> float:
+def _form(plan: QuestionPlan, unit: Unit) -> float:
     """Return the factor of a unit's form: questions, titles, code and quoted mails are poor answers."""
     factor = 1.0
     if unit.kind is UnitKind.CODE:
         factor *= 0.3
     if unit.kind is UnitKind.ABOUT:
-        factor *= 0.55
+        factor *= 1.0 if _describes(plan, unit) else 0.55
     if unit.quoted:
         factor *= 0.8
     if has_phrase(unit.text, STALE):
@@ -306,6 +367,15 @@ def _form(unit: Unit) -> float:
     if unit.text.endswith(":") or len(unit.text.split()) < 2:
         factor *= 0.6
     return factor
+
+
+def _describes(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the question asks for a field of a document's own description: its author, its owner."""
+    asked = frozenset().union(*({t.key} | t.synonyms for t in plan.terms if t.kind is not TermKind.WEAK))
+    return any(cell.column_keys & asked and cell.column.lower() not in _NAMING for cell in unit.cells)
+
+
+_NAMING = word_set("title subject mail tags")
 
 
 def cover(term: Term, unit: Unit) -> float:
@@ -348,7 +418,7 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             keys = unit.keys | unit.before.keys if unit.dangling and unit.before is not None else unit.keys
             return bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
         case Kind.DATE:
-            return has_date(unit.text) and _new_digits(plan, unit.text, dates=True)
+            return _new_digits(plan, unit.text, dates=True) and (has_date(unit.text) or is_relative_date(unit.text))
         case Kind.QUANTITY:
             return _measured(plan, unit)
         case Kind.VERSION:
@@ -358,9 +428,12 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
         case Kind.PLACE:
             return has_place(unit.text) or unit.kind is UnitKind.ROW
         case Kind.REASON:
-            return has_reason(unit.text)
+            return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys)
         case _:
             return True
+
+
+REASON_KEYS, _PERMISSION_KEYS = keys_of("cause reason"), keys_of("allowed permitted forbidden prohibited")
 
 
 def _names_role(plan: QuestionPlan, unit: Unit) -> bool:
@@ -383,21 +456,37 @@ def _is_dated(plan: QuestionPlan, text: str) -> bool:
     return plan.kind is not Kind.DATE or bool(days_in(text))
 
 
+_COST, _SHARE, _FREQUENCY = key_of("cost"), frozenset({"share"}), frozenset({"frequency"})
+
+
 def _measured(plan: QuestionPlan, unit: Unit) -> bool:
+    if _measured_in_words(plan, unit):
+        return True
     if not _new_digits(plan, unit.text):
         return False
     if not plan.measures:
-        return has_number(unit.text)
-    if has_quantity(unit.text, plan.measures):
+        return has_count(unit.text) if plan.counted else has_number(unit.text)
+    if has_quantity(unit.text, plan.measures) or ("duration" in plan.measures and lasts_until(unit.text)):
         return True
     implied = [term for term in plan.terms if term.kind is TermKind.IMPLIED]
+    if "money" in plan.measures and _COST in unit.keys and has_quantity(unit.text, _SHARE):
+        return True
     accepted = frozenset().union(*({term.key} | term.synonyms for term in implied))
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
-    return any(
+    charges_share = "money" in plan.measures and _COST in unit.keys and has_quantity(unit.text, _SHARE)
+    return charges_share or any(
         has_number(cell.value)
         and (column_measures(cell.column, plan.measures) or cell.column_keys & (accepted | asked))
         for cell in unit.cells
     )
+
+
+def _measured_in_words(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the value may lack a number: a code in a column of that name, or how often something happens."""
+    if "frequency" in plan.measures and has_quantity(unit.text, _FREQUENCY):
+        return True
+    coded = plan.attribute in IDENTIFIERS and not plan.measures
+    return coded and any(cell.column_keys >= {plan.attribute} for cell in unit.cells)
 
 
 def _new_digits(plan: QuestionPlan, text: str, dates: bool = False) -> bool:

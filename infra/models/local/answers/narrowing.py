@@ -1,4 +1,5 @@
-"""Selection among items that answer a question alike: by their state, by the greatest or least value of a column.
+"""Selection among items that answer a question alike: by their state, by a bound on a column, by its greatest or
+least value.
 
 Invariant: every unit returned is one of the units given, in their order.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching import Scored
-from graphtide.infra.models.local.answers.question import QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.question import Bound, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
@@ -18,14 +19,25 @@ _SEPARATORS = str.maketrans("\u2212", "-", ",'\u2019\u20ac\u00a3$")
 
 
 def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
-    """Return the items in the state that the question asks for, or the row with the extreme value; else all."""
+    """Return the items in the state that the question asks for, the rows beyond its bound, or the row with the extreme
+    value; else all.
+    """
     if plan.done is not None:
         state, other = (DONE, TO_DO) if plan.done else (TO_DO, DONE)
         if any(one.unit.text.startswith(other) for one in chosen):
             return [one for one in chosen if one.unit.text.startswith(state)] or chosen
+    if plan.bound is not None and all(one.unit.kind is UnitKind.ROW for one in chosen):
+        return _beyond(plan, plan.bound, chosen)
     if plan.extreme and len(chosen) > 1 and all(one.unit.kind is UnitKind.ROW for one in chosen):
         return extreme_row(plan, chosen) or chosen
     return chosen
+
+
+def _beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:
+    """Return the rows whose number in the column that the question names is beyond the bound; none without one."""
+    column = _asked_column(plan, [one.unit for one in rows])
+    valued = [(_number(one.unit, column), one) for one in rows] if column else []
+    return [one for value, one in valued if value is not None and bound.admits(value)]
 
 
 def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:

@@ -6,13 +6,13 @@ Rules on the question's words alone; no model. Invariant: the plan depends on th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
 from graphtide.graph.retrieval.question_words import MONTHS
-from graphtide.infra.models.local.answers.thesaurus import WEAK, synonyms_of
+from graphtide.infra.models.local.answers.thesaurus import WEAK, opposites_of, synonyms_of
 from graphtide.infra.models.local.answers.values import days_in, has_phrase
 from graphtide.infra.models.local.answers.words import (
     IRREGULAR,
@@ -81,6 +81,17 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A limit on the values asked for: "more than 7 pounds" has the sign 1 and the value 7."""
+
+    sign: int
+    value: float
+
+    def admits(self, value: float) -> bool:
+        return value > self.value if self.sign > 0 else value < self.value
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionPlan:
     """See the module. `measures` are the kinds of units that fit a quantity; empty: any number."""
 
@@ -106,6 +117,14 @@ class QuestionPlan:
     """True if it asks for what is done, False for what is still open."""
     extreme: int = 0
     """1 if it asks for the greatest value, -1 for the least."""
+    negated: bool = False
+    """It asks for what is not so: "who does not work in"."""
+    bound: Bound | None = None
+    """It asks for rows with a greater or smaller value."""
+    to_do: bool = False
+    """It asks for what is to do: "what is still to do"."""
+    deed: str = ""
+    """Key of the verb of a question whether something is permitted: "may visitors enter the"."""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -113,11 +132,11 @@ class QuestionPlan:
 
 
 _HOW = {
-    "long": ("duration", "length"), "much": ("money",), "many": (), "far": ("length",), "heavy": ("mass",),
+    "long": ("duration", "length"), "much": ("money",), "many": (), "far": ("length", "duration"), "heavy": ("mass",),
     "deep": ("length",), "tall": ("length",), "high": ("length",), "wide": ("length",), "thick": ("length",),
     "old": ("duration",), "large": ("area", "length", "count"), "big": ("area", "length", "count"), "full": ("share",),
     "fast": ("duration", "length"), "hot": ("temperature",), "warm": ("temperature",), "cold": ("temperature",),
-    "often": ("duration",), "quickly": ("duration",), "soon": ("duration",), "late": (), "early": (),
+    "often": ("duration", "frequency"), "quickly": ("duration",), "soon": ("duration",), "late": (), "early": (),
     "small": ("area", "length"), "short": ("length", "duration"), "strong": (), "loud": (), "expensive": ("money",),
     "few": (), "little": (), "bright": (), "dangerous": (),
 }  # fmt: skip
@@ -149,6 +168,18 @@ _SUMMARIES = (
     "findings", "tell me about", "what happened", "problem with", "describe", "explain", "do we know", "is known",
     "catch me up", "status of", "learn about", "learned about",
 )  # fmt: skip
+_TO_DO = ("to do", "to be done", "left to do", "remains")
+_BOUNDS = {
+    word: sign
+    for sign, words in ((1, "over above exceeding more greater higher longer heavier older later larger"),
+                        (-1, "under below less fewer lower shorter lighter cheaper younger earlier smaller"))
+    for word in words.split()
+}  # fmt: skip
+_CAUSES = word_set("cause causes caused reason reasons")
+_CAUSING = word_set("caused causes triggered")
+_NEGATIONS = word_set("not never isn't aren't wasn't weren't doesn't don't didn't hasn't haven't cannot can't won't")
+_MODALS = word_set("may can must should could")
+_BEFORE_OBJECTS = word_set("the a an in on at into with to my our your his her their any")
 _FINDING = frozenset({"find", "show", "reveal", "learn"})
 _COMPARATIVES = frozenset({"more", "less", "fewer", "first", "better", "worse", "most", "least"})
 _NOT_COMPARATIVE = word_set(
@@ -161,7 +192,7 @@ _NOT_COMPARATIVE = word_set(
 )
 _SENTENCE_END = re.compile(r"[.?!](?=\s)")
 _MEASURING = {"pay": "money", "pays": "money", "paid": "money", "cost": "money", "costs": "money", "earn": "money"}
-_MAX_OPTION_WORDS = 8
+_MAX_OPTION_WORDS, _MIN_DEED_WORDS = 8, 4
 _IMPLIED = {
     "duration": "long last take need require hour minute day",
     "money": "cost price pay much charge",
@@ -187,7 +218,12 @@ def plan_of(question: str) -> QuestionPlan:
         kind = Kind.CHOICE
     dates = tuple(days_in(text))
     focus = _focus(tokens)
-    terms = tuple(_terms(words, text, focus, measures))
+    causes = frozenset(map(key_of, _CAUSES | _CAUSING)) if kind is Kind.REASON else frozenset()
+    bound = _bound(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
+    weak = causes | frozenset(map(key_of, _bound_words(tokens) if bound else ()))
+    if kind in (Kind.PERSON, Kind.THING, Kind.LIST):
+        weak |= frozenset(key_of(token) for token in tokens if token in _SUPERLATIVES)
+    terms = tuple(_terms(words, text, focus, measures, weak, kind is Kind.YES_NO))
     return QuestionPlan(
         text,
         kind,
@@ -202,9 +238,44 @@ def plan_of(question: str) -> QuestionPlan:
         _date_keys(words) if dates else frozenset(),
         _attribute(tokens),
         _counted(tokens),
-        next((STATES[token] for token in tokens if token in STATES), None),
+        False if has_phrase(asking, _TO_DO) else next((STATES[token] for token in tokens if token in STATES), None),
         next((_SUPERLATIVES[token] for token in tokens if token in _SUPERLATIVES), 0),
+        kind in (Kind.PERSON, Kind.THING, Kind.LIST) and not _NEGATIONS.isdisjoint(tokens),
+        bound,
+        has_phrase(asking, _TO_DO),
+        _deed(tokens),
     )
+
+
+def _bound_words(tokens: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a limit, which the rows beyond it need not have."""
+    yield from (token for token in tokens if token in _BOUNDS or token[0].isdigit())
+
+
+def _bound(tokens: Sequence[str]) -> Bound | None:
+    """Return the limit on a value, None without one."""
+    for at, token in enumerate(tokens):
+        sign = _BOUNDS.get(token, 0)
+        after = tokens[at + 1 + (tokens[at + 1 : at + 2] == ["than"]) :]
+        number = after[0].replace(",", "") if after else ""
+        if sign and number.replace(".", "", 1).isdecimal() and number.isascii():
+            return Bound(sign, float(number))
+    return None
+
+
+def _deed(tokens: Sequence[str]) -> str:
+    """Return the key of the word before the object of a question with a modal verb, "" without one."""
+    if len(tokens) < _MIN_DEED_WORDS or tokens[0] not in _MODALS:
+        return ""
+    end = next((at for at, token in enumerate(tokens[2:], 2) if token in _BEFORE_OBJECTS), 0)
+    return key_of(tokens[end - 1]) if end > 2 else ""
+
+
+def _asks_for_cause(tokens: Sequence[str]) -> bool:
+    """Return whether it is "what caused …" or "what is the cause of …"."""
+    if tokens[:1] != ["what"]:
+        return False
+    return tokens[1] in _CAUSING or (tokens[1] in _COPULAS and not _CAUSES.isdisjoint(tokens[2:5]))
 
 
 def _date_keys(words: Sequence[Word]) -> frozenset[str]:
@@ -219,6 +290,8 @@ def _attribute(tokens: Sequence[str]) -> str:
     if tokens[:1] != ["what"] or tokens[1:3] not in (["is", "the"], ["are", "the"], ["was", "the"], ["were", "the"]):
         return ""
     end = next((at for at, token in enumerate(tokens) if token in ("of", "for")), 0)
+    if 3 < end == len(tokens) - 1 and not tokens[end - 1].endswith("ed"):
+        end = 0
     key = key_of(tokens[end - 1]) if end > 3 else ""
     return "" if key in WEAK else key
 
@@ -245,6 +318,8 @@ def _sentences(text: str) -> list[str]:
 
 def _kind(asking: str, tokens: list[str]) -> tuple[Kind, frozenset[str]]:  # noqa: PLR0911 -- one return for each kind
     first = _first_wh(tokens)
+    if len(tokens) > 1 and _asks_for_cause(tokens):
+        return Kind.REASON, frozenset()
     if _asks_for_summary(asking, tokens) and first not in ("who", "when", "where"):
         return Kind.SUMMARY, frozenset()
     if first in ("who", "whom", "whose"):
@@ -372,7 +447,7 @@ def _focus(tokens: list[str]) -> frozenset[str]:
 
 
 def _plural(tokens: list[str], kind: Kind) -> bool:
-    if kind is Kind.LIST:
+    if kind is Kind.LIST or "to do" in " ".join(tokens):
         return True
     for at, word in enumerate(tokens):
         if word == "which" and at + 1 < len(tokens):
@@ -382,7 +457,14 @@ def _plural(tokens: list[str], kind: Kind) -> bool:
     return False
 
 
-def _terms(words: Sequence[Word], text: str, focus: frozenset[str], measures: frozenset[str]) -> list[Term]:
+def _terms(
+    words: Sequence[Word],
+    text: str,
+    focus: frozenset[str],
+    measures: frozenset[str],
+    weak: frozenset[str],
+    either_way: bool,
+) -> list[Term]:
     implied = frozenset().union(*(IMPLIED.get(kind, frozenset()) for kind in measures)) if measures else frozenset()
     starts = {0, *(match.end() + 1 for match in _SENTENCE_END.finditer(text))}
     either = _either(text)
@@ -390,9 +472,10 @@ def _terms(words: Sequence[Word], text: str, focus: frozenset[str], measures: fr
     for word in words:
         if word.text.lower() in STOP_WORDS or word.key in terms:
             continue
-        kind = _term_kind(word, focus, implied, starts)
+        kind = TermKind.WEAK if word.key in weak else _term_kind(word, focus, implied, starts)
         same = either - {word.key} if word.key in either else frozenset()
-        terms[word.key] = Term(word.text, word.key, kind, synonyms_of(word.text), word.start, same)
+        synonyms = synonyms_of(word.text) | (opposites_of(word.text) if either_way else frozenset())
+        terms[word.key] = Term(word.text, word.key, kind, synonyms, word.start, same)
     return list(terms.values())
 
 

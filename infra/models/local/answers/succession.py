@@ -6,6 +6,9 @@ Later is the unit whose heading or document has a later date; without dates, the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from graphtide.infra.models.local.answers.matching import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.values import days_in, has_phrase
@@ -14,8 +17,11 @@ from graphtide.infra.models.local.answers.words import spaced, words_of
 _CORRECTING = (
     "now", "instead", "again", "corrected", "corrects", "correction", "no longer", "any more", "anymore", "extended",
     "postponed", "brought forward", "final", "finally", "revised", "replaces", "replaced by", "later date", "only this",
-    "goes up", "goes down", "recounted", "swapped", "mistake", "mistaken", "since then", "corrigendum",
+    "goes up", "goes down", "recounted", "swapped", "mistake", "mistaken", "since then", "corrigendum", "rises to",
+    "increases to", "increased to", "raised to", "falls to", "drops to", "reduced to", "lowered to", "cut to",
+    "rescheduled",
 )  # fmt: skip
+_TAKING_OVER = ("takes over", "took over")
 _CHANGED = ("dropped", "changed", "moved", "updated", "withdrawn", "cancelled", "canceled")
 _CHANGING = (
     "change", "changes", "changed", "moved", "moves", "new", "update", "updated", "wrong", "rather than", "has been",
@@ -31,7 +37,14 @@ def corrects(text: str) -> bool:
         return True
     if any(f" {verb} {change} " in words for verb in ("is", "are", "was", "were", "been") for change in _CHANGED):
         return True
+    if _denies_number(words.split()):
+        return True
     return " from " in words and any(day[2] for day in days_in(text.partition("rom ")[2][:18]))
+
+
+def _denies_number(words: Sequence[str]) -> bool:
+    """Return whether a number is put in place of another: "20,000 euros, not 25,000"."""
+    return any(one == "not" and other[0].isdigit() for one, other in pairwise(words))
 
 
 _REACH = 0.65
@@ -39,7 +52,7 @@ _REACH = 0.65
 
 
 _ALIKE = 0.95
-_OWN, _STATED, _ABSENT = 0.95, 0.85, 0.35
+_OWN, _STATED, _BESIDE, _NEAR, _ABSENT = 0.95, 0.85, 0.55, 0.45, 0.35
 _PAST = ("was", "were", "former", "formerly", "became", "had been", "used to", "once", "first")
 
 
@@ -54,7 +67,7 @@ def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scor
     for other in ranked:
         if other.score < _REACH * best.score or not other.fits or not other.on_day or other.unit is current.unit:
             continue
-        if _same_subject(evidence, current, other) and _replaces(other, current):
+        if _same_subject(evidence, current, other) and _replaces(evidence.plan, other, current):
             current = other
     return current
 
@@ -68,7 +81,8 @@ def _same_subject(evidence: AnswerEvidence, one: Scored, other: Scored) -> bool:
         if term.kind is TermKind.WORD and a >= _OWN and b < _ABSENT and not corrects(other.unit.text):
             return False
     strong = sum(w for w, a in zip(evidence.weights, one.covers, strict=True) if a >= 0.7)
-    both = sum(w for w, a, b in zip(evidence.weights, one.covers, other.covers, strict=True) if a >= 0.7 and b >= 0.55)
+    near = _NEAR if corrects(other.unit.text) else _BESIDE
+    both = sum(w for w, a, b in zip(evidence.weights, one.covers, other.covers, strict=True) if a >= 0.7 and b >= near)
     if not strong or both < 0.8 * strong or max(other.covers) < _STATED:
         return False
     return _differ(one, other, plan)
@@ -79,8 +93,14 @@ def _differ(one: Scored, other: Scored, plan: QuestionPlan) -> bool:
     mine, theirs = values(one, plan.keys), values(other, plan.keys)
     if plan.kind is Kind.PERSON:
         context = other.unit.title_keys | (other.unit.before.names if other.unit.before else frozenset())
-        return not mine & (theirs | context)
+        return bool(theirs - mine) if _takes_over(plan, other) else not mine & (theirs | context)
     return mine != theirs
+
+
+def _takes_over(plan: QuestionPlan, scored: Scored) -> bool:
+    """Return whether a unit states who takes a duty over from another, and the question asks for that person."""
+    named = any(term.kind is TermKind.NAME for term in plan.terms)
+    return plan.kind is Kind.PERSON and not named and has_phrase(scored.unit.text, _TAKING_OVER)
 
 
 def values(scored: Scored, asked: frozenset[str]) -> frozenset[str]:
@@ -91,11 +111,11 @@ def values(scored: Scored, asked: frozenset[str]) -> frozenset[str]:
     )
 
 
-def _replaces(later: Scored, earlier: Scored) -> bool:
+def _replaces(plan: QuestionPlan, later: Scored, earlier: Scored) -> bool:
     one, other = later.unit.date, earlier.unit.date
     if later.unit.quoted and not earlier.unit.quoted:
         return False
-    says_so = corrects(later.unit.text)
+    says_so = corrects(later.unit.text) or _takes_over(plan, later)
     if later.unit.doc_id == earlier.unit.doc_id and one == other:
         return says_so and later.unit.headings != earlier.unit.headings and not corrects(earlier.unit.text)
     if one[0] and other[0] and one != other:

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.matching import TYPED, AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.question import Kind, TermKind
+from graphtide.infra.models.local.answers.matching import (
+    IDENTIFIERS,
+    PERMITTING,
+    REASON_KEYS,
+    TYPED,
+    AnswerEvidence,
+    Scored,
+    has_attribute,
+)
+from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.values import has_phrase
 
 MIN_COVERAGE = {
     Kind.PERSON: 0.62, Kind.DATE: 0.65, Kind.QUANTITY: 0.55, Kind.VERSION: 0.55, Kind.PLACE: 0.55, Kind.ADDRESS: 0.4,
@@ -19,7 +28,7 @@ TWO_UNITS = 0.7
 WITHOUT_VERB = 0.64
 OTHER_COVERAGE = 0.55
 MIN_HARD = 0.5
-_NEAR, _COUNTED = 0.5, 0.4
+_NEAR, _COUNTED, _STATED, _MIN_PERMITTED = 0.5, 0.4, 0.95, 2
 
 
 def union(chosen: Sequence[Scored]) -> tuple[float, ...]:
@@ -39,25 +48,58 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     covers = union(chosen)
     if plan.kind in TYPED and not any(one.fits for one in chosen):
         return False
+    if plan.deed and _permits(plan, chosen):
+        return True
     if not all(one.on_day for one in chosen) or _elsewhere(evidence, chosen, covers):
         return False
-    needed = MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
+    needed = OTHER_COVERAGE if _below_cause(plan, chosen) else MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
     if plan.kind is not Kind.SUMMARY and _no_verb(evidence, covers):
         needed = max(needed, WITHOUT_VERB)
     return coverage(evidence, covers) >= needed
 
 
+def _permits(plan: QuestionPlan, chosen: Sequence[Scored]) -> bool:
+    """Return whether one unit permits or forbids something, and has all words of the question but the verb."""
+    places = [i for i, term in enumerate(plan.terms) if term.key != plan.deed and term.kind is not TermKind.WEAK]
+    if len(places) < _MIN_PERMITTED or plan.kind is not Kind.YES_NO:
+        return False
+    return any(
+        has_phrase(one.unit.text, PERMITTING) and all(one.covers[i] >= _STATED for i in places) for one in chosen
+    )
+
+
 def _elsewhere(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
     """Return whether the units are about something else: they lack a word that no answer can do without."""
     plan = evidence.plan
+    if _names_identifier(plan) and not any(has_attribute(plan, one.unit) for one in chosen):
+        return True
     required = {plan.counted} | ({plan.attribute} if plan.kind is Kind.THING else set())
     return (
         not _names_covered(evidence, chosen, covers)
+        or _only_attribute(plan, covers)
         or _about_another(evidence, chosen, covers)
         or any(c < _COUNTED for c, t in zip(covers, plan.terms, strict=True) if t.key in required)
         or (plan.kind is not Kind.SUMMARY and _only_named(evidence, covers))
-        or (plan.kind in (Kind.REASON, Kind.YES_NO) and _missing(evidence, covers))
+        or (plan.kind in (Kind.REASON, Kind.YES_NO) and not _below_cause(plan, chosen) and _missing(evidence, covers))
     )
+
+
+def _only_attribute(plan: QuestionPlan, covers: Sequence[float]) -> bool:
+    """Return whether the units have the attribute of something else: no other word of "the N of X"."""
+    others = [
+        c for c, t in zip(covers, plan.terms, strict=True) if t.key != plan.attribute and t.kind is not TermKind.WEAK
+    ]
+    return bool(plan.attribute) and max(others, default=1.0) < _NEAR
+
+
+def _names_identifier(plan: QuestionPlan) -> bool:
+    """Return whether a code or a port is asked for, and no phone number."""
+    return plan.kind is Kind.QUANTITY and plan.attribute in IDENTIFIERS and not plan.measures
+
+
+def _below_cause(plan: QuestionPlan, chosen: Sequence[Scored]) -> bool:
+    """Return whether the units are below a heading such as "Cause", and the question asks for one."""
+    return plan.kind is Kind.REASON and all(REASON_KEYS & one.unit.head_keys for one in chosen)
 
 
 def _about_another(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:

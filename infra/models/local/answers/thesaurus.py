@@ -8,7 +8,7 @@ from __future__ import annotations
 from graphtide.infra.models.local.answers.words import key_of, word_set
 
 _GROUPS = """
-cost price pay fee charge expense cheap expensive
+cost price pay fee charge expense rate cheap expensive
 telephone phone mobile extension number
 lead leader head chief manager director run
 deputy substitute replace replacement successor
@@ -32,7 +32,8 @@ reply answer respond response
 keep store storage place kept hang
 decide decision agree resolve resolution
 due deadline
-valid validity expire expiry
+valid validity expire expiry end terminate
+agreement contract
 allow permit permission may authorise only
 error bug fault problem issue defect
 solve resolve fix
@@ -54,7 +55,7 @@ author write
 own owner belong possess
 lend borrow loan
 guarantee warranty
-insure insurer insurance
+insure insurer insurance policy
 cover include
 month monthly
 year yearly annual
@@ -70,7 +71,10 @@ hold held holder
 install installation
 report reporting
 find finding result outcome
-maximum max highest most greatest upper
+maximum max highest most greatest upper limit limited
+eur euro euros
+gbp pound pounds
+usd dollar dollars
 minimum min lowest least smallest lower
 near nearest close closest
 order ordered
@@ -122,12 +126,28 @@ deploy release rollout
 migrate migration move
 recommend recommendation advise advice
 remedy workaround
-join joined new
+join joined new start
 responsible charge owner
+assign assignee assigned responsible
+task action todo
 sign signature
 submit send
 """
 
+_OPPOSITES = """
+succeed success fail failure
+pass fail
+open close shut
+start begin stop end
+accept approve reject refuse
+allow permit forbid prohibit
+keep remove drop
+arrive leave
+work broken break
+buy sell
+free occupied busy
+"""
+"""Words of which one answers a question about the other: "Did the trial succeed?" "The trial failed."."""
 _ADJECTIVES = """big bigger biggest;
  large larger largest; tall taller tallest; high higher highest; deep deeper deepest;
 wide wider widest; broad broader broadest; long longer longest; heavy heavier heaviest; old older oldest; fast faster
@@ -152,6 +172,16 @@ def _synonyms() -> dict[str, frozenset[str]]:
 
 
 SYNONYMS = _synonyms()
+OPPOSITES = {
+    key: keys - {key}
+    for keys in (frozenset(map(key_of, line.split())) for line in _OPPOSITES.strip().splitlines())
+    for key in keys
+}
+
+
+def opposites_of(word: str) -> frozenset[str]:
+    """Return the keys of words by which a yes-or-no question with this word may be answered."""
+    return OPPOSITES.get(key_of(word), frozenset())
 
 
 def synonyms_of(word: str) -> frozenset[str]:

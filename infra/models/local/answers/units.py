@@ -19,7 +19,7 @@ from graphtide.infra.models.local.english.lexical.text import sentences_of
 from graphtide.streams.model_ports import ContextPassage
 
 _BULLET = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)])[ \t]++")
-_MAX_COLUMN_CHARS = 60
+_MAX_COLUMN_CHARS, _MAX_TOPIC_WORDS = 60, 3
 DONE, TO_DO = "Done: ", "To do: "
 _MIN_LABELLED, _MAX_LABELLED_CHARS = 3, 120
 _PUNCTUATION = str.maketrans("-_./", "    ")
@@ -30,6 +30,7 @@ _OPENERS = word_set(
 _ABOUT = frozenset(
     {"title", "tags", "author", "updated", "date", "owner", "version", "weather", "status", "mail", "from", "to", "cc"}
 )
+_NUMBER_KEYS, _NUMBER_SIGNS = keys_of("number"), word_set("no nr num #")
 _PERSONS = word_set("he she him her")
 _OPENING_CHARS = 60
 _FIRST_PERSON = frozenset({"i", "we", "my", "our", "me", "us"})
@@ -53,7 +54,9 @@ class Cell:
 
     @property
     def column_keys(self) -> frozenset[str]:
-        return keys_of(self.column.translate(_PUNCTUATION))
+        words = self.column.translate(_PUNCTUATION)
+        found = keys_of(words)
+        return found | _NUMBER_KEYS if not _NUMBER_SIGNS.isdisjoint(words.lower().split()) else found
 
     @property
     def text(self) -> str:
@@ -144,6 +147,8 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     lead = place.lead_in
     lead_block = -1
     previous: Unit | None = None
+    topic: Unit | None = None
+    topic_block = -1
     for number, unit in enumerate(units):
         unit.place = number
         unit.headings, unit.title, unit.doc_id = place.headings, passage.title, passage.doc_id
@@ -151,22 +156,32 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
         unit.date = day
         unit.title_keys, unit.head_keys = title_keys, head_keys
         unit.lead_in = lead if unit.block != lead_block else ""
+        topic, topic_block = (unit, unit.block) if _is_topic(unit, previous) else (topic, topic_block)
         unit.lead_keys = keys_of(unit.lead_in)
         if unit.text.endswith(":"):
             lead, lead_block = unit.text, unit.block
         if unit.cells:
-            unit.columns = keys_of(" ".join(cell.column.translate(_PUNCTUATION) for cell in unit.cells))
+            unit.columns = frozenset().union(*(cell.column_keys for cell in unit.cells))
             unit.keys = keys_of(" ; ".join(cell.value for cell in unit.cells))
         else:
             unit.keys = keys_of(unit.text)
+        if topic is not None and topic is not unit and unit.block == topic_block:
+            unit.lead_keys |= topic.keys
         unit.names = _names(unit)
-        if previous is not None and previous.kind is not UnitKind.ROW and unit.kind is not UnitKind.ROW:
+        follows = unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE
+        if previous is not None and previous.kind is not UnitKind.ROW and follows:
             unit.before, previous.after = previous, unit
         previous = unit
     whole = frozenset().union(*(unit.keys | unit.columns for unit in units)) if len(units) <= 12 else frozenset()
     for unit in units:
-        unit.near_keys = whole if unit.kind is not UnitKind.ROW else frozenset()
+        unit.near_keys = whole if unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE else frozenset()
     return units
+
+
+def _is_topic(unit: Unit, previous: Unit | None) -> bool:
+    """Return whether a unit is the short title with which a paragraph or an item begins: "3. Roof." """
+    is_first = previous is None or previous.block != unit.block
+    return is_first and not unit.cells and unit.text.endswith((".", ":")) and len(unit.text.split()) <= _MAX_TOPIC_WORDS
 
 
 def _names(unit: Unit) -> frozenset[str]:

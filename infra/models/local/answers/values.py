@@ -59,8 +59,13 @@ _STANDING = word_set(
     "goes go put moved hidden installed mounted built born meets meet held works work"
 )
 _STREETS = word_set("street road lane avenue square quay")
+_FREQUENCIES = (
+    "every", "each", "once", "twice", "daily", "weekly", "monthly", "quarterly", "yearly", "annually", "hourly",
+    "always", "never", "rarely",
+)  # fmt: skip
 _REASONS = (
-    "because", "due to", "so that", "as a result", "reason", "cause", "caused", "causes", "owing", "therefore",
+    "because", "due to", "so that", "as a result", "reason", "reasons", "cause", "caused", "causes", "owing",
+    "therefore",
     "in order to", "for fear", "thanks to", "so",
 )  # fmt: skip
 _MONTH_NUMBERS = {name: number for number, name in enumerate(MONTHS, 1)} | {
@@ -83,9 +88,21 @@ def has_number(text: str) -> bool:
     return any(_is_number(word) or word.text.lower() in _COUNTS for word in words_of(text))
 
 
+def has_count(text: str) -> bool:
+    """Return whether the text has a number that is no part of a date or a time."""
+    words = words_of(text)
+    months = {at for at, word in enumerate(words) if word.capital and word.text.lower() in _MONTH_NUMBERS}
+    dated = {near for at in months for near in range(at - 3, at + 3)}
+    return any(
+        word.text.lower() in _COUNTS
+        or (_is_number(word) and at not in dated and (not _is_time(word) or word.text.isdigit()))
+        for at, word in enumerate(words)
+    )
+
+
 def has_quantity(text: str, kinds: frozenset[str]) -> bool:
     """Return whether the text has a number with a unit of one of the kinds."""
-    if "phone" in kinds and _has_phone(text):
+    if ("phone" in kinds and _has_phone(text)) or ("frequency" in kinds and has_phrase(text, _FREQUENCIES)):
         return True
     accepted = frozenset().union(*(_UNITS.get(kind, frozenset()) for kind in kinds))
     symbols = "".join(_SYMBOLS.get(kind, "") for kind in kinds)
@@ -120,6 +137,21 @@ def _is_sum(text: str, word: Word) -> bool:
     return bool(_GROUPED.fullmatch(word.text)) and not counts
 
 
+def is_relative_date(text: str) -> bool:
+    """Return whether the text names a day by its distance from another: "45 days after arrival"."""
+    words = words_of(text)
+    return any(
+        _is_number(words[at]) and words[at + 1].text.lower() in _UNITS["duration"]
+        and words[at + 2].text.lower() in ("after", "before", "from")
+        for at in range(len(words) - 2)
+    )  # fmt: skip
+
+
+def lasts_until(text: str) -> bool:
+    """Return whether the text names the end of a period: "valid until 30 June"."""
+    return has_phrase(text, ("until", "till")) and has_date(text)
+
+
 def column_measures(column: str, kinds: frozenset[str]) -> bool:
     """Return whether the name of a column states a unit of one of the kinds: `area (m²)`, `price_eur`."""
     words = {word.text.lower() for word in words_of(column.replace("_", " "))}
@@ -149,7 +181,13 @@ def is_calendar(key: str) -> bool:
 
 
 def has_place(text: str) -> bool:
-    return any(word.text.lower() in _PREPOSITIONS for word in words_of(text))
+    """Return whether the text has a preposition of place that no date or number follows."""
+    words = words_of(text)
+    return any(
+        word.text.lower() in _PREPOSITIONS
+        and not (at + 1 < len(words) and (_is_number(words[at + 1]) or _is_time(words[at + 1])))
+        for at, word in enumerate(words)
+    )
 
 
 def stands_somewhere(text: str) -> bool:

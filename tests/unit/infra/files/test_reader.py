@@ -116,6 +116,13 @@ def test_rows_of_csv_have_the_names_of_their_columns() -> None:
     assert found.text == "name: Lind, Bo; town: Oslo\n\nname: Ana; town: Lima; note: two lines"
 
 
+def test_numbered_line_above_a_sentence_is_a_heading_and_an_item_is_not() -> None:
+    """A contract's "1. Rates" is context of what is below it; the items of a list stay items."""
+    text = b"1. Rates\nThe crane costs 900 euros.\n\nSteps\n1. Lift\n2. Turn\n"
+    found = [(passage.text, passage.place.headings) for passage in passages(text, "lease.txt")]
+    assert found == [("The crane costs 900 euros.", ("1. Rates",)), ("1. Lift\n\n2. Turn", ("Steps",))]
+
+
 def test_records_are_identified_by_id_or_content_never_by_line() -> None:
     """A record keeps its key when lines are added above it; broken lines and repeated ids are named."""
     lines = ['{"id": 7, "text": "A."}', '{"customer": "Bo", "body": "Leak.", "date": "2025-01-02"}', "no json"]
