@@ -22,6 +22,7 @@ from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.identity import entity_id
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
+from graphtide.graph.learning.followers import Followers
 from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
@@ -79,6 +80,7 @@ class LiveView:
         self.functional_predicates = functional_predicates
         self.walk = WalkGraph()
         self.relatedness = RelatednessModel()
+        self.followers = Followers()
         self.about = AboutnessIndex()
         self.hierarchy = HierarchyReplica()
         self.contents = CommunityFingerprints()
@@ -180,6 +182,8 @@ class LiveView:
         self._index(delta, indexed or IndexVersions())
         self.exact.follow(delta)
         self._relate(delta)
+        if self.followers:
+            self.followers.follow(delta, self._touched(delta))
         self._walk()
         self.version = delta.version
         self.order.follow(self, delta, touched)
@@ -366,6 +370,11 @@ class LiveView:
     def _relate(self, delta: GraphDelta) -> None:
         """Pass this delta and the entities whose incidences it changed to the relatedness model."""
         self.relatedness.follow(self, delta, {a // 2 for a, b in self._walked if b % 2})
+
+    def _touched(self, delta: GraphDelta) -> set[int]:
+        """Return the entities whose row, relations or passages a delta changed, by node."""
+        ends = {number // 2 for pair in self._walked for number in pair if number % 2 == 0}
+        return ends.union(delta.gone.entities, (row.node for row in delta.entities))
 
     def _walk(self) -> None:
         """Update the walk graph by the edges and incidences of this delta."""

@@ -14,7 +14,7 @@ import numpy as np
 from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage, Subgraph, retrieve
 from graphtide.graph.retrieval.darag import retrieve_da_rag
 from graphtide.graph.retrieval.darag.settings import COURSE, DaRagSettings
-from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
+from graphtide.graph.retrieval.dynagrag import Dynagrag, Mask, Traversal, retrieve_dynagrag
 from graphtide.graph.retrieval.nakg import Nakg, retrieve_nakg
 from graphtide.graph.retrieval.scoring import candidates
 from graphtide.graph.retrieval.scoring import pair_reranking as paired
@@ -127,6 +127,7 @@ VARIANTS: Mapping[str, Mapping[str, Method]] = {
         "whole": dynagrag(Dynagrag()),
         "no diversity": dynagrag(Dynagrag(diversity=False)),
         "no pruning": dynagrag(Dynagrag(pruning=False)),
+        "fixed mask": dynagrag(Dynagrag(mask=Mask.FIXED)),
         "plain traversal": dynagrag(Dynagrag(traversal=Traversal.BREADTH)),
     },
     "nakg": {

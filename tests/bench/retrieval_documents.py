@@ -1,7 +1,8 @@
 """Losses and learned weights of modes `dynagrag` and `nakg`: `python -m tests.bench.retrieval_documents`.
 
 Prints, over the MuSiQue corpus with exact indexes: the number of ego-graphs that a document changes, and the loss from
-examining only the centres of a question; whether learned edges separate pairs that were not learned from; the other
+examining only the centres of a question; how the masks of `dynagrag` separate what supporting passages mention, without
+having learned from these; whether learned edges separate pairs that were not learned from; the other
 documents of a chain, found by learned weights and by shared entities; and the variants of propagation on both halves of
 the questions. It asserts nothing.
 """
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from graphtide.graph.learning import fit_discriminant
 from graphtide.graph.relatedness import Weights
 from graphtide.graph.relatedness.features import SCALE, whole_cosines
 from graphtide.graph.relatedness.pairs import Pair
@@ -22,17 +24,26 @@ from graphtide.graph.retrieval import Question
 from graphtide.graph.retrieval.dynagrag import Dynagrag
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
 from graphtide.graph.retrieval.dynagrag.embedding import cosines, gather, total_embeddings
-from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, select
+from graphtide.graph.retrieval.dynagrag.learning import MaskModel, MaskWeights
+from graphtide.graph.retrieval.dynagrag.learning.mask_model import PASSAGES
+from graphtide.graph.retrieval.dynagrag.learning.pseudo_questions import NodeReads, pseudo_example, two_hop_path
+from graphtide.graph.retrieval.dynagrag.learning.sample import PassageSample
+from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs
+from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, select, widened
 from graphtide.graph.retrieval.nakg import Related, related_documents
 from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView
 from tests.bench.retrieval_ablations import VARIANTS, mode
 from tests.bench.retrieval_asking import Asked, Method, answered, documents
 from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
 from tests.support.bench_data import MultiHop, corpus, questions, recall
+
+Marked = tuple[list[float], list[bool]]
+"""Scores, and which of them are of what a question is about."""
 
 EVERY = 10_000  # more than the number of documents related to any one
 
@@ -41,6 +52,7 @@ def main() -> None:
     shipped, asked = Shipped.read(), questions()
     view = build(copies(extractions(corpus(), shipped), 1), lambda: ExactIndex(DIMENSIONS))
     ego_graphs(view, [Question(one.question, shipped.vectors[shipped.rows[one.question]]) for one in asked])
+    masks(view, asked, [shipped.vectors[shipped.rows[one.question]] for one in asked])
     learned(view)
     chains(view, asked)
     halves(view, Asked(asked, [shipped.vectors[shipped.rows[one.question]] for one in asked]))
@@ -88,6 +100,55 @@ def overlaps(choice: EgoGraphSelection) -> Iterator[float]:
     held = [set(one.ego.nodes) for one in choice.chosen]
     for place, one in enumerate(held):
         yield from (len(one & other) / len(one | other) for other in held[place + 1 :])
+
+
+def masks(view: LiveView, asked: list[MultiHop], vectors: list[QuestionVector]) -> None:
+    """Compare masks by the area under the ROC curve: over all subgraphs of all questions, and within each subgraph."""
+    gold = {number for one in asked for doc_id in one.supporting for number in view.documents[doc_id].chunks}
+    learned = mask_weights(view, gold)
+    areas: dict[str, tuple[list[Marked], list[Marked]]] = defaultdict(lambda: ([], []))
+    for one, vector in zip(asked, vectors, strict=True):
+        question = Question(one.question, vector)
+        choice = widened(view, None, chosen(view, question, diversity=True), Dynagrag())
+        supporting = {number for doc_id in one.supporting for number in view.documents[doc_id].chunks}
+        wanted = {node for number in supporting for node in entities_of(view, number)}
+        for name, weights in (("fixed", None), ("learned", learned)):
+            for each in pruned_subgraphs(choice, question, Dynagrag(), weights):
+                numbers = [relation.statement for relation in each.ego.relations]
+                stated = [not supporting.isdisjoint(view.statements[number].chunks) for number in numbers]
+                areas[name][0].append((each.nodes.tolist(), [node in wanted for node in each.ego.nodes]))
+                areas[name][1].append((each.relations.tolist(), stated))
+    print(f"learned from {learned.entities.trained_on} entities, {learned.relations.trained_on} relations")
+    for name, (entities, relations) in areas.items():
+        within = [value for each in entities if (value := marked_area([each])) is not None]
+        print(f"mask {name:8} entities {marked_area(entities):.3f}, within a subgraph {np.mean(within):.3f}", end="; ")
+        print(f"relations {marked_area(relations):.3f}")
+
+
+def mask_weights(view: LiveView, without: set[int]) -> MaskWeights:
+    """Return the weights that fit pseudo-questions over other passages than these."""
+    members = [number for number in PassageSample(len(view.chunks)).members(view.chunks) if number not in without]
+    entities, relations = MaskModel().entities, MaskModel().relations
+    for number in members[:PASSAGES]:
+        path = two_hop_path(view, number, NodeReads(view))
+        if path is not None and without.isdisjoint(view.statements[path.second].chunks):
+            example = pseudo_example(view, number)
+            entities, relations = entities + example.entities, relations + example.relations
+    of_entities, of_relations = fit_discriminant(entities), fit_discriminant(relations)
+    assert of_entities is not None
+    assert of_relations is not None
+    return MaskWeights(of_entities, of_relations)
+
+
+def marked_area(rows: list[Marked]) -> float | None:
+    """Return the area under the ROC curve of marked scores, or None where all have one mark."""
+    scores = np.array([score for values, _ in rows for score in values])
+    marks = np.array([mark for _, held in rows for mark in held], bool)
+    if marks.all() or not marks.any():
+        return None
+    below = np.sort(scores[~marks])
+    ranks = np.searchsorted(below, scores[marks], "left") + np.searchsorted(below, scores[marks], "right")
+    return float(ranks.mean() / 2 / len(below))
 
 
 def learned(view: LiveView, seed: int = 0) -> None:

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from graphtide.graph.learning import Discriminant
 from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
-from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal
+from graphtide.graph.retrieval.dynagrag import Dynagrag, Mask, Traversal
+from graphtide.graph.retrieval.dynagrag.learning import MaskModel, MaskWeights
 from graphtide.graph.retrieval.dynagrag.prompt import ENTITIES as SHOWN
 from graphtide.graph.retrieval.dynagrag.selection import ENTITIES, PASSAGES, STATEMENTS
 from graphtide.graph.retrieval.scoring.candidates import NEAR
@@ -48,7 +50,8 @@ def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = No
     wide = replace(told, caps=replace(told.caps, nodes=told.explored))
     chosen = [(value, slow_ego(view, ego.nodes[0], wide)) for value, ego in slow_choice(view, question, told)]
     support: dict[int, float] = {}
-    pruned = slow_pruning(view, question, [ego for _, ego in chosen], told)
+    learned = view.followers.get(MaskModel).weights(view) if told.mask is Mask.LEARNED else None
+    pruned = slow_pruning(view, question, [ego for _, ego in chosen], told, learned)
     for (similarity, ego), kept in zip(chosen, pruned, strict=True):
         for statement, _, _ in ego.relations:
             for chunk in view.statements[statement].chunks:
@@ -134,7 +137,9 @@ def slow_total(view: LiveView, ego: SlowEgo) -> Values:
     return [t / weight for t in total]
 
 
-def slow_pruning(view: LiveView, question: Question, egos: list[SlowEgo], told: Dynagrag) -> list[SlowPruned]:
+def slow_pruning(
+    view: LiveView, question: Question, egos: list[SlowEgo], told: Dynagrag, learned: MaskWeights | None = None
+) -> list[SlowPruned]:
     """Return masks of each subgraph, section 3.3, with the substitutes of `pruning.py`."""
     entity = {n: _vector(view.indexes.entities, n) for ego in egos for n in ego.nodes}
     said = {n: _vector(view.indexes.statements, n) for ego in egos for n, _, _ in ego.relations}
@@ -142,6 +147,8 @@ def slow_pruning(view: LiveView, question: Question, egos: list[SlowEgo], told: 
         return [
             SlowPruned(dict.fromkeys(ego.nodes, 1.0), {n: 1.0 for n, _, _ in ego.relations}, entity) for ego in egos
         ]
+    if learned is not None:
+        return [_learned(question.vector.tolist(), ego, entity, said, learned) for ego in egos]
     unit = _unit(question.vector.tolist())
     far = {("e", n): math.dist(v, unit) for n, v in entity.items()} | {
         ("s", n): math.dist(v, unit) for n, v in said.items()
@@ -156,6 +163,38 @@ def slow_pruning(view: LiveView, question: Question, egos: list[SlowEgo], told: 
             relevance = 1 / (1 + math.exp((far[key] - mean) / deviation))
             prominence[key] = relevance * (1 + math.log1p(weight[key]) / most) / 2
     return [_convolved(ego, prominence, entity) for ego in egos]
+
+
+def _learned(
+    asked: Values, ego: SlowEgo, entity: dict[int, Values], said: dict[int, Values], learned: MaskWeights
+) -> SlowPruned:
+    """Return the masks by learned weights, each feature by its definition."""
+    beside = {n: {n} for n in ego.nodes}
+    own, best = {n: round(_cosine(entity[n], asked), 6) for n in ego.nodes}, dict.fromkeys(ego.nodes, 0.0)
+    stated = {number: round(_cosine(said[number], asked), 6) for number, _, _ in ego.relations}
+    for number, *ends in ego.relations:
+        for n in ends:
+            beside[n] |= set(ends)
+            best[n] = max(best[n], stated[number])
+
+    def averaged(values: dict[int, float]) -> dict[int, float]:
+        return {n: sum(values[other] for other in beside[n]) / len(beside[n]) for n in ego.nodes}
+
+    near, related = averaged(own), averaged(best)
+    columns = (own, best, near, averaged(near), related, averaged(related))
+    nodes = {n: _probability(learned.entities, [column[n] for column in columns]) for n in ego.nodes}
+    relations = {
+        number: _probability(
+            learned.relations, [stated[number], *((column[a] + column[b]) / 2 for column in (own, best, columns[5]))]
+        )
+        for number, a, b in ego.relations
+    }
+    weights = {("e", n): 1.0 for n in ego.nodes} | {("s", number): mask for number, mask in relations.items()}
+    return SlowPruned(nodes, relations, _convolved(ego, weights, entity).refined)
+
+
+def _probability(fit: Discriminant, row: Values) -> float:
+    return 1 / (1 + math.exp(-sum(a * b for a, b in zip(fit.weights, row, strict=True)) - fit.bias))
 
 
 def _convolved(ego: SlowEgo, prominence: dict[tuple[str, int], float], vectors: dict[int, Values]) -> SlowPruned:

@@ -4,7 +4,8 @@
     egographs.py    the entities and relations within three hops of a centre, under limits
     embedding.py    one vector for an ego-graph: weighted node and edge features over the total weight
     selection.py    centres ─► ego-graphs ─► similarity ─► unique top nodes
-    pruning.py      distances, prominence, graph convolution: a soft mask over entities and relations
+    learning/       the weights of the mask, from pseudo-questions of the live graph
+    pruning.py      a soft mask over entities and relations: learned, or by distance, prominence and graph convolution
     traversal.py    dynamic similarity-aware BFS, and plain BFS
     prompt.py       a tree in pre-order, then the non-tree relations: the hard prompt
     ranking.py      the passages of the chosen subgraphs, best first
@@ -21,6 +22,6 @@ Source: Thakrar 2024 (DynaGRAG). Section 3.1 (de-duplication, two-step mean pool
 """
 
 from graphtide.graph.retrieval.dynagrag.mode import retrieve_dynagrag
-from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, Traversal
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, Mask, Traversal
 
-__all__ = ["Dynagrag", "Traversal", "retrieve_dynagrag"]
+__all__ = ["Dynagrag", "Mask", "Traversal", "retrieve_dynagrag"]

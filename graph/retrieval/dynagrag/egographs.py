@@ -61,8 +61,12 @@ class EgoGraphs:
         found, ring = {centre: 0}, [centre]
         for _ in range(self._caps.hops):
             ring = list(self._following(ring, found))
-        nodes = tuple(found)
-        return EgoGraph(nodes, tuple(self._relations(found, nodes)))
+        return self.among(tuple(found))
+
+    def among(self, nodes: tuple[int, ...]) -> EgoGraph:
+        """Return the ego-graph of exactly these entities, the centre first, and the relations between them."""
+        place = {node: at for at, node in enumerate(nodes)}
+        return EgoGraph(nodes, tuple(self._relations(place, nodes)))
 
     def _following(self, ring: list[int], found: dict[int, int]) -> Iterator[int]:
         """Yield the next hop, in order of discovery, and add it to `found`."""

@@ -1,7 +1,9 @@
 """Soft mask: the weight of each entity and relation of a chosen subgraph for the question (section 3.3).
 
-Nothing is removed. The paper's perceptron and graph convolution are trained end to end on questions with a language
-model. This project trains on no question, so their weights are fixed as follows:
+Nothing is removed. The paper passes distances through a perceptron and vectors through a graph convolution; it states
+no training. There are two masks. The learned one (`learning/`) is the probability that the question is about an item,
+by weights that fit pseudo-questions of the live graph; it is comparable across subgraphs. The fixed one is used where
+the graph has too few of them, and for comparison:
 
 - MLP with sigmoid: one unit on the distance, standardised over all items scored together, so that it holds for any
   embedder: relevance = sigmoid((mean - distance) / deviation).
@@ -11,7 +13,7 @@ model. This project trains on no question, so their weights are fixed as follows
   structure = ln(1 + weight) / ln(1 + greatest weight): structure can double the prominence of a relevant item, and
   cannot make an irrelevant one prominent.
 
-Pure, on arrays. Invariant: masks are in (0, 1], and the greatest entity's mask of a subgraph is 1.
+Pure, on arrays. Invariant: masks are in (0, 1], and the greatest entity's fixed mask of a subgraph is 1.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ import numpy as np
 
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph
 from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS, EgoGraphVectors, Matrix, Scores, cosines, edge_rows
+from graphtide.graph.retrieval.dynagrag.learning import MaskWeights
+from graphtide.graph.retrieval.dynagrag.learning.features import ego_features
 from graphtide.graph.retrieval.scoring.pair_scoring import Positions
 
 LAYERS = 2
@@ -77,6 +81,17 @@ def prune(ego: EgoGraph, gathered: EgoGraphVectors, judged: Prominence, question
     nodes = np.round(reached / reached.max(), DECIMALS)
     relations = (judged.statements[rows] + nodes[ends].mean(axis=1)) / 2 if len(rows) else np.zeros(0)
     return Pruned(ego, nodes, relations, cosines(refined, question))
+
+
+def prune_by(learned: MaskWeights, ego: EgoGraph, gathered: EgoGraphVectors, question: Scores) -> Pruned:
+    """Return the subgraph with learned masks. Vectors are passed along the relations by these. Cost as `prune`'s."""
+    found = ego_features(ego, gathered, question)
+    nodes = learned.entities.probabilities(found.entities).round(DECIMALS)
+    relations = learned.relations.probabilities(found.relations)
+    _, ends = edge_rows(ego, gathered.statements)
+    vectors = gathered.entities.vectors[[gathered.entities.row[node] for node in ego.nodes]]
+    refined = propagation(len(ego.nodes), ends, relations) @ vectors
+    return Pruned(ego, np.maximum(nodes, 10.0**-DECIMALS), relations, cosines(refined, question))
 
 
 def untouched(ego: EgoGraph, gathered: EgoGraphVectors, question: Scores) -> Pruned:

@@ -17,6 +17,15 @@ class Traversal(StrEnum):
     """Plain BFS: in the order of discovery."""
 
 
+class Mask(StrEnum):
+    """The soft mask of a subgraph."""
+
+    LEARNED = "learned"
+    """The probability that the question is about an item, learned from the graph; fixed where it is too small."""
+    FIXED = "fixed"
+    """Prominence: distance to the question and weight, passed along the relations, 1 for a subgraph's greatest."""
+
+
 @dataclass(frozen=True, slots=True)
 class EgoGraphLimits:
     """The limits that keep the cost of an ego-graph, and so of a question, constant as the graph grows.
@@ -36,12 +45,14 @@ class EgoGraphLimits:
 class Dynagrag:
     """Parameters of the mode: the number of subgraphs, and the three parts that can be disabled.
 
-    `explored` is the maximum of entities of a chosen ego-graph, from which the traversal selects those that are shown.
+    `mask` is the one that pruning uses. `explored` is the maximum of entities of a chosen ego-graph, from which the
+    traversal selects those that are shown.
     """
 
     subgraphs: int = option(5, "ego-graphs that are chosen", 1, 20)
     diversity: bool = option(True, "choose ego-graphs with different key entities")
     pruning: bool = option(True, "prune by the soft mask")
+    mask: Mask = Mask.LEARNED
     traversal: Traversal = option(Traversal.SIMILARITY, "order in which a subgraph is explored")
     caps: EgoGraphLimits = EgoGraphLimits()
     explored: int = option(96, "entities of a chosen ego-graph, from which the traversal selects", 2, 400)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from graphtide.graph.identity import relation_id
+from graphtide.graph.retrieval.dynagrag.learning import MaskWeights
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
 from graphtide.graph.retrieval.dynagrag.ranking import Ranked
 from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection
@@ -42,12 +43,14 @@ def steps(
     pruned: Sequence[Pruned],
     trees: Sequence[TraversalTree],
     ranked: Sequence[Ranked],
+    learned: MaskWeights | None = None,
 ) -> tuple[TraceStep, ...]:
     """Return subgraphs with their key entities, the masks of their entities and relations, traversals, passages."""
+    source = "" if learned is None else f", learned from {sum(learned.entities.trained_on)} entities around paths"
     return (
         _subgraphs(view, choice),
-        TraceStep("pruning: entities", "Masks of the entities by subgraph.", _entities(view, pruned)),
-        TraceStep("pruning: relations", "Masks of the relations by subgraph.", _relations(view, pruned)),
+        TraceStep("pruning: entities", f"Masks of the entities by subgraph{source}.", _entities(view, pruned)),
+        TraceStep("pruning: relations", f"Masks of the relations by subgraph{source}.", _relations(view, pruned)),
         TraceStep("traversal", "Entities in the order of exploration, by subgraph.", _traversals(view, pruned, trees)),
         TraceStep(
             "passages",
