@@ -18,6 +18,7 @@ from graphtide.graph.communities import Communities
 from graphtide.graph.communities import build as build_communities
 from graphtide.graph.communities.drift import DriftGuard, leiden
 from graphtide.graph.communities.types import Int32
+from tests.bench import core_networkit
 from tests.bench.core_communities import Costs, disconnected, ones, real_graph, reference, split
 from tests.bench.core_trussness import Row
 from tests.bench.document_stream import documents
@@ -34,6 +35,7 @@ def measure(*, quick: bool = False) -> list[Row]:
     for name, edges in graphs.items():
         fresh = reference(edges, ones(edges))
         rows += [*_last_tenth(name, edges, fresh), *_hundredfold(name, edges, fresh)]
+        rows += core_networkit.measure(name, edges)
     return [*rows, *_stream(MARKS[: 3 if quick else None])]
 
 
