@@ -20,7 +20,7 @@ from graphtide.services.sdk.interface import Graph
 from tests.support.bench_data import ROOT
 
 COLLECTIONS = ROOT / "tests" / "data" / "notes"
-MAX_WORDS = 80
+MAX_WORDS, TIMEOUT_S = 80, 120.0
 _MARKUP = (
     r"(?m)^\s{0,3}#{1,6}\s",
     r"\|\s*:?-{3,}",
@@ -102,7 +102,7 @@ class _Notes:
 
     async def ask(self, question: Mapping[str, Any]) -> Asked:
         await self._publish()
-        answer = (await self._graph.ask(question["question"], after=self._token)).answer
+        answer = (await self._graph.ask(question["question"], after=self._token, timeout_s=TIMEOUT_S)).answer
         return Asked(question, answer, verdict(question, answer))
 
     async def _publish(self) -> None:
