@@ -131,8 +131,7 @@ class EmbeddedMaintenance:
 
 Asked = asyncio.Future[MaintenanceReply]
 ELSEWHERE = (
-    "the graph database and the topics: run graphtide purge with the cluster's settings; "
-    "the indexes of other query replicas: set purge_at, or purge each of them"
+    "the graph database, the topics, and the other query replicas: run graphtide purge with the cluster's settings"
 )
 
 
@@ -143,9 +142,18 @@ class ClusterMaintenance:
     while broker or store are unreachable, and reports that.
     """
 
-    def __init__(self, log: Log, views: ViewRegistry, notes: Mapping[str, str], timeout_s: float = 3600.0) -> None:
+    def __init__(
+        self,
+        log: Log,
+        views: ViewRegistry,
+        notes: Mapping[str, str],
+        timeout_s: float = 3600.0,
+        purger: Callable[[], Awaitable[int]] | None = None,
+    ) -> None:
+        """Create the maintenance of a process. `purger` is called instead of the purge of the views."""
         self._log = log
         self._views = views
+        self._purger = purger or views.purge
         self._notes = notes
         self._timeout_s = timeout_s
         self._asked: dict[str, Asked] = {}
@@ -170,8 +178,8 @@ class ClusterMaintenance:
         return Rebuilt(reply.graph, reply.version, reply.stored, reply.recounted, True)
 
     async def purge(self) -> Purged:
-        """Purge the saved indexes of this process, which owns nothing else."""
-        indexes = await self._views.purge()
+        """Purge the saved indexes of this process, and its copies of earlier commits. It owns nothing else."""
+        indexes = await self._purger()
         return Purged({"indexes": indexes}, 0, 0, (ELSEWHERE,))
 
     async def replied(self, reply: MaintenanceReply) -> None:

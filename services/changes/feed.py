@@ -47,6 +47,7 @@ class ChangeFeed:
         self._log = runtime.changes
         self._thread = ThreadPoolExecutor(1, "graphtide-feed")
         self._recent: OrderedDict[tuple[str, int, int], Change | None] = OrderedDict()
+        runtime.views.on_purged.append(self._recent.clear)
 
     async def follow(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
         """Yield `FeedOpened`, then the selected changes, without end if the query follows.

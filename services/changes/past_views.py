@@ -18,7 +18,7 @@ from graphtide.graph.changes.tables import RowTables
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import FunctionalPredicates
 from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import LiveView, VectorIndexes
+from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
 from graphtide.services.changes.feed import resolve
 from graphtide.services.runtime import Runtime
 from graphtide.streams.changes.change_log import ChangeReader, ChangeRecord, change_token
@@ -28,6 +28,8 @@ from graphtide.streams.follow.view_registry import dimensions
 MAX_VIEWS = 2
 _NUMBER = re.compile("[0-9]{1,15}")
 PAGE = 32
+NONE_INDEXED = IndexVersions(-1, -1, -1)
+"""Every row with a vector is indexed: rows that a replica has restored have no version."""
 
 
 class PastViews:
@@ -38,12 +40,19 @@ class PastViews:
         self._most = most
         self._opened: OrderedDict[tuple[str, int, int], LiveView] = OrderedDict()
         self._opening = asyncio.Lock()
+        self._purges = 0
         runtime.views.on_ended = self.release
+        runtime.views.on_purged.append(self.release_all)
 
     def release(self, graph: str) -> None:
         """Release the opened views of a graph that was deleted or rebuilt; those in use end with their last reader."""
         for key in [key for key in self._opened if key[0] == graph]:
             del self._opened[key]
+
+    def release_all(self) -> None:
+        """Release all opened views: they may show content that a purge erases."""
+        self._purges += 1
+        self._opened.clear()
 
     async def at(self, graph: str, token: str) -> LiveView:
         """Return the view at a version number, the token of a change, or a publisher's token. Raises as `view_at`."""
@@ -61,9 +70,10 @@ class PastViews:
             key = (graph, version, id(present))
             view = self._opened.get(key)
             if view is None:
+                purges = self._purges
                 view = await self._open(present, version)
-                if self._runtime.views.get(graph) is not present:  # the graph was deleted or rebuilt meanwhile
-                    return view
+                if self._runtime.views.get(graph) is not present or self._purges != purges:
+                    return view  # the graph was deleted or rebuilt meanwhile, or purged: the view is not kept
                 self._opened[key] = view
             self._opened.move_to_end(key)
             while len(self._opened) > self._most:
@@ -129,5 +139,5 @@ def view_of(snapshot: GraphDelta, predicates: FunctionalPredicates) -> LiveView:
     size = dimensions(snapshot)
     indexes = VectorIndexes(ExactIndex(size), ExactIndex(size), ExactIndex(size))
     view = LiveView(snapshot.graph, indexes, predicates)
-    view.apply(snapshot)
+    view.apply(snapshot, indexed=NONE_INDEXED)
     return view

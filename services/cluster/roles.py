@@ -211,9 +211,16 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     changes = ClusterChangeLog(recent, retained, backing.store, backing.outbox)
     progress = TokenWaiter(backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
-    upkeep = ClusterMaintenance(backing.log, views, notes)
+
+    async def purge() -> int:
+        await changes.clear()
+        return await views.purge()
+
+    upkeep = ClusterMaintenance(backing.log, views, notes, purger=purge)
     metrics = Metrics(tools.registry)
-    follower = DeltaFollower(backing.log, backing.store, views, progress.moved, upkeep.replied, metrics.queryable)
+    follower = DeltaFollower(
+        backing.log, backing.store, views, progress.moved, upkeep.replied, metrics.queryable, purge
+    )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(views.close)
         tools.warming(views.opening)
@@ -226,11 +233,6 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
             "lag": _looking(tools, metrics, WRITERS, notes, REPLICA_LOOK_S),
         }
         if settings.purge_at:
-
-            async def purge() -> None:
-                await changes.clear()
-                await views.purge()
-
             runs["purge"] = lambda: purge_nightly(purge, settings.purge_at)
         if settings.lazy_reports:
             runs["wishes"] = ReportRequestPublisher(backing.log, views).run
@@ -290,7 +292,7 @@ async def _followed(
     tools: RoleDependencies, views: ViewRegistry, moved: Callable[[], None]
 ) -> AsyncIterator[DeltaFollower]:
     """Fill the views with every graph of the store, and yield the follower that keeps them current while it runs."""
-    follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
+    follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved, purged=views.purge)
     try:
         tools.warming(views.opening)
         await follower.start()

@@ -4,6 +4,8 @@ It is built on demand: windows of the topic are read backwards until the wanted 
 end when it is newer. A version that was sent again by a relay keeps its first place: the records after the first notice
 include all of its parts.
 
+What a partition holds before the marker of a purge counts as expired: it may be content that was deleted since.
+
 Invariant: every version in the index can be undone, as far as its notice tells. Memory: at most MAX_PLACES
 versions, or one of each graph.
 """
@@ -16,12 +18,13 @@ from typing import TypeVar
 
 from graphtide.streams.changes.change_log import included
 from graphtide.streams.changes.commit_header import commit_origin
+from graphtide.streams.changes.purge_marker import is_purge_marker
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow.delta_records import is_notice
 from graphtide.streams.log.log_scan import read_window
 from graphtide.streams.log.revisions import MAX_PARTITIONS
 from graphtide.streams.messages import DELTAS, DeltaNotice, decode_notice
-from graphtide.streams.ports import ConsumedRecord, Log
+from graphtide.streams.ports import ConsumedRecord, Log, Position
 
 Found = TypeVar("Found")
 
@@ -83,7 +86,7 @@ class DeltaIndex:
         self._graphs: dict[str, _Graph] = {}
         self._low: dict[int, int] = {}
         self._high: dict[int, int] = {}
-        self._floor: Mapping[int, int] = {}
+        self._floor: dict[int, int] = {}
         self._window = FIRST_WINDOW
 
     async def find(self, graph: str, version: int) -> NoticePlace | None:
@@ -115,7 +118,8 @@ class DeltaIndex:
 
     async def clear(self) -> None:
         """Forget everything: what is in the topic now is not read again."""
-        self._floor = self._low = self._high = dict(await self._log.end(DELTAS))
+        ends = await self._log.end(DELTAS)
+        self._floor, self._low, self._high = dict(ends), dict(ends), dict(ends)
         self._graphs.clear()
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -125,10 +129,8 @@ class DeltaIndex:
     ) -> Found | None:
         """Return what `find` returns once the index is wide enough, None when `is_past` or all records are indexed."""
         start = await self._log.start(DELTAS)
+        await self._forwards(start)  # first, since a purge may have been marked since the last search
         self._drop_expired(held, start)
-        if (found := find()) is not None:
-            return found
-        await self._forwards(start)
         while (found := find()) is None and not is_past() and await self._backwards(start):
             pass
         return found
@@ -145,8 +147,8 @@ class DeltaIndex:
 
     async def _backwards(self, start: Mapping[int, int]) -> bool:
         """Index one window before what is indexed. Returns False when there is none."""
-        limits = {number: max(offset, self._floor.get(number, 0)) for number, offset in start.items()}
-        before = {number: max(limits.get(number, 0), low - self._window) for number, low in self._low.items()}
+        limits = self._limits(start)
+        before = {number: min(low, max(limits.get(number, 0), low - self._window)) for number, low in self._low.items()}
         if all(before[number] >= low for number, low in self._low.items()):
             return False
         await self._index(before, self._low)
@@ -156,9 +158,21 @@ class DeltaIndex:
 
     async def _index(self, begin: Mapping[int, int], end: Mapping[int, int]) -> None:
         async for consumed in read_window(self._log, DELTAS, begin, end):
-            if is_notice(consumed):
+            if is_purge_marker(consumed):
+                self._mark(consumed.position)
+            elif is_notice(consumed) and consumed.position.offset >= self._floor.get(consumed.position.partition, 0):
                 self._add(consumed)
         self._trim()
+
+    def _mark(self, marker: Position) -> None:
+        """Forget what the partition of the marker of a purge holds before it."""
+        self._floor[marker.partition] = max(marker.offset, self._floor.get(marker.partition, 0))
+        for held in self._graphs.values():
+            self._drop_expired(held, {})
+
+    def _limits(self, start: Mapping[int, int]) -> Mapping[int, int]:
+        """Return, by partition, the offset of the first record that counts."""
+        return {number: max(start.get(number, 0), self._floor.get(number, 0)) for number in {*start, *self._floor}}
 
     def _add(self, consumed: ConsumedRecord) -> None:
         try:
@@ -178,7 +192,8 @@ class DeltaIndex:
         self._graphs.setdefault(notice.graph, _Graph()).add(notice, place, complete=complete)
 
     def _drop_expired(self, held: _Graph, start: Mapping[int, int]) -> None:
-        expired = [number for number, place in held.places.items() if place.offset < start.get(place.partition, 0)]
+        limits = self._limits(start)
+        expired = [number for number, place in held.places.items() if place.offset < limits.get(place.partition, 0)]
         for number in expired:
             del held.places[number]
 

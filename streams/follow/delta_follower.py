@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from graphtide.graph.records import GraphDelta
+from graphtide.streams.changes.purge_marker import PurgeMarkers, is_purge_marker
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceReply, parse_reply
 from graphtide.streams.errors import Rejected, Retryable
 from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, parse_record
@@ -44,6 +45,10 @@ Replied = Callable[[MaintenanceReply], Awaitable[None]]
 
 async def _ignore_reply(_: MaintenanceReply) -> None:
     """Ignore the reply to a request of another process."""
+
+
+async def _ignore_purge() -> None:
+    """Ignore a purge, in a process that retains nothing."""
 
 
 def _ignore_queryable(_graph: str, _seconds: float) -> None:
@@ -78,7 +83,8 @@ class ReplicaLag:
 
 class DeltaFollower:
     """The follower of a process. It calls `moved` whenever a view may have advanced, `replied` with each reply to a
-    maintenance request, and `queryable` for every revision that a view now shows.
+    maintenance request, `queryable` for every revision that a view now shows, and `purged` once everything that the
+    topic held before a purge is applied: the process then forgets its copies of earlier commits.
     """
 
     def __init__(
@@ -89,6 +95,7 @@ class DeltaFollower:
         moved: Moved,
         replied: Replied = _ignore_reply,
         queryable: Queryable = _ignore_queryable,
+        purged: Callable[[], Awaitable[object]] = _ignore_purge,
     ) -> None:
         self._log = log
         self._store = store
@@ -96,6 +103,8 @@ class DeltaFollower:
         self._moved = moved
         self._replied = replied
         self._fresh = Freshness(queryable)
+        self._purged = purged
+        self._markers = PurgeMarkers()
         self._next: dict[int, int] | None = None
         self._incoming: dict[str, Incoming] = {}
         self._behind: dict[str, ReplicaLag] = {}
@@ -183,6 +192,11 @@ class DeltaFollower:
     # -- records -------------------------------------------------------------------------------------------------------
 
     async def _take(self, delivered: ConsumedRecord) -> None:
+        if is_purge_marker(delivered):
+            if self._markers.complete(delivered):
+                log.info("a purge was announced: forgetting earlier commits")
+                await self._purged()
+            return
         try:
             reply = parse_reply(delivered)
             message = parse_record(delivered) if reply is None else None

@@ -75,6 +75,8 @@ class ViewRegistry:
         self._moved = asyncio.Event()
         self.recorder: ViewRecorder | None = None
         self.on_ended: Callable[[str], None] = lambda graph: None
+        self.on_purged: list[Callable[[], None]] = []
+        """Called by `purge`: they forget what they keep of earlier versions."""
         """Called with the graph whose view was closed, or replaced by another one."""
         self._opening = ("", 0)
         self._saving = asyncio.Lock()
@@ -238,6 +240,8 @@ class ViewRegistry:
 
     async def purge(self) -> int:
         """Save every index without the vectors of removed rows. Returns the number of graphs. Cost: rebuilds each."""
+        for forget in self.on_purged:
+            forget()
         views = list(self._views.values())
         async with self._saving:
             for view in views:

@@ -127,7 +127,8 @@ def purge(
     """Delete the remains of deleted documents from the files: text, names, vectors, in all graphs.
 
     The running service rewrites its database file, and pauses writes meanwhile. With the settings of a cluster, the
-    command purges the graph database, and counts the records of deleted documents in the topics.
+    command purges the graph database, has the replicas forget earlier versions, and counts the records of deleted
+    documents in the topics.
     """
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import Client
@@ -155,6 +156,7 @@ async def _purge_cluster(settings: Settings, check: bool) -> Json:
     from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
     from graphtide.infra.kafka.topics import delete_before
     from graphtide.services.cluster.purging import purge_graphs, purge_letters, purge_reasons, topic_traces
+    from graphtide.streams.changes.purge_marker import mark_purge
 
     if not settings.kafka:
         raise CommandError(
@@ -170,6 +172,7 @@ async def _purge_cluster(settings: Settings, check: bool) -> Json:
                 removed["reasons"] = await purge_reasons(backend, broker)
                 address = kafka_address(settings)
                 removed["dead_letters"] = await purge_letters(backend.store, broker, partial(delete_before, address))
+                await mark_purge(broker)
             traces = await topic_traces(backend.store, broker)
         finally:
             await backend.close()

@@ -19,6 +19,7 @@ from graphtide.streams.changes import cluster_log, delta_index
 from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention
 from graphtide.streams.changes.cluster_log import ClusterChangeLog
 from graphtide.streams.changes.commit_header import COMMIT, commit_origin
+from graphtide.streams.changes.purge_marker import mark_purge
 from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.changes.retained_deltas import RetainedDeltas
 from graphtide.streams.errors import Retryable
@@ -304,3 +305,24 @@ async def test_cleared_history_is_not_read_again(source: Source) -> None:
     assert await log.retains(GRAPH, 1)
     await log.clear()
     assert not await log.retains(GRAPH, 1)
+
+
+async def test_marker_of_a_purge_ends_the_history_of_every_replica(source: Source) -> None:
+    """Commits before the markers are not retained, at replicas that have indexed them and at later ones; commits after
+    them are.
+    """
+    await source.commit(6)
+    await source.relay()
+    running = await source.replica()
+    assert await running.retains(GRAPH, 1) and len(await all_after(running, 2)) == 4
+    await mark_purge(source.log)
+    await source.commit(5)
+    await source.relay()
+    for log in (running, await source.replica()):
+        retained = log._retained
+        assert [await retained.has(GRAPH, version) for version in range(1, 12)] == [False] * 6 + [True] * 5
+        assert await retained.first(GRAPH, 11) == 6
+        assert [record.version for record in await retained.read(GRAPH, 6, 10, 11)] == [7, 8, 9, 10, 11]
+        assert await retained.read(GRAPH, 5, 10, 11) == []
+    await mark_purge(source.log)
+    assert not await running._retained.has(GRAPH, 11)

@@ -16,6 +16,7 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
 from graphtide.graph.records import DocumentChange, GraphDelta, MentionRow
 from graphtide.services.cluster.gauges import FollowerGauges
+from graphtide.streams.changes.purge_marker import PURGE, mark_purge
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceReply
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow import delta_follower
@@ -73,6 +74,8 @@ class Rig:
     views: ViewRegistry
     follower: DeltaFollower
     replies: list[MaintenanceReply] = field(default_factory=list)
+    purges: list[int] = field(default_factory=list)
+    """The version that the view had at each purge."""
 
     async def caught_up(self) -> bool:
         stands = await self.writer.backend.store.graphs()
@@ -101,12 +104,17 @@ async def rig(seed: int) -> AsyncIterator[Rig]:
     async def replied(reply: MaintenanceReply) -> None:
         replies.append(reply)
 
-    follower = DeltaFollower(backend.log, backend.store, views, lambda: None, replied)
+    purges: list[int] = []
+
+    async def purged() -> None:
+        purges.append(views.version("world"))
+
+    follower = DeltaFollower(backend.log, backend.store, views, lambda: None, replied, purged=purged)
     for _ in range(3):
         await writer.step()
     await follower.start()
     async with running(follower.run):
-        yield Rig(writer, views, follower, replies)
+        yield Rig(writer, views, follower, replies, purges)
 
 
 async def test_follower_applies_what_is_announced_and_reads_no_snapshot_again() -> None:
@@ -272,6 +280,25 @@ async def test_follower_passes_over_wishes_between_a_notice_and_its_parts() -> N
             wish = Record("world", ReportRequest("world", (1, 2)).encode())
             await one.writer.announce(wish, said[0], wish, *said[1:], wish)
         await one.check()
+        assert not one.follower.reloads
+
+
+async def test_purge_is_announced_once_after_everything_before_it() -> None:
+    """Each purge has a marker in every partition: the follower hears of it once, when the view shows what was announced
+    before. Malformed markers and those of an unfinished purge change nothing.
+    """
+    async with rig(13) as one:
+        label = (PURGE, b"0" * 32 + b":3")
+        await one.writer.announce(Record("world", b"", ((PURGE, b"x"),)), Record("world", b"", (label,)))
+        await one.writer.announce(*await one.writer.step())
+        await mark_purge(one.writer.backend.log)
+        await eventually(lambda: _is(len(one.purges) == 1))
+        version = one.views.version("world")
+        assert one.purges == [version] and await one.caught_up()
+        await mark_purge(one.writer.backend.log)
+        await one.writer.announce(*await one.writer.step())
+        await one.check()
+        await eventually(lambda: _is(len(one.purges) == 2))
         assert not one.follower.reloads
 
 
