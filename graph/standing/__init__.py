@@ -4,6 +4,7 @@
     evaluation.py       the exact evaluation of a question, with all rows and scores that it depends on
     changed_rows.py     the rows that one commit changed
     bounds.py           vectors of questions with the similarity that a changed row must reach
+    nearest_passages.py the evaluations of the mode `vector`, made for all affected questions of a commit together
     dependencies.py     the index from changed rows to the questions that they can affect
     evaluator.py        the evidence of all questions of a graph, kept current commit by commit
 

@@ -42,10 +42,6 @@ class ChangedRows:
     """Returns the nodes and their neighbours in the walk graph; None if there are more than MAX_NEIGHBOURS."""
     whole: bool = False
 
-    def only_adds(self, hits: frozenset[int]) -> bool:
-        """Return True if none of these passages changed, so that a search finds others only among the added ones."""
-        return not self.whole and hits.isdisjoint(self.chunks)
-
     @classmethod
     def of(cls, view: LiveView, delta: GraphDelta) -> ChangedRows:
         """Return the changed rows of the delta that the view applied last. Call under `view.lock.read()`."""

@@ -35,9 +35,7 @@ from graphtide.graph.retrieval.seeds import (
     statement_key,
 )
 from graphtide.graph.retrieval.time_limits import with_time_limits
-from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.standing.types import Evidence, EvidencePassage
-from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
 Numbers = NDArray[np.int64]
@@ -85,14 +83,10 @@ class Dependencies:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The evidence of a question at one version, and what it depends on.
-
-    `hits` are those of a search by similarity alone, from which `with_new_rows` continues; None for other evaluations.
-    """
+    """The evidence of a question at one version, and what it depends on."""
 
     evidence: Evidence
     dependencies: Dependencies
-    hits: tuple[Hit, ...] | None = None
 
 
 def evaluate(view: LiveView, question: Question) -> Evaluation:
@@ -112,56 +106,11 @@ def _evidence(view: LiveView, question: Question) -> Evidence:
     return tuple(EvidencePassage(each.doc_id, each.chunk_id, each.score) for each in found)
 
 
-@dataclass(frozen=True, slots=True)
-class NewRows:
-    """The passages that a commit added, and their unit vectors, for all questions that it can affect."""
-
-    numbers: tuple[int, ...]
-    vectors: Vectors
-    dimensions: int
-
-    @classmethod
-    def of(cls, view: LiveView, numbers: Iterable[int]) -> NewRows:
-        """Return the rows of those passages that have a vector. Call under `view.lock.read()`."""
-        index = view.exact_indexes().chunks
-        found = tuple(number for number in numbers if number in index)
-        vectors = index.vectors(np.array(found, np.int64)) if found else np.zeros((0, index.dimensions), np.float32)
-        return cls(found, vectors, index.dimensions)
-
-
-def unit_vector(question: Question, dimensions: int) -> NDArray[np.float32] | None:
-    """Return the unit vector of a question, None for one without a direction."""
-    return unit_rows(question.vector[np.newaxis], dimensions)[0] if np.any(question.vector) else None
-
-
-def with_new_rows(
-    view: LiveView, question: Question, unit: NDArray[np.float32], held: Evaluation, new: NewRows
-) -> Evaluation | None:
-    """Return the evaluation after a commit that only added passages, from the one before it; None if it must be made
-    anew. `unit` is the question's vector of length 1. Cost: the new passages.
-
-    The hits before and the new passages contain every hit after: nothing that is not a hit became one otherwise.
-    """
-    if held.hits is None:
-        return None
-    cosines = similarities(unit, new.vectors).tolist() if new.numbers else []
-    bound = held.dependencies.bounds.chunks
-    rows = zip(new.numbers, cosines, strict=True)
-    more = [Hit(number, view.chunks[number].chunk_id, cosine) for number, cosine in rows if cosine >= bound]
-    hits = sorted((*held.hits, *more), key=lambda hit: (-hit.cosine, hit.key))
-    least = hits[: question.top_k][-1].cosine if hits else ALWAYS
-    return _from_hits(view, question, tuple(hit for hit in hits if hit.cosine >= least))
-
-
 def _by_similarity(view: LiveView, question: Question) -> Evaluation:
-    found = _from_hits(view, question, _passages(view, question, question.top_k))
-    return found if question.filters == Filters() else replace(found, hits=None)
-
-
-def _from_hits(view: LiveView, question: Question, hits: tuple[Hit, ...]) -> Evaluation:
+    hits = _passages(view, question, question.top_k)
     evidence = tuple(EvidencePassage(view.chunks[h.number].doc_id, h.key, h.cosine) for h in hits[: question.top_k])
     rows = frozenset(hit.number for hit in hits)
-    return Evaluation(evidence, Dependencies(Bounds(_bound(question, hits, question.top_k)), rows), hits)
+    return Evaluation(evidence, Dependencies(Bounds(_bound(question, hits, question.top_k)), rows))
 
 
 def _by_pairs(view: LiveView, question: Question) -> Evaluation:

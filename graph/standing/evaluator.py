@@ -6,18 +6,18 @@ owner calls it, for every version of the view, in order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-
-import numpy as np
-from numpy.typing import NDArray
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.retrieval.options.fields import Options
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.standing.changed_rows import ChangedRows
 from graphtide.graph.standing.dependencies import DependencyIndex
-from graphtide.graph.standing.evaluation import Evaluation, NewRows, evaluate, unit_vector, with_new_rows
+from graphtide.graph.standing.evaluation import evaluate
+from graphtide.graph.standing.nearest_passages import NearestPassages
 from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.graph.view import LiveView
 
@@ -31,10 +31,7 @@ class _Shared:
     slot: int
     question: Question
     ids: set[str]
-    evidence: Evidence
-    last: Evaluation | None = None
-    unit: NDArray[np.float32] | None = None
-    """The question's vector of length 1, once a commit needed it."""
+    evidence: Evidence = ()
 
 
 @dataclass(slots=True)
@@ -55,6 +52,8 @@ class GraphEvaluator:
     _slots: list[_Shared | None] = field(default_factory=list)
     _free: list[int] = field(default_factory=list)
     _keys: dict[str, Key] = field(default_factory=dict)
+    _nearest: NearestPassages = field(default_factory=NearestPassages)
+    """The evaluations that depend on similarity alone; `_index` has the others."""
     _index: DependencyIndex = field(default_factory=DependencyIndex)
 
     def __len__(self) -> int:
@@ -75,19 +74,50 @@ class GraphEvaluator:
 
     def put(self, view: LiveView, question_id: str, question: Question) -> Evidence:
         """Add or replace a question, and return its evidence at the view's version."""
+        return self.put_all(view, {question_id: question})[question_id]
+
+    def put_all(self, view: LiveView, questions: Mapping[str, Question]) -> dict[str, Evidence]:
+        """Add or replace questions, and return their evidence at the view's version."""
+        with ExitStack() as undo:  # a question whose evaluation fails is not registered
+            undo.callback(self._drop_all, questions)
+            self._evaluate_first(view, [each for each in itertools.starmap(self._add, questions.items()) if each])
+            undo.pop_all()
+        return {question_id: self.evidence(question_id) for question_id in questions}
+
+    def _drop_all(self, question_ids: Iterable[str]) -> None:
+        for question_id in question_ids:
+            self.drop(question_id)
+
+    def _add(self, question_id: str, question: Question) -> _Shared | None:
+        """Add a question, and return its evaluation if it is new."""
         self.drop(question_id)
         key = _key(question)
-        shared = self._shared.get(key)
-        if shared is None:
-            slot = self._free.pop() if self._free else len(self._slots)
-            if slot == len(self._slots):
-                self._slots.append(None)
-            shared = _Shared(slot, replace(question, exact=True, explain=False), set(), ())
-            self._shared[key] = self._slots[slot] = shared
-            self._evaluate(view, shared)
-        shared.ids.add(question_id)
         self._keys[question_id] = key
-        return shared.evidence
+        shared = self._shared.get(key)
+        if shared is not None:
+            shared.ids.add(question_id)
+            return None
+        shared = self._shared[key] = self._place(replace(question, exact=True, explain=False))
+        shared.ids.add(question_id)
+        return shared
+
+    def _place(self, question: Question) -> _Shared:
+        slot = self._free.pop() if self._free else len(self._slots)
+        if slot == len(self._slots):
+            self._slots.append(None)
+        self._slots[slot] = made = _Shared(slot, question, set())
+        return made
+
+    def _evaluate_first(self, view: LiveView, new: Iterable[_Shared]) -> None:
+        similar: dict[int, Question] = {}
+        for shared in new:
+            if self._nearest.admits(shared.question):
+                similar[shared.slot] = shared.question
+            else:
+                shared.evidence = self._evaluate(view, shared)
+        for slot, evidence in self._nearest.put(view, similar).items():
+            if (shared_slot := self._slots[slot]) is not None:
+                shared_slot.evidence = evidence
 
     def drop(self, question_id: str) -> None:
         """Remove a question; an unknown one is ignored."""
@@ -100,6 +130,7 @@ class GraphEvaluator:
             del self._shared[key]
             self._slots[shared.slot] = None
             self._free.append(shared.slot)
+            self._nearest.drop(shared.slot)
             self._index.drop(shared.slot)
 
     def advance(self, view: LiveView, delta: GraphDelta) -> tuple[EvidenceChange, ...]:
@@ -110,34 +141,29 @@ class GraphEvaluator:
         if not self._shared:
             return ()
         changed = ChangedRows.of(view, delta)
-        affected = sorted(self._index.affected(changed))
+        found = self._nearest.advance(view, changed)
+        for slot in sorted(self._index.affected(changed)):
+            if (shared := self._slots[slot]) is not None:
+                found[slot] = self._evaluate(view, shared)
         self.counters.commits += 1
-        self.counters.evaluated += len(affected)
+        self.counters.evaluated += len(found)
         self.counters.registered += len(self._shared)
-        return tuple(sorted(self._again(view, affected, changed), key=lambda change: change.question_id))
+        return tuple(sorted(self._changes(found), key=lambda change: change.question_id))
 
-    def _again(self, view: LiveView, slots: list[int], changed: ChangedRows) -> Iterator[EvidenceChange]:
-        new = NewRows.of(view, changed.added) if slots else None
-        for slot in slots:
+    def _changes(self, found: Mapping[int, Evidence]) -> Iterable[EvidenceChange]:
+        """Keep the evidence of the slots, and yield the changes."""
+        for slot, after in found.items():
             shared = self._slots[slot]
             if shared is None:
                 continue
-            before = shared.evidence
-            only_adds = shared.last is not None and changed.only_adds(shared.last.dependencies.rows)
-            self._evaluate(view, shared, new if only_adds else None)
-            if not same_evidence(before, shared.evidence):
-                yield from (EvidenceChange(each, before, shared.evidence) for each in shared.ids)
+            before, shared.evidence = shared.evidence, after
+            if not same_evidence(before, after):
+                yield from (EvidenceChange(each, before, after) for each in shared.ids)
 
-    def _evaluate(self, view: LiveView, shared: _Shared, new: NewRows | None = None) -> None:
-        """Evaluate anew, or from the last evaluation when the commit only added `new`."""
-        found = None
-        if new is not None and shared.last is not None:
-            shared.unit = unit_vector(shared.question, new.dimensions) if shared.unit is None else shared.unit
-            if shared.unit is not None and shared.unit.size == new.dimensions:
-                found = with_new_rows(view, shared.question, shared.unit, shared.last, new)
-        found = found or evaluate(view, shared.question)
-        shared.last, shared.evidence = (found if found.hits is not None else None), found.evidence
+    def _evaluate(self, view: LiveView, shared: _Shared) -> Evidence:
+        found = evaluate(view, shared.question)
         self._index.put(shared.slot, shared.question.vector, found.dependencies)
+        return found.evidence
 
 
 def _key(question: Question) -> Key:

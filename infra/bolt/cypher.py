@@ -730,7 +730,9 @@ PUT_ANSWER = (
     " SET e.answer_due = false SET q.answer = CASE WHEN q.seq = $seq THEN $answer ELSE q.answer END,"
     " q.answer_seq = CASE WHEN q.seq = $seq THEN $seq ELSE q.answer_seq END"
 )
-COUNT_QUESTIONS = "MERGE (c:Counter {name: $name}) SET c.value = coalesce(c.value, 0) + 1"
+COUNT_QUESTIONS = (
+    "MERGE (c:Counter {name: $name}) SET c.lock = true REMOVE c.lock SET c.value = coalesce(c.value, 0) + 1"
+)
 QUESTION_COUNTS = "MATCH (c:Counter) WHERE c.name STARTS WITH $prefix RETURN c.name AS name, c.value AS value"
 READ_COUNTER = "MATCH (c:Counter {name: $name}) RETURN c.value AS value"
 RAISE_COUNTERS = (

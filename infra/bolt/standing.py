@@ -22,8 +22,8 @@ from graphtide.streams.standing.records import (
     decode_evidence,
     encode_evidence,
 )
-from graphtide.streams.standing.settling import event_of
-from graphtide.streams.standing.store import EVENTS_KEPT
+from graphtide.streams.standing.settling import SettledEvidence, event_of
+from graphtide.streams.standing.store import EVENTS_KEPT, MAX_QUESTIONS, check_count
 
 COUNTERS = "questions" + SCOPE_MARK
 """Beginning of the names of the counters of registrations, one for each graph."""
@@ -37,8 +37,10 @@ NO_EVIDENCE = from_json(encode_evidence(()))
 class BoltQuestionStore:
     """See SharedQuestionStore."""
 
-    def __init__(self, database: BoltDatabase) -> None:
+    def __init__(self, database: BoltDatabase, most: int = MAX_QUESTIONS) -> None:
+        """Create a store of at most `most` questions of each graph."""
         self._database = database
+        self._most = most
 
     async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
         """See QuestionStore.put."""
@@ -47,10 +49,13 @@ class BoltQuestionStore:
             held = await _locked(tx, [key(graph, definition.id)])
             if held and held[0].definition == definition:
                 return held[0]
+            await tx.run(cypher.COUNT_QUESTIONS, name=COUNTERS + graph)  # its lock orders registrations in parallel
+            if not held:
+                [found] = await tx.run(cypher.COUNT_OF_QUESTIONS, prefix=key(graph, ""))
+                check_count(graph, int(found["total"]), self._most)
             values = {"key": key(graph, definition.id), "graph": graph, "id": definition.id, "evidence": NO_EVIDENCE}
             [row] = await tx.run(cypher.PUT_QUESTION, **values, definition=definition.encode())
             await tx.run(cypher.END_ANSWERS, prefix=key(graph, definition.id, ""))
-            await tx.run(cypher.COUNT_QUESTIONS, name=COUNTERS + graph)
             return _question(row)
 
         return await self._database.write(work)
@@ -94,13 +99,12 @@ class BoltQuestionStore:
         """See QuestionStore.record."""
 
         async def work(tx: Transaction) -> list[QuestionEvent]:
-            held = {
-                each.definition.id: each for each in await _locked(tx, [key(graph, e.question_id) for e in evaluated])
-            }
+            locked = await _locked(tx, [key(graph, each.question_id) for each in evaluated])
+            held = {each.definition.id: SettledEvidence.of(each) for each in locked}
             rows, made = [], []
             for each in evaluated:
                 question = held.get(each.question_id)
-                if question is None or question.version >= version:
+                if question is None or not question.admits(each, version):
                     continue
                 event = event_of(question, each, version, at_ms)
                 if event is None and question.version:

@@ -18,10 +18,13 @@ T = TypeVar("T")
 SIZES = (64, 8, 1)
 
 
-def insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows: `into` is the statement up to and without VALUES, for example `INSERT INTO t`."""
+def insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]], conflict: str = "") -> None:
+    """Insert rows: `into` is the statement up to and without VALUES, for example `INSERT INTO t`.
+
+    `conflict` is the clause that follows the values, for example `ON CONFLICT DO NOTHING`.
+    """
     if rows:
-        _run(connection, lambda size: _insert(into, len(rows[0]), size), rows)
+        _run(connection, lambda size: _insert(into, len(rows[0]), size) + conflict, rows)
 
 
 def delete(connection: sqlite3.Connection, table: str, columns: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> None:

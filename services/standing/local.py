@@ -32,7 +32,6 @@ class LocalStandingQuestions:
         check_mode(definition.mode)
         definition = with_default_options(definition, self._runtime.mode_options)
         view = await self._view(graph)
-        await self._standing.admit(graph, definition.id)
         return self._standing.shown(graph, await self._standing.registrar.put(graph, definition), view)
 
     async def question(self, graph: str, question_id: str) -> StandingQuestion:

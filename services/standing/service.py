@@ -18,13 +18,7 @@ from graphtide.graph.retrieval.options.table import ModeOptions, with_defaults
 from graphtide.graph.standing.types import EVALUATED_MODES, Evidence
 from graphtide.graph.view import LiveView
 from graphtide.services.inspection.cursors import decode_cursor, encode_cursor
-from graphtide.services.standing.types import (
-    MAX_QUESTIONS,
-    EvidenceItem,
-    QuestionPage,
-    StandingEvent,
-    StandingQuestion,
-)
+from graphtide.services.standing.types import EvidenceItem, QuestionPage, StandingEvent, StandingQuestion
 from graphtide.streams.errors import DeadlineExceeded, Expired, Invalid, NotFound
 from graphtide.streams.standing.records import QuestionDefinition, QuestionEvent, StoredQuestion, filters_json
 from graphtide.streams.standing.store import EVENTS_KEPT, QuestionStore
@@ -79,16 +73,6 @@ class StandingService:
         if held is None:
             raise NotFound(f"graph {graph!r} has no question {question_id!r}")
         return held
-
-    async def admit(self, graph: str, question_id: str) -> None:
-        """Raise Invalid for one more question than a graph may have; a registered one may be replaced.
-
-        Requests in parallel may exceed the limit by their number.
-        """
-        if await self.store.count(graph) >= MAX_QUESTIONS and await self.store.get(graph, question_id) is None:
-            raise Invalid(
-                "id", f"graph {graph!r} has {MAX_QUESTIONS:,} standing questions, the limit; delete one first"
-            )
 
     async def page(self, graph: str, limit: int, cursor: str, view: LiveView | None) -> QuestionPage:
         """Return a page of questions. Raises Invalid."""

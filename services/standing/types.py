@@ -24,8 +24,6 @@ __all__ = [
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
-MAX_QUESTIONS = 20_000
-"""Maximum number of standing questions of one graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class StandingQuestions(Protocol):
 
     async def put_question(self, graph: str, definition: QuestionDefinition) -> StandingQuestion:
         """Register or replace a question, and return it with its evidence. Raises Invalid for a mode whose results do
-        not depend on the live documents alone.
+        not depend on the live documents alone, and for one more question than a graph may have.
         """
         ...
 

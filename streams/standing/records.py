@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from json.encoder import encode_basestring
 from typing import Any
 
 from graphtide.graph.retrieval.options.fields import Options, options_from_json, options_json
@@ -93,21 +94,27 @@ class QuestionEvent:
         """Return the token of the commit: a query or a change feed resumes after it."""
         return f"v{self.version}"
 
-    def encode(self) -> str:
-        """Return the causes and passages as JSON."""
-        parts = {"entered": self.entered, "left": self.left, "passages": self.passages}
-        body: dict[str, Any] = {name: encode_evidence(held) for name, held in parts.items()}
-        return _dump(body | {"causes": [[cause.doc_id, cause.revision] for cause in self.causes]})
+    def encode(self, dumped: str = "") -> str:
+        """Return the causes and passages as JSON. `dumped`: the passages by `dump_evidence`, if they are known."""
+        entered, left = dump_evidence(self.entered), dump_evidence(self.left)
+        passages = dumped or dump_evidence(self.passages)
+        causes = ",".join(f"[{encode_basestring(cause.doc_id)},{cause.revision}]" for cause in self.causes)
+        return f'{{"entered":{entered},"left":{left},"passages":{passages},"causes":[{causes}]}}'
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedQuestion:
-    """A question's evidence at a version, to be stored. `causes` None: its first evaluation, which is no event."""
+    """A question's evidence at a version, to be stored. `causes` None: its first evaluation, which is no event.
+
+    `definition` is the encoded definition that was evaluated: a store passes over the evaluation of another one than it
+    holds. "" admits any.
+    """
 
     question_id: str
     after: Evidence
     causes: tuple[Cause, ...] | None = None
     answer: bool = False
+    definition: str = ""
 
 
 def decode_event(
@@ -125,6 +132,14 @@ def decode_event(
 def encode_evidence(evidence: Evidence) -> list[list[Any]]:
     """Return the passages as lists."""
     return [[passage.doc_id, passage.chunk_id, passage.score] for passage in evidence]
+
+
+def dump_evidence(evidence: Evidence) -> str:
+    """Return `encode_evidence` as JSON. A commit stores hundreds: a general encoder takes longer."""
+    rows = [
+        f"[{encode_basestring(each.doc_id)},{encode_basestring(each.chunk_id)},{each.score!r}]" for each in evidence
+    ]
+    return f"[{','.join(rows)}]"
 
 
 def decode_evidence(rows: list[list[Any]]) -> Evidence:

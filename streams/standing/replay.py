@@ -77,8 +77,7 @@ def causes_of(record: ChangeRecord) -> tuple[Cause, ...]:
 
 
 def _put_all(evaluator: GraphEvaluator, view: LiveView, asked: Mapping[str, Question]) -> None:
-    for question_id, question in asked.items():
-        evaluator.put(view, question_id, question)
+    evaluator.put_all(view, asked)
 
 
 def _step(evaluator: GraphEvaluator, view: LiveView, record: ChangeRecord) -> tuple[EvidenceChange, ...]:

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
-from graphtide.graph.standing.types import EvidenceChange, same_evidence
+from dataclasses import dataclass
+
+from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.streams.standing.records import EvaluatedQuestion, QuestionEvent, StoredQuestion
 
 
-def event_of(held: StoredQuestion, each: EvaluatedQuestion, version: int, at_ms: int) -> QuestionEvent | None:
+@dataclass(frozen=True, slots=True)
+class SettledEvidence:
+    """The stored state of a question that decides the event of its next evaluation.
+
+    `definition` is the encoded one.
+    """
+
+    definition: str
+    version: int
+    seq: int
+    evidence: Evidence
+
+    @classmethod
+    def of(cls, held: StoredQuestion) -> SettledEvidence:
+        """Return that of a stored question."""
+        return cls(held.definition.encode(), held.version, held.seq, held.evidence)
+
+    def admits(self, each: EvaluatedQuestion, version: int) -> bool:
+        """Return True for an evaluation of the stored definition at a later version than the last one stored.
+
+        A question that was replaced meanwhile waits for the evaluation of its present definition.
+        """
+        return version > self.version and each.definition in ("", self.definition)
+
+
+def event_of(held: SettledEvidence, each: EvaluatedQuestion, version: int, at_ms: int) -> QuestionEvent | None:
     """Return the event of an evaluation of a stored question; None for its first one, and for equal evidence.
 
     The stored evidence is compared, not the evaluator's memory of it.

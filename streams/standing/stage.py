@@ -282,7 +282,9 @@ class StandingStage:
                 if not held.definitions:  # otherwise the other questions are evaluated at this version by `committed`
                     held.reach(version)
                 held.definitions[definition.id] = definition
-                rows = [EvaluatedQuestion(definition.id, evidence) for _, evidence in found]
+                rows = [
+                    EvaluatedQuestion(definition.id, evidence, definition=definition.encode()) for _, evidence in found
+                ]
                 await self._store.record(graph, version, now_ms(), rows)
             return await self._store.get(graph, definition.id) or stored
 
@@ -345,8 +347,9 @@ def _evaluate_at(
     view: LiveView, evaluator: GraphEvaluator, asked: Iterable[Asked]
 ) -> tuple[int, list[tuple[StoredQuestion, Evidence]]]:
     with view.lock.read():
-        found = [(held, evaluator.put(view, held.definition.id, question)) for held, question in asked]
-        return view.version, found
+        questions = [(held, question) for held, question in asked]
+        found = evaluator.put_all(view, {held.definition.id: question for held, question in questions})
+        return view.version, [(held, found[held.definition.id]) for held, _ in questions]
 
 
 def _advance(view: LiveView, evaluator: GraphEvaluator, delta: GraphDelta) -> tuple[EvidenceChange, ...]:
@@ -357,7 +360,8 @@ def _advance(view: LiveView, evaluator: GraphEvaluator, delta: GraphDelta) -> tu
 def _recovered(held: StoredQuestion, evidence: Evidence) -> EvaluatedQuestion:
     """Return the evaluation of a stored question at the start; a question without evidence has its first one."""
     causes = () if held.version else None
-    return EvaluatedQuestion(held.definition.id, evidence, causes, held.definition.answer)
+    definition = held.definition
+    return EvaluatedQuestion(definition.id, evidence, causes, definition.answer, definition.encode())
 
 
 def _is_news(held: StoredQuestion, evidence: Evidence) -> bool:
@@ -365,7 +369,7 @@ def _is_news(held: StoredQuestion, evidence: Evidence) -> bool:
 
 
 def _changed(change: EvidenceChange, definition: QuestionDefinition) -> EvaluatedQuestion:
-    return EvaluatedQuestion(change.question_id, change.after, (), definition.answer)
+    return EvaluatedQuestion(change.question_id, change.after, (), definition.answer, definition.encode())
 
 
 def _with_causes(row: EvaluatedQuestion, causes: tuple[Cause, ...]) -> EvaluatedQuestion:

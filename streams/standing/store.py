@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from graphtide.streams.errors import Invalid
 from graphtide.streams.standing.records import (
     EvaluatedQuestion,
     QuestionDefinition,
@@ -16,8 +17,18 @@ from graphtide.streams.standing.records import (
     StoredQuestion,
 )
 
+MAX_QUESTIONS = 20_000
+"""Maximum number of standing questions of one graph."""
 EVENTS_KEPT = 1_000
 """Events of a question that are retained; a reader that resumes before them gets an error."""
+
+
+def check_count(graph: str, registered: int, most: int) -> None:
+    """Raise Invalid if a graph with so many questions may not have another one. A store calls it in the transaction
+    that adds the question.
+    """
+    if registered >= most:
+        raise Invalid("id", f"graph {graph!r} has {most:,} standing questions, the limit; delete one first")
 
 
 class QuestionStore(Protocol):
@@ -25,7 +36,7 @@ class QuestionStore(Protocol):
 
     async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
         """Store a question. An equal definition changes nothing; another one resets the evidence, not the numbers of
-        events.
+        events. Raises Invalid for one more question than a graph may have, also when others are stored in parallel.
         """
         ...
 
@@ -52,8 +63,8 @@ class QuestionStore(Protocol):
     async def record(
         self, graph: str, version: int, at_ms: int, evaluated: Sequence[EvaluatedQuestion]
     ) -> Sequence[QuestionEvent]:
-        """Store evaluations at a version, in one step, and return the events. Those of deleted questions, and of
-        questions with an event at that version or a later one, are passed over.
+        """Store evaluations at a version, in one step, and return the events. Those of deleted questions, of other
+        definitions than the stored one, and of questions with an event at that version or a later one, are passed over.
         """
         ...
 

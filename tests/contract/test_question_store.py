@@ -16,6 +16,7 @@ from graphtide.infra.bolt.standing import BoltQuestionStore
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
 from graphtide.streams.clock import now_ms
+from graphtide.streams.errors import Invalid
 from graphtide.streams.standing.records import Cause, EvaluatedQuestion, QuestionDefinition, QuestionEvent
 from graphtide.streams.standing.store import QuestionStore
 from tests.model.memory import MemoryLog
@@ -26,23 +27,25 @@ DEFINITION = QuestionDefinition(
     "q", "Who signed? \u2603", "vector", 3, Filters(("d",), (), (("year", 1911),), "2020", "", "2021"), True
 )
 SHARED = ("memory", "bolt")
+MOST = 10
+"""The limit of questions of a graph in these stores."""
 
 
 @pytest.fixture(params=["memory", "sqlite", "bolt"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[QuestionStore]:
     """Yield each adapter in turn, empty."""
     if request.param == "memory":
-        yield MemoryQuestionStore()
+        yield MemoryQuestionStore(MOST)
         return
     if request.param == "bolt":
         server: GraphServer = request.getfixturevalue("graph_server")
         clear(server.address)
         bolt = await BoltBackend.open(server.address, MemoryLog(1, now_ms))
-        yield bolt.questions
+        yield BoltQuestionStore(bolt.database, MOST)
         await bolt.close()
         return
     backend = await SqliteBackend.open(tmp_path)
-    questions = SqliteQuestionStore(backend.database)
+    questions = SqliteQuestionStore(backend.database, MOST)
     await questions.create()
     yield questions
     await backend.close()
@@ -86,6 +89,41 @@ async def test_questions_that_are_deleted_during_a_listing_are_whole_or_absent(s
         await asyncio.sleep(0)  # the store in memory never suspends
     await asyncio.gather(*writing)
     assert await store.page("g", "", 100) == []
+
+
+async def test_parallel_registrations_end_at_the_limit(store: QuestionStore) -> None:
+    """Exactly as many succeed as the limit allows; replacing a question is allowed at the limit, and deleting one
+    makes room for one.
+    """
+    await store.put("g", replace(DEFINITION, id="first"))
+    made = (store.put("g", replace(DEFINITION, id=f"q{number}")) for number in range(MOST + 5))
+    results = await asyncio.gather(*made, return_exceptions=True)
+    refused = [result for result in results if isinstance(result, BaseException)]
+    assert all(isinstance(error, Invalid) and f"{MOST} standing questions" in str(error) for error in refused)
+    assert len(results) - len(refused) == MOST - 1
+    assert await store.count("g") == MOST
+    assert (await store.put("g", replace(DEFINITION, id="first", question="Who else?"))).version == 0
+    await store.put("other", DEFINITION)
+    await store.delete("g", "first")
+    again = (store.put("g", replace(DEFINITION, id=f"again{number}")) for number in range(3))
+    results = await asyncio.gather(*again, return_exceptions=True)
+    assert sum(isinstance(result, Invalid) for result in results) == 2
+    assert await store.count("g") == MOST
+
+
+async def test_evaluation_of_a_replaced_definition_is_passed_over(store: QuestionStore) -> None:
+    """A question that is replaced while it is evaluated is not given the evidence of the former one."""
+    await store.put("g", DEFINITION)
+    other = replace(DEFINITION, question="Who else?")
+    first, second = (EvaluatedQuestion("q", passages("a#1"), None, definition=d.encode()) for d in (DEFINITION, other))
+    await store.put("g", other)
+    await store.record("g", 1, 0, [first])
+    held = await store.get("g", "q")
+    assert held is not None and held.version == 0
+    await store.record("g", 1, 0, [second])
+    event = replace(first, after=passages("b#1"), causes=())
+    assert await store.record("g", 2, 0, [event]) == []
+    assert len(await store.record("g", 2, 0, [replace(event, definition=other.encode())])) == 1
 
 
 async def test_question_is_stored_unchanged_and_its_first_evaluation_is_no_event(store: QuestionStore) -> None:

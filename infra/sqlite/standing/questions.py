@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from graphtide.graph.standing.types import Evidence
-from graphtide.infra.sqlite.bulk import insert, portions
+from graphtide.infra.sqlite.bulk import delete, insert, portions
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import graphs
 from graphtide.streams.standing.records import (
@@ -20,10 +21,10 @@ from graphtide.streams.standing.records import (
     StoredQuestion,
     decode_event,
     decode_evidence,
-    encode_evidence,
+    dump_evidence,
 )
-from graphtide.streams.standing.settling import event_of
-from graphtide.streams.standing.store import EVENTS_KEPT
+from graphtide.streams.standing.settling import SettledEvidence, event_of
+from graphtide.streams.standing.store import EVENTS_KEPT, MAX_QUESTIONS, check_count
 
 _SCHEMA = (
     """
@@ -60,8 +61,10 @@ _COLUMNS = "id, definition, version, changed_ms, seq, evidence, answer, answer_s
 class SqliteQuestionStore:
     """See QuestionStore."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, most: int = MAX_QUESTIONS) -> None:
+        """Create a store of at most `most` questions of each graph."""
         self._database = database
+        self._most = most
 
     async def create(self) -> None:
         """Create the tables if they are missing."""
@@ -80,6 +83,8 @@ class SqliteQuestionStore:
             held = _get(connection, number, definition.id)
             if held is not None and held.definition == definition:
                 return held
+            if held is None:
+                check_count(graph, _count(connection, graph), self._most)
             connection.execute(
                 "INSERT INTO questions (graph, id, definition) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
                 " definition = excluded.definition, version = 0, evidence = '[]', answer = '', answer_seq = 0",
@@ -119,8 +124,7 @@ class SqliteQuestionStore:
 
     async def count(self, graph: str) -> int:
         """See QuestionStore.count."""
-        query = "SELECT count(*) FROM questions JOIN graphs USING (graph) WHERE name = ?"
-        return await self._database.read(lambda connection: int(connection.execute(query, (graph,)).fetchone()[0]))
+        return await self._database.read(lambda connection: _count(connection, graph))
 
     async def graphs(self) -> Sequence[str]:
         """See QuestionStore.graphs."""
@@ -137,18 +141,11 @@ class SqliteQuestionStore:
             if number is None:
                 return []
             held = _get_all(connection, number, [each.question_id for each in evaluated])
-            rows, made = [], []
-            for each in evaluated:
-                question = held.get(each.question_id)
-                if question is None or question.version >= version:
-                    continue
-                event = event_of(question, each, version, at_ms)
-                if event is None and question.version:
-                    continue
-                rows.append(_evidence_row(number, each, version, at_ms, question.seq + (event is not None)))
-                made += [event] if event is not None else []
-            _store(connection, number, rows, made)
-            return made
+            found = ((held.get(each.question_id), each) for each in evaluated)
+            settled = [_settled(question, each, version, at_ms) for question, each in found if question is not None]
+            rows = [row for row in settled if row is not None]
+            _store(connection, number, version, at_ms, rows)
+            return [row.event for row in rows if row.event is not None]
 
         return await self._database.write(work)
 
@@ -181,6 +178,11 @@ class SqliteQuestionStore:
         await self._database.write(work)
 
 
+def _count(connection: sqlite3.Connection, name: str) -> int:
+    query = "SELECT count(*) FROM questions JOIN graphs USING (graph) WHERE name = ?"
+    return int(connection.execute(query, (name,)).fetchone()[0])
+
+
 def _get(connection: sqlite3.Connection, graph: int | None, question_id: str) -> StoredQuestion | None:
     query = f"SELECT {_COLUMNS} FROM questions WHERE graph = ? AND id = ?"  # noqa: S608 - constants of this module
     row = connection.execute(query, (graph, question_id)).fetchone()
@@ -195,41 +197,58 @@ def _question(  # noqa: PLR0913, PLR0917 -- the columns of the table
     return StoredQuestion(decoded, version, changed_ms, seq, held, answer, answer_seq)
 
 
-def _get_all(connection: sqlite3.Connection, graph: int, ids: Sequence[str]) -> dict[str, StoredQuestion]:
-    found: dict[str, StoredQuestion] = {}
+def _get_all(connection: sqlite3.Connection, graph: int, ids: Sequence[str]) -> dict[str, SettledEvidence]:
+    found: dict[str, SettledEvidence] = {}
     for portion in portions(ids):
-        query = f"SELECT {_COLUMNS} FROM questions WHERE graph = ? AND id IN ({','.join('?' * len(portion))})"  # noqa: S608
-        rows = connection.execute(query, (graph, *portion)).fetchall()
-        found |= {row[0]: _question(*row) for row in rows}
+        query = (
+            "SELECT id, definition, version, seq, evidence FROM questions"  # noqa: S608 - only placeholders are added
+            f" WHERE graph = ? AND id IN ({','.join('?' * len(portion))})"
+        )
+        for id_, definition, version, seq, evidence in connection.execute(query, (graph, *portion)).fetchall():
+            found[id_] = SettledEvidence(definition, version, seq, decode_evidence(json.loads(evidence)))
     return found
 
 
-def _evidence_row(graph: int, each: EvaluatedQuestion, version: int, at_ms: int, seq: int) -> tuple[object, ...]:
-    evidence = json.dumps(encode_evidence(each.after), ensure_ascii=False)
-    return version, at_ms, seq, evidence, graph, each.question_id
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """The evidence of a question to store, with its event if it is one."""
+
+    question_id: str
+    seq: int
+    evidence: str
+    event: QuestionEvent | None
 
 
-def _store(
-    connection: sqlite3.Connection, graph: int, rows: Sequence[tuple[object, ...]], events: Sequence[QuestionEvent]
-) -> None:
-    connection.executemany(
-        "UPDATE questions SET version = ?, changed_ms = ?, seq = ?, evidence = ?, answer = ''"
-        " WHERE graph = ? AND id = ?",
-        rows,
+def _settled(held: SettledEvidence, each: EvaluatedQuestion, version: int, at_ms: int) -> _Settled | None:
+    if not held.admits(each, version):
+        return None
+    event = event_of(held, each, version, at_ms)
+    if event is None and held.version:
+        return None
+    return _Settled(each.question_id, held.seq + (event is not None), dump_evidence(each.after), event)
+
+
+def _store(connection: sqlite3.Connection, graph: int, version: int, at_ms: int, rows: Sequence[_Settled]) -> None:
+    insert(
+        connection,
+        "INSERT INTO questions (graph, id, definition, version, changed_ms, seq, evidence)",
+        [(graph, row.question_id, "", version, at_ms, row.seq, row.evidence) for row in rows],
+        " ON CONFLICT DO UPDATE SET version = excluded.version, changed_ms = excluded.changed_ms, seq = excluded.seq,"
+        " evidence = excluded.evidence, answer = ''",
     )
     due = connection.execute("SELECT DISTINCT id FROM question_events WHERE graph = ? AND answer_due = 1", (graph,))
+    ids = {row.question_id for row in rows if row.event is not None}
     for (question_id,) in due.fetchall():
-        if any(event.question_id == question_id for event in events):
+        if question_id in ids:
             _end_answers(connection, graph, question_id)
+    events = [(row.event, row.evidence) for row in rows if row.event is not None]
     insert(
         connection,
         "INSERT INTO question_events (graph, id, seq, version, occurred_ms, body, answer_due)",
-        [(graph, e.question_id, e.seq, e.version, e.occurred_ms, e.encode(), e.answer_due) for e in events],
+        [(graph, e.question_id, e.seq, e.version, e.occurred_ms, e.encode(found), e.answer_due) for e, found in events],
     )
-    connection.executemany(
-        "DELETE FROM question_events WHERE graph = ? AND id = ? AND seq <= ?",
-        [(graph, event.question_id, event.seq - EVENTS_KEPT) for event in events if event.seq > EVENTS_KEPT],
-    )
+    old = [(graph, event.question_id, event.seq - EVENTS_KEPT) for event, _ in events if event.seq > EVENTS_KEPT]
+    delete(connection, "question_events", ("graph", "id", "seq"), old)
 
 
 def _end_answers(connection: sqlite3.Connection, graph: int, question_id: str) -> None:

@@ -12,8 +12,8 @@ from graphtide.streams.standing.records import (
     QuestionEvent,
     StoredQuestion,
 )
-from graphtide.streams.standing.settling import event_of
-from graphtide.streams.standing.store import EVENTS_KEPT
+from graphtide.streams.standing.settling import SettledEvidence, event_of
+from graphtide.streams.standing.store import EVENTS_KEPT, MAX_QUESTIONS, check_count
 
 Key = tuple[str, str]
 
@@ -21,7 +21,8 @@ Key = tuple[str, str]
 class MemoryQuestionStore:
     """See SharedQuestionStore."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_QUESTIONS) -> None:
+        self._most = most
         self._questions: dict[Key, StoredQuestion] = {}
         self._events: dict[Key, list[QuestionEvent]] = {}
         self._unsent: list[tuple[str, QuestionEvent]] = []
@@ -32,6 +33,8 @@ class MemoryQuestionStore:
         held = self._questions.get((graph, definition.id))
         if held is not None and held.definition == definition:
             return held
+        if held is None:
+            check_count(graph, await self.count(graph), self._most)
         fresh = StoredQuestion(definition, seq=held.seq if held else 0)
         self._questions[graph, definition.id] = fresh
         self._end_answers(graph, definition.id)
@@ -63,9 +66,10 @@ class MemoryQuestionStore:
         for each in evaluated:
             key = graph, each.question_id
             held = self._questions.get(key)
-            if held is None or held.version >= version:
+            settled = SettledEvidence.of(held) if held else None
+            if held is None or settled is None or not settled.admits(each, version):
                 continue
-            event = event_of(held, each, version, at_ms)
+            event = event_of(settled, each, version, at_ms)
             if event is None and held.version:
                 continue
             seq = held.seq + (event is not None)
