@@ -18,7 +18,9 @@ VAULT = "Irene Curie keeps the radium in the vault of Lisbon."
 
 
 def asked(*, after: str = "", at: str = "") -> QueryRequest:
-    return QueryRequest("What does Irene Curie keep in the vault of Lisbon?", generate=False, timeout_s=30, after=after, at=at)
+    return QueryRequest(
+        "What does Irene Curie keep in the vault of Lisbon?", generate=False, timeout_s=30, after=after, at=at
+    )
 
 
 async def is_expired(replica: LocalApplication, version: int) -> bool:
