@@ -13,6 +13,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +24,7 @@ from graphtide.graph.changes.summary import summarise
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.view import LiveView
+from graphtide.infra.observability.metrics.readers import CHANGES, StreamReader
 from graphtide.services.changes.types import Change, ChangeQuery, FeedItem, FeedOpened, FeedProgress, GraphRows
 from graphtide.services.runtime import Runtime
 from graphtide.streams.changes.change_log import ChangeLog, ChangeRecord, change_token, token_version
@@ -56,7 +58,6 @@ class ChangeFeed:
         that the reader needs is not retained, also later.
         """
         await self._runtime.known(graph)
-        selected = partial(_selected, query)
         if query.rows and not query.after:
             view = self._runtime.views.get(graph)
             parts = await self._run(partial(_parts, graph, view))
@@ -67,7 +68,17 @@ class ChangeFeed:
         else:
             after = await self._start(graph, query.after)
             yield FeedOpened(after)
+        present = partial(self._runtime.views.version, graph)
+        with self._runtime.metrics.readers.reading(CHANGES, present) as reader:
+            async with aclosing(self._after(graph, query, after, reader)) as items:  # type: ignore[type-var]
+                async for item in items:
+                    yield item
+
+    async def _after(self, graph: str, query: ChangeQuery, after: int, reader: StreamReader) -> AsyncIterator[FeedItem]:
+        """Yield the selected changes after a version."""
+        selected = partial(_selected, query)
         until = None if query.follow else await self._log.last(graph)
+        reader.received(after)
         while until is None or after < until:
             skipped = 0
             for record in await self._page(graph, after):
@@ -78,6 +89,7 @@ class ChangeFeed:
                     skipped = 0
                 else:
                     skipped = after
+                reader.received(after)
             if skipped:
                 yield FeedProgress(change_token(skipped))
 

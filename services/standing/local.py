@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 
 from graphtide.graph.view import LiveView
+from graphtide.infra.observability.metrics.readers import QUESTIONS
 from graphtide.services.runtime import Runtime
 from graphtide.services.standing.service import StandingService, check_mode, with_default_options
 from graphtide.services.standing.types import QuestionDefinition, QuestionPage, StandingEvent, StandingQuestion
@@ -58,10 +60,12 @@ class LocalStandingQuestions:
         """See StandingQuestions.question_events."""
         await self._runtime.known(graph)
         before = await self._deleted_at(graph)
-        found = self._standing.events(graph, question_id, after, self._runtime.views.get(graph))
-        async with aclosing(found) as events:  # type: ignore[type-var]
-            async for event in events:
-                yield event
+        views = self._runtime.views
+        with self._runtime.metrics.readers.reading(QUESTIONS, partial(views.version, graph)) as reader:
+            found = self._standing.events(graph, question_id, after, views.get(graph), reader)
+            async with aclosing(found) as events:  # type: ignore[type-var]
+                async for event in events:
+                    yield event
         if await self._deleted_at(graph) != before:
             raise NotFound(f"graph {graph!r} was deleted, and with it question {question_id!r}")
 

@@ -17,6 +17,7 @@ from graphtide.graph.retrieval.options.fields import options_json
 from graphtide.graph.retrieval.options.table import ModeOptions, with_defaults
 from graphtide.graph.standing.types import EVALUATED_MODES, Evidence
 from graphtide.graph.view import LiveView
+from graphtide.infra.observability.metrics.readers import StreamReader
 from graphtide.services.inspection.cursors import decode_cursor, encode_cursor
 from graphtide.services.standing.types import EvidenceItem, QuestionPage, StandingEvent, StandingQuestion
 from graphtide.streams.errors import DeadlineExceeded, Expired, Invalid, NotFound
@@ -102,7 +103,7 @@ class StandingService:
         )
 
     async def events(
-        self, graph: str, question_id: str, after: str, view: LiveView | None
+        self, graph: str, question_id: str, after: str, view: LiveView | None, reader: StreamReader
     ) -> AsyncIterator[StandingEvent | None]:
         """Yield None, then the events of a question after a number or a token. See StandingQuestions."""
         held = await self.read(graph, question_id)
@@ -114,10 +115,12 @@ class StandingService:
                 if event.answer_due:
                     break
                 seen = event.seq
+                reader.received(event.version - 1)
                 yield _event(event, view)
             else:
                 if changed.is_set():
                     continue
+            reader.is_current()
             if await self.store.get(graph, question_id) is None:
                 return
             with suppress(TimeoutError):

@@ -102,7 +102,7 @@ class ChangeLog(ChangeReader, Protocol):
 
     async def version_of(self, graph: str, until: Mapping[int, int]) -> int:
         """Return the newest retained version whose commit includes a revision up to a number of `until`, which are
-        by partition of `documents`; 0 if none does. Cost: the retained records.
+        by partition of `documents`; 0 if none does. Cost: one search of an index, or the records in memory.
         """
         ...
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,6 +26,8 @@ log = logging.getLogger("graphtide.streams")
 
 MAX_REPLAYED = 1_000
 """Versions that are evaluated one by one; the changes of more are one event, at the last version."""
+MAX_REPLAY_S = 120.0
+"""Seconds after which the versions that are left are evaluated as one: the follower of the process waits meanwhile."""
 CAUSES = (RevisionState.APPLIED, RevisionState.DELETED)
 
 Settle = Callable[[int, Sequence[EvidenceChange], tuple[Cause, ...]], Awaitable[None]]
@@ -54,9 +57,14 @@ class MissedVersions:
     history: EvaluationHistory
     graph: str
     since: int
+    most_s: float = MAX_REPLAY_S
+    clock: Callable[[], float] = time.monotonic
 
     async def evaluate(self, asked: Mapping[str, Question], settle: Settle) -> None:
-        """Evaluate these questions at each of the versions. Does nothing when they are not retained."""
+        """Evaluate these questions at each of the versions, until `most_s` have passed. Does nothing when the versions
+        are not retained.
+        """
+        until = self.clock() + self.most_s
         view = await self.history.open(self.graph, self.since)
         if view is None:
             log.warning("graph %s: the versions after %d are evaluated as one", self.graph, self.since)
@@ -67,6 +75,9 @@ class MissedVersions:
             changes = await asyncio.to_thread(_step, evaluator, view, record)
             if changes:
                 await settle(record.version, changes, causes_of(record))
+            if self.clock() >= until:
+                log.warning("graph %s: out of time: versions after %d are evaluated as one", self.graph, record.version)
+                return
         log.info("graph %s: evaluated the versions %d to %d", self.graph, self.since + 1, view.version)
 
 

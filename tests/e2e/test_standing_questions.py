@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import grpc.aio
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 
 import graphtide
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
+from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
+from graphtide.services import wiring
 from graphtide.services.api.http.app import create_app
 from graphtide.services.application import Application, QueryRequest
 from graphtide.services.cluster.remote_application import RemoteApplication
-from graphtide.services.standing import service
 from graphtide.services.standing.types import QuestionDefinition, StandingEvent
 from graphtide.streams.errors import Expired, Invalid, NotFound, Retryable
 from graphtide.streams.messages import DocumentMessage
@@ -167,7 +169,7 @@ async def test_reader_that_is_too_far_behind_is_told_so(tmp_path: Path, monkeypa
 
 async def test_graph_has_a_bounded_number_of_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A registered question can be replaced at the limit; one more is refused until one is deleted."""
-    monkeypatch.setattr(service, "MAX_QUESTIONS", 1)
+    monkeypatch.setattr(wiring, "SqliteQuestionStore", partial(SqliteQuestionStore, most=1))
     async with opened("embedded", tmp_path) as application:
         await publish(application, "a", FIRST)
         await application.put_question("g", QuestionDefinition("q", ASKED, "vector"))

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import GraphDelta
+from graphtide.infra.observability.metrics.readers import StreamReaders
 from graphtide.streams.errors import (
     Broken,
     BudgetExceeded,
@@ -71,6 +72,8 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry | None = None, stages: Sequence[str] = ()) -> None:
         self.registry = registry or CollectorRegistry()
         self.names = GraphNames()
+        self.readers = StreamReaders()
+        self.registry.register(self.readers)
         self._runs = frozenset(stages)
         self._seen: set[str] = set()
         self._asked: set[tuple[str, str]] = set()

@@ -54,6 +54,7 @@ def _purge(connection: sqlite3.Connection) -> dict[str, int]:
     )
     # The change logs hold what was overwritten and deleted; readers that are behind begin again.
     removed["changes"] = connection.execute("DELETE FROM changes").rowcount
+    connection.execute("DELETE FROM change_revisions")
     removed["verdicts"] = sum(
         _purge_verdicts(connection, graph) for (graph,) in connection.execute("SELECT graph FROM graphs").fetchall()
     )

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 
 from graphtide.infra.sqlite.arrivals import Arrivals
+from graphtide.infra.sqlite.changes import revision_index
 from graphtide.infra.sqlite.changes.overwritten import overwritten
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import graphs
@@ -20,7 +21,6 @@ from graphtide.streams.changes.change_log import (
     ChangeRecord,
     ChangeRetention,
     encode_forward,
-    included,
 )
 from graphtide.streams.ports import GraphCommit, RevisionOutcome
 
@@ -54,7 +54,12 @@ class SqliteChangeLog:
 
     async def create(self) -> None:
         """Create the table if it is missing."""
-        await self._database.write(lambda connection: connection.execute(_SCHEMA))
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(_SCHEMA)
+            revision_index.create(connection)
+
+        await self._database.write(work)
 
     # -- in the graph store's transaction ------------------------------------------------------------------------------
 
@@ -87,6 +92,7 @@ class SqliteChangeLog:
             "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)",
             (base | delta.version, at, json.dumps(documents), delta.snapshot, total, forward, old),
         )
+        revision_index.add(connection, graph, delta.version, (revision for _, revision, _ in documents))
         self._trim(connection, base, delta.version, total, at)
 
     def _trim(self, connection: sqlite3.Connection, base: int, version: int, total: int, now_ms: int) -> None:
@@ -103,12 +109,14 @@ class SqliteChangeLog:
             last = key
         if last:
             connection.execute("DELETE FROM changes WHERE key > ? AND key <= ?", (base, last))
+            revision_index.trim(connection, base >> KEY_SHIFT, last - base)
 
     @staticmethod
     def clear(connection: sqlite3.Connection, graph: int) -> None:
         """Delete all records of a graph."""
         base = graph << KEY_SHIFT
         connection.execute("DELETE FROM changes WHERE key BETWEEN ? AND ?", (base, base | 0xFFFFFFFF))
+        revision_index.clear(connection, graph)
 
     def committed(self, versions: Sequence[tuple[str, int]]) -> None:
         """Wake the readers of these graphs. Call in the event loop, once the commit is durable."""
@@ -182,13 +190,5 @@ def _read(connection: sqlite3.Connection, name: str, after: int, limit: int) -> 
 
 def _version_of(connection: sqlite3.Connection, name: str, until: Mapping[int, int]) -> int:
     graph = graphs.known(connection, name)
-    if graph is None:
-        return 0
-    base = graph << KEY_SHIFT
-    found = connection.execute(
-        "SELECT key, documents FROM changes WHERE key BETWEEN ? AND ? ORDER BY key DESC", (base, base | 0xFFFFFFFF)
-    )
-    for key, documents in found:
-        if any(included(revision, until) for _, revision, _ in json.loads(documents)):
-            return int(key) - base
-    return 0
+    found = revision_index.find(connection, graph, until) if graph is not None else 0
+    return found if found > _bounds(connection, name)[0] else 0
