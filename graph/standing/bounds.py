@@ -36,7 +36,7 @@ class BoundedVectors:
     @property
     def dimensions(self) -> int:
         """Return the length of the vectors, 0 before the first one."""
-        return self._vectors.shape[1]
+        return int(self._vectors.shape[1])
 
     def put(self, slot: int, vector: Vectors, bound: float) -> None:
         """Set the vector (d,) and the bound of a slot. A vector without a direction is reported for no row."""
