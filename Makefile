@@ -141,6 +141,9 @@ bench-cluster: env ## each stage of a cluster on real servers, a burst, a steady
 bench-scaling: env ## cost of a graph as it grows, and of many graphs; writes docs/scaling.md; an hour
 	@$(BIN)/python -m tests.bench.scaling
 
+bench-memory: env ## memory of a graph by structure: write model, view with indexes, embedded service; writes docs/scaling.md
+	@$(BIN)/python -m tests.bench.memory $(ARGS)
+
 bench-cluster-quick: env ## the same at a small scale, without writing the page
 	@$(BIN)/python -m tests.bench.cluster --quick --no-page
 

@@ -1,0 +1,174 @@
+"""Memory of one graph by structure: its write model, its view with indexes, and the embedded service that has both.
+
+    python -m tests.bench.memory [--documents N] [--part write|view|service] [--no-page]
+
+Each part runs in a process of its own on the MuSiQue passages, with the extraction and the vectors of the data set; the
+service embeds with its default model. Resident memory is the difference to the process before the graph, after a
+collection and with free pages returned. Sizes of structures are those that objects report; the rest is the allocator's.
+It asserts nothing; docs/scaling.md has its table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import DocumentChange
+from graphtide.graph.view import LiveView, VectorIndexes
+from graphtide.infra.hnsw import HnswIndex
+from graphtide.services.sdk.embedded import open_database
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
+from graphtide.streams.follow.delta_codec import decode, encode
+from graphtide.streams.messages import ExtractionMessage, decode_extraction
+from tests.bench.cluster_table import Row, resident_bytes, write
+from tests.bench.musique_stream import DIMENSIONS, GRAPH, KnownVectors, NoExtractor, WholeText, messages
+from tests.bench.object_sizes import attributes_of, sizes_of
+from tests.support.bench_data import ROOT, corpus
+
+KIB = 1024
+SHOWN = 8
+"""The largest structures of each part that the table names."""
+OPENED = ("_tables", "_resolver", "_entities", "indexes")
+"""The attributes whose own attributes are listed instead."""
+
+
+def held_bytes() -> int:
+    """Return the resident memory after a collection, without pages that the allocator could return."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    return resident_bytes(os.getpid())
+
+
+def structures(root: object, seen: set[int], prefix: str = "") -> Iterator[tuple[str, int]]:
+    """Yield (path, bytes) of the attributes of an object, every object under the first path that reaches it."""
+    for name, value in attributes_of(root):
+        if name in OPENED:
+            yield from structures(value, seen, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}".replace("_tables.", "").lstrip("_"), sizes_of(value, seen).total
+
+
+async def extract_part(documents: int, folder: Path) -> dict[str, object]:
+    """Write the passages' extractions into the folder, so that extraction's memory is not part of the write model's."""
+    models = ExtractionModels(WholeText(), NoExtractor(), KnownVectors())
+    for number, message in enumerate(messages()[:documents]):
+        extraction = await extract(message, number, models, ExtractionLimits())
+        encoded = ExtractionMessage(GRAPH, message.doc_id, number, extraction).encode()
+        (folder / f"{number:08d}.extraction").write_bytes(encoded)
+    return {}
+
+
+def write_part(folder: Path) -> dict[str, object]:
+    """Build the write model from the extractions in the folder, and write its deltas beside them."""
+    writer, before = Consolidator(GRAPH), held_bytes()
+    for file in sorted(folder.glob("*.extraction")):
+        message = decode_extraction(file.read_bytes())
+        delta = writer.apply([DocumentChange(message.doc_id, None, message.extraction)])
+        file.with_suffix(".delta").write_bytes(encode(delta, sums=False))
+        del message, delta
+    return _found(writer, before, len(writer._tables.statements))
+
+
+def view_part(folder: Path) -> dict[str, object]:
+    """Build the view and its indexes from the deltas in the folder."""
+    view = LiveView(GRAPH, VectorIndexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
+    before = held_bytes()
+    for file in sorted(folder.glob("*.delta")):
+        with view.lock.write():
+            view.apply(decode(file.read_bytes()))
+        for index in (view.indexes.chunks, view.indexes.entities, view.indexes.statements):
+            assert isinstance(index, HnswIndex)
+            index.settle()
+    return _found(view, before, len(view.statements))
+
+
+async def service_part(documents: int, folder: Path) -> dict[str, object]:
+    """Publish the passages to an embedded service, which was used before: its models are loaded."""
+    async with open_database(str(folder)) as database:
+        small = database.graph("small")
+        first = await small.add("one", "Ada Lovelace met Charles Babbage in London.")
+        await small.ask("Who met Charles Babbage?", after=first.token)
+        before, graph = held_bytes(), database.graph(GRAPH)
+        for number, passage in enumerate(corpus()[:documents], 1):
+            body = passage.body()
+            added = await graph.add(passage.doc_id, body.pop("text"), **body)
+            if number % 25 == 0 or number == documents:
+                await graph.ask("Who is it?", after=added.token, mode="vector")
+        counts = (await graph.stats()).counts
+        return {"resident": held_bytes() - before, "relations": counts["relations"], "idle": before, "structures": []}
+
+
+def _found(root: object, before: int, relations: int) -> dict[str, object]:
+    resident = held_bytes() - before
+    largest = sorted(structures(root, set()), key=lambda item: -item[1])
+    return {"resident": resident, "relations": relations, "structures": largest}
+
+
+def measured(part: str, documents: int, folder: str) -> dict[str, object]:
+    """Measure one part in a child process."""
+    command = [sys.executable, "-m", "tests.bench.memory", "--part", part, "--documents", str(documents), folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def rows_of(name: str, found: dict[str, object]) -> list[Row]:
+    """Return one row for a part, and one for its structures."""
+    resident, relations = int(str(found["resident"])), int(str(found["relations"]))
+    held = [(str(path), int(size)) for path, size in found["structures"]]  # type: ignore[attr-defined]
+    listed = ", ".join(f"{path} {size / KIB / KIB:.1f}" for path, size in held[:SHOWN])
+    rest = (resident - sum(size for _, size in held)) / KIB / KIB
+    said = f"MiB: {listed}; allocator and free pages {rest:.1f}" if held else f"an idle one: {_mib(found['idle'])}"
+    return [Row(f"{name}, {relations:,} relations", f"{resident / relations / KIB:.1f} KiB a relation", said)]
+
+
+def _mib(size: object) -> str:
+    return f"{int(str(size)) / KIB / KIB:.0f} MiB"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_500)
+    parser.add_argument("--part", choices=("extract", "write", "view", "service"))
+    parser.add_argument("--no-page", action="store_true")
+    parser.add_argument("folder", nargs="?")
+    chosen = parser.parse_args()
+    if chosen.part:
+        folder = Path(chosen.folder)
+        if chosen.part == "view":
+            found = view_part(folder)
+        elif chosen.part == "write":
+            found = write_part(folder)
+        elif chosen.part == "extract":
+            found = asyncio.run(extract_part(chosen.documents, folder))
+        else:
+            found = asyncio.run(service_part(chosen.documents, folder))
+        print(json.dumps(found))
+        return
+    rows = []
+    with tempfile.TemporaryDirectory() as deltas, tempfile.TemporaryDirectory() as data:
+        measured("extract", chosen.documents, deltas)
+        for name, part, folder_name in (
+            ("write model", "write", deltas),
+            ("view with indexes", "view", deltas),
+            ("embedded service", "service", data),
+        ):
+            rows += rows_of(name, measured(part, chosen.documents, folder_name))
+            print(rows[-1].line(), flush=True)
+    if not chosen.no_page:
+        said = f"{chosen.documents:,} MuSiQue passages with their facts, {DIMENSIONS} dimensions, of the service 256"
+        write(ROOT / "docs" / "scaling.md", "bench-memory", rows, said, "the largest structures")
+
+
+if __name__ == "__main__":
+    main()

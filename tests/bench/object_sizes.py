@@ -1,0 +1,69 @@
+"""Sizes of the structures of a live object: every reachable Python object once, each under the first path that reaches
+it.
+
+Sizes are those that objects report (`sys.getsizeof`, the buffer of an array, `memory_bytes` of a kernel, the statistics
+of a vector index), so the allocator's own bytes and its free pages are not part of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+_SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, property)
+
+
+@dataclass(slots=True)
+class Sizes:
+    """Bytes and numbers of objects by type."""
+
+    size_bytes: Counter[str] = field(default_factory=Counter)
+    objects: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        return self.size_bytes.total()
+
+
+def sizes_of(root: object, seen: set[int]) -> Sizes:
+    """Return the sizes of all objects that `root` reaches and that are not in `seen`; they are added to it."""
+    found, waiting = Sizes(), [root]
+    while waiting:
+        held = waiting.pop()
+        if id(held) in seen or isinstance(held, _SHARED):
+            continue
+        seen.add(id(held))
+        name = type(held).__name__
+        found.size_bytes[name] += sys.getsizeof(held) + _outside(held)
+        found.objects[name] += 1
+        waiting.extend(_referents(held))
+    return found
+
+
+def _outside(held: Any) -> int:
+    """Return the bytes of an object that Python does not see."""
+    size = getattr(held, "memory_bytes", None)
+    if type(held).__module__.startswith("graphtide.graph._") and callable(size):
+        return int(size())
+    return 0
+
+
+def _referents(held: object) -> Iterable[object]:
+    if isinstance(held, np.ndarray):
+        return () if held.base is None else (held.base,)
+    return gc.get_referents(held)
+
+
+def attributes_of(root: object) -> Iterator[tuple[str, object]]:
+    """Yield the attributes of an object with their names, from its dictionary and its slots."""
+    names = [name for kind in type(root).__mro__ for name in getattr(kind, "__slots__", ())]
+    for name in (*getattr(root, "__dict__", {}), *names):
+        if hasattr(root, name):
+            yield name, getattr(root, name)
