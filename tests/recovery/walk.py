@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import random
 import tempfile
 import time
@@ -17,7 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from graphtide.graph.records import Extraction
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import canonical_lines, digest
+from graphtide.graph.records import DocumentChange, Extraction
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
@@ -60,13 +61,14 @@ def random_body(rng: random.Random) -> Body:
 
 
 def expected_digest(live: dict[str, Body]) -> str:
-    """Return the digest of the live documents by the oracle, with the default models and without any stage, storage or
-    write model.
+    """Return the digest of the live documents by the default models, without any stage or storage.
+
+    The digest is that of a fresh build, whose rows must be the oracle's.
     """
-    canonical = hashlib.sha256()
-    for line in sorted(GraphOracle(asyncio.run(_extracted(live))).lines()):
-        canonical.update(line.encode() + b"\n")
-    return canonical.hexdigest()
+    extractions = asyncio.run(_extracted(live))
+    rows = Consolidator("g").apply([DocumentChange(each.doc_id, None, each) for each in extractions])
+    assert sorted(canonical_lines(rows)) == sorted(GraphOracle(extractions).lines())
+    return digest(rows)
 
 
 async def _extracted(live: dict[str, Body]) -> list[Extraction]:
