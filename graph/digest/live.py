@@ -8,10 +8,10 @@ difference. Nothing is kept before the first reading, and after so many changes 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -31,10 +31,9 @@ from graphtide.graph.records import (
     TripleRow,
     Vector,
 )
+from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.text.place import Place
-
-if TYPE_CHECKING:
-    from graphtide.graph.view import LiveView, ViewEdge
+from graphtide.graph.view_tables import ViewChunk, ViewEdge, ViewEntity, ViewLabel, ViewStatement
 
 MIN_CHANGES = 2_000
 """Changed things up to which a reading is always cheap."""
@@ -47,6 +46,42 @@ _Chunk = tuple[str, str, int, str, Place, tuple[MentionRow, ...], tuple[Evidence
 _Label = tuple[str, str, int]
 _Statement = tuple[int, str, int, int, int]
 _Entity = tuple[str, str, str, tuple[int, ...], int]
+
+
+class DigestTables(Protocol):
+    """The tables of a live view that its digest is read from."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def lock(self) -> ReadersWriterLock: ...
+
+    @property
+    def documents(self) -> Mapping[str, DocumentRow]: ...
+
+    @property
+    def chunks(self) -> Mapping[int, ViewChunk]: ...
+
+    @property
+    def labels(self) -> Mapping[int, ViewLabel]: ...
+
+    @property
+    def statements(self) -> Mapping[int, ViewStatement]: ...
+
+    @property
+    def entities(self) -> Mapping[int, ViewEntity]: ...
+
+    @property
+    def same_as(self) -> Mapping[Pair, SameAsRow]: ...
+
+    @property
+    def neighbours(self) -> Mapping[int, Mapping[int, ViewEdge]]: ...
+
+    @property
+    def edge_count(self) -> int: ...
+
+    def rows(self) -> GraphDelta: ...
 
 
 @dataclass(slots=True)
@@ -75,7 +110,7 @@ class LiveDigest:
         self._before: _Rows | None = None
         self._last = (0, "")
 
-    def note(self, view: LiveView, delta: GraphDelta) -> None:
+    def note(self, view: DigestTables, delta: GraphDelta) -> None:
         """Keep the rows that the delta is about to change. Call under the view's write lock. Cost: the delta."""
         before = self._before
         if before is None:
@@ -85,7 +120,7 @@ class LiveDigest:
             return
         _keep(before, view, delta)
 
-    def read(self, view: LiveView) -> tuple[int, str]:
+    def read(self, view: DigestTables) -> tuple[int, str]:
         """Return the view's version, and its digest. Cost: what changed since the last call; of the first, the graph.
 
         Waits for other calls, and holds the view's read lock while it reads rows, not while it hashes them.
@@ -97,7 +132,7 @@ class LiveDigest:
                 self._before = None
                 raise
 
-    def _read(self, view: LiveView) -> tuple[int, str]:
+    def _read(self, view: DigestTables) -> tuple[int, str]:
         with view.lock.read():
             version, before = view.version, self._before
             if version == self._last[0] and before is not None:
@@ -115,12 +150,12 @@ class LiveDigest:
         return self._last
 
 
-def _things(view: LiveView) -> int:
+def _things(view: DigestTables) -> int:
     some = len(view.documents) + len(view.chunks) + len(view.statements)
     return some + len(view.entities) + len(view.same_as) + view.edge_count
 
 
-def _keep(before: _Rows, view: LiveView, delta: GraphDelta) -> None:
+def _keep(before: _Rows, view: DigestTables, delta: GraphDelta) -> None:
     gone = delta.gone
     for doc_id in chain(gone.documents, (row.doc_id for row in delta.documents)):
         if doc_id not in before.documents:
@@ -141,7 +176,7 @@ def _keep(before: _Rows, view: LiveView, delta: GraphDelta) -> None:
     _keep_entities(before, view, delta)
 
 
-def _keep_entities(before: _Rows, view: LiveView, delta: GraphDelta) -> None:
+def _keep_entities(before: _Rows, view: DigestTables, delta: GraphDelta) -> None:
     """Keep the entities that the delta changes, itself or a label of theirs, and these labels."""
     nodes = {*delta.gone.entities, *(row.node for row in delta.entities), *(row.node for row in delta.labels)}
     for number in chain(delta.gone.labels, (row.label for row in delta.labels)):
@@ -155,33 +190,33 @@ def _keep_entities(before: _Rows, view: LiveView, delta: GraphDelta) -> None:
             before.entities[node] = _entity(view, node)
 
 
-def _chunk(view: LiveView, number: int) -> _Chunk | None:
+def _chunk(view: DigestTables, number: int) -> _Chunk | None:
     held = view.chunks.get(number)
     if held is None:
         return None
     return held.chunk_id, held.doc_id, held.ordinal, held.text, held.place, held.mentions, held.evidence
 
 
-def _label(view: LiveView, number: int) -> _Label | None:
+def _label(view: DigestTables, number: int) -> _Label | None:
     held = view.labels.get(number)
     return (held.name, held.type, held.mentions) if held else None
 
 
-def _statement(view: LiveView, number: int) -> _Statement | None:
+def _statement(view: DigestTables, number: int) -> _Statement | None:
     held = view.statements.get(number)
     return (held.subject, held.predicate, held.object, held.count, held.weight_milli) if held else None
 
 
-def _entity(view: LiveView, node: int) -> _Entity | None:
+def _entity(view: DigestTables, node: int) -> _Entity | None:
     held = view.entities.get(node)
     return (held.id, held.name, held.type, held.labels, held.mentions) if held else None
 
 
-def _edge(view: LiveView, pair: Pair) -> ViewEdge | None:
+def _edge(view: DigestTables, pair: Pair) -> ViewEdge | None:
     return view.neighbours.get(pair[0], {}).get(pair[1])
 
 
-def _differing(before: _Rows, view: LiveView) -> tuple[set[str], set[str]]:
+def _differing(before: _Rows, view: DigestTables) -> tuple[set[str], set[str]]:
     """Return the elements of everything that changed, as they were and as they are. Cost: these, and the edges of
     entities whose id changed.
     """
@@ -202,7 +237,7 @@ def _differing(before: _Rows, view: LiveView) -> tuple[set[str], set[str]]:
     return set(_elements(before, view)), set(_elements(now_rows, view))
 
 
-def _elements(rows: _Rows, view: LiveView) -> Iterator[str]:
+def _elements(rows: _Rows, view: DigestTables) -> Iterator[str]:
     """Return the elements of the rows; what they refer to is in the rows, or as it is in the view."""
 
     def label(number: int) -> _Label:

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import digest, sorted_digest
-from graphtide.graph.digest.live import LiveDigest
+from graphtide.graph.digest.live import DigestTables, LiveDigest
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta
-from graphtide.graph.view import LiveView
 from graphtide.infra.sqlite.backend import SqliteBackend
 from graphtide.streams.dead_letters.index import DeadLetterIndex
 from graphtide.streams.dead_letters.queue import discard, page
@@ -44,7 +43,7 @@ class TimedDigest(LiveDigest):
         super().__init__()
         self.noting_s = 0.0
 
-    def note(self, view: LiveView, delta: GraphDelta) -> None:
+    def note(self, view: DigestTables, delta: GraphDelta) -> None:
         started = time.thread_time()
         super().note(view, delta)
         self.noting_s += time.thread_time() - started
