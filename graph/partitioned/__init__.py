@@ -8,7 +8,7 @@ The path of a question: each shard searches its indexes; the coordinator merges 
 the mode asks for. docs/scaling.md ("One graph in several processes") has the design and what it measures.
 """
 
-from graphtide.graph.partitioned.gathering import Traffic, Transport
+from graphtide.graph.partitioned.gathering import ShardTransport, Traffic
 from graphtide.graph.partitioned.shards import Read, ReadReply, Request, Search, SearchReply, Shard, divide
 from graphtide.graph.partitioned.view import LocalShards, PartitionedView, retrieve_partitioned
 
@@ -21,8 +21,8 @@ __all__ = [
     "Search",
     "SearchReply",
     "Shard",
+    "ShardTransport",
     "Traffic",
-    "Transport",
     "divide",
     "retrieve_partitioned",
 ]

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from graphtide.graph.partitioned.shards import Key, Kind, Placement, Read, ReadReply, Reply, Request, Rows
+from graphtide.graph.partitioned.shards import Key, Kind, Read, ReadReply, Reply, Request, Rows, ShardPlacement
 from graphtide.graph.view_tables import ViewChunk, ViewEntity, ViewLabel, ViewStatement
 
 FEW = 32
 """The number of statements of a label, and of passages of a statement, that are announced."""
 
 
-class Transport(Protocol):
+class ShardTransport(Protocol):
     """The way to the shards. It sends all requests before it waits for the first reply."""
 
     def ask(self, requests: Mapping[int, Request]) -> Mapping[int, Reply]:
@@ -29,7 +29,7 @@ class Transport(Protocol):
 
 @dataclass(slots=True)
 class Traffic:
-    """What one question sent: rounds (each waits once, for the slowest shard), requests, and rows that came back."""
+    """What one question sent: rounds (each waits for its slowest shard), requests, and rows that came back."""
 
     rounds: int = 0
     requests: int = 0
@@ -39,7 +39,7 @@ class Traffic:
 class Gatherer:
     """The rows that the shards have sent for one question, and those that were announced."""
 
-    def __init__(self, transport: Transport, placement: Placement) -> None:
+    def __init__(self, transport: ShardTransport, placement: ShardPlacement) -> None:
         self._transport = transport
         self._placement = placement
         self._announced: dict[Kind, set[Key]] = {}

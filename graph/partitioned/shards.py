@@ -95,7 +95,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class ShardPlacement:
     """The shard of each row. `passages` has one byte for each passage number; documents and names need no table."""
 
     count: int
@@ -113,13 +113,13 @@ def shard_of(name: str, count: int) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) % count
 
 
-def divide(view: LiveView, count: int, new_index: Callable[[int], VectorIndex]) -> tuple[list[Shard], Placement]:
+def divide(view: LiveView, count: int, new_index: Callable[[int], VectorIndex]) -> tuple[list[Shard], ShardPlacement]:
     """Return the shards of a view, and the placement of its rows. `new_index` makes an empty index of a length.
 
     Call under `view.lock.read()`. The shards share the view's rows. Cost: the graph.
     """
     passages = {number: shard_of(chunk.doc_id, count) for number, chunk in view.chunks.items()}
-    placement = Placement(count, passages)
+    placement = ShardPlacement(count, passages)
     held: list[dict[Kind, dict[Any, Any]]] = [{} for _ in range(count)]
     for kind in ("chunks", *NUMBERED, *NAMED):
         for rows in held:

@@ -17,17 +17,17 @@ import numpy as np
 
 from graphtide.graph.aboutness import AboutnessIndex
 from graphtide.graph.algorithms.pagerank import WalkGraph
-from graphtide.graph.partitioned.gathering import Gatherer, Traffic, Transport
+from graphtide.graph.partitioned.gathering import Gatherer, ShardTransport, Traffic
 from graphtide.graph.partitioned.shards import (
     NAMED,
     NUMBERED,
     IndexName,
-    Placement,
     Reply,
     Request,
     Search,
     SearchReply,
     Shard,
+    ShardPlacement,
 )
 from graphtide.graph.retrieval import Question, RetrievalResult, retrieve
 from graphtide.graph.retrieval.scoring.about_links import asked_names
@@ -50,14 +50,14 @@ class LocalShards:
         self._shards = shards
 
     def ask(self, requests: Mapping[int, Request]) -> Mapping[int, Reply]:
-        """See Transport.ask."""
+        """See ShardTransport.ask."""
         return {number: self._shards[number].serve(request) for number, request in requests.items()}
 
 
 class PartitionedView(LiveView):
     """See the module. It is made from a view and is not current after that view's next delta."""
 
-    def __init__(self, whole: LiveView, transport: Transport, placement: Placement) -> None:
+    def __init__(self, whole: LiveView, transport: ShardTransport, placement: ShardPlacement) -> None:
         super().__init__(whole.graph, whole.indexes, whole.functional_predicates)
         self._gatherer = gatherer = Gatherer(transport, placement)
         self.version, self.lock = whole.version, whole.lock

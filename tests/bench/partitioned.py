@@ -46,7 +46,7 @@ class ShardProcesses:
             process.start()
 
     def ask(self, requests: Mapping[int, Request]) -> Mapping[int, Reply]:
-        """See Transport.ask."""
+        """See ShardTransport.ask."""
         for number, request in requests.items():
             self._pipes[number].send_bytes(pickle.dumps(request))
         return {number: self._received(number) for number in requests}
