@@ -1,6 +1,6 @@
 """Models of one view that are created when a question first needs them, and follow its changes from then on.
 
-Invariant: a follower is told of every delta that the view applies after its creation. A view without such questions has
+Invariant: a follower receives every delta that the view applies after its creation. A view without such questions has
 no follower, and its commits cost nothing here.
 """
 

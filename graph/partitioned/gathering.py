@@ -29,7 +29,7 @@ class ShardTransport(Protocol):
 
 @dataclass(slots=True)
 class Traffic:
-    """What one question sent: rounds (each waits for its slowest shard), requests, and rows that came back."""
+    """The cost of one question: rounds (each waits for its slowest shard), requests, and rows that came back."""
 
     rounds: int = 0
     requests: int = 0

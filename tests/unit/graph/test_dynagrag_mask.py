@@ -181,7 +181,7 @@ def slow_entities(view: LiveView, ego: EgoGraph, question: Values) -> Values:
 
 
 def test_path_shares_the_entity_of_fewest_neighbours_and_leaves_the_passage() -> None:
-    """Of two ways on, the rarer entity's is taken; a statement of the same passage is none."""
+    """The path continues over the rarer of two entities, and never over a statement of the same passage."""
     documents = [
         SmallDocument("a", "birch", (), (("amber", "near", "birch"), ("birch", "near", "cedar"))),
         SmallDocument("b", "birch", (), (("birch", "near", "delta"),)),
