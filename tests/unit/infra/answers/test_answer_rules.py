@@ -14,7 +14,7 @@ WORKSHOP = (
     table("machines.csv", "machine: M3; state: running; status: owned; year: 2021; price_eur: 1200"),
     table("rules.csv", "zone: yard; helmet: no; escort: no", headings=["Visitors"]),
     table("rules.csv", "zone: foundry; helmet: yes; escort: not allowed for visitors", headings=["Visitors"]),
-    note("safety.md", "No person grinds alone. Grinding is forbidden in the yard.", title="Safety"),
+    note("safety.md", "Never grind alone. Grinding is forbidden in the yard.", title="Safety"),
     note(
         "lease.txt",
         "Between Oak Tools and Brannock Steel",
@@ -51,7 +51,7 @@ WORKSHOP = (
         ("Which machines are under 500 euros?", "machine: M2"),
         ("May visitors enter the foundry?", "not allowed for visitors"),
         ("Is a helmet required in the foundry?", "helmet: yes"),
-        ("Is it allowed to grind alone?", "No person grinds alone."),
+        ("Is it allowed to grind alone?", "Never grind alone."),
         ("When does the lease with Brannock Steel end?", "Valid until: 30 April 2026"),
         ("What is the notice period of the lease with Brannock Steel?", "Notice period: three months"),
         ("What caused the damage to hinge C?", "rusty"),
