@@ -1,9 +1,9 @@
 """A view over shards: every mode of retrieval reads it as it reads a whole one.
 
 The coordinator holds the topology (the walk graph, edges with weight and trussness, the community hierarchy, and the
-public id of each entity, which breaks ties), and in
-this prototype also the look-ups by name of graph/aboutness and graph/relatedness; texts, vectors, names, statements and
-mentions are in the shards. The walk is a function of the weighted graph, bit by bit, and the nearest rows of all shards
+public id of each entity, which breaks ties), the weights that mode `dynagrag` learns, and in this prototype also the
+look-ups by name of graph/aboutness and graph/relatedness; texts, vectors, names, statements and mentions are in the
+shards. The walk is a function of the weighted graph, bit by bit, and the nearest rows of all shards
 are the nearest of each, so an exact question gives the same result as on one process, to the last bit of a score. With
 approximate indexes the hits may differ, since each shard searches a graph of its own.
 """
@@ -30,6 +30,7 @@ from graphtide.graph.partitioned.shards import (
     ShardPlacement,
 )
 from graphtide.graph.retrieval import Question, RetrievalResult, retrieve
+from graphtide.graph.retrieval.dynagrag.learning import MaskModel
 from graphtide.graph.retrieval.scoring.about_links import asked_names
 from graphtide.graph.retrieval.scoring.pair_scoring import DECADES
 from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, SearchResult, Vectors, best_of, stacked
@@ -64,6 +65,8 @@ class PartitionedView(LiveView):
         self.neighbours, self.edge_count, self.hierarchy = whole.neighbours, whole.edge_count, whole.hierarchy
         self.relatedness, self.contents, self.reports = whole.relatedness, whole.contents, whole.reports
         self.same_as, self._linked = whole.same_as, whole._linked
+        whole.followers.get(MaskModel).weights(whole)  # fitted once for this version; a shard could not fit it alone
+        self.followers = whole.followers
         self._ids = {node: entity.id for node, entity in whole.entities.items()}
         self.walk = _AnnouncingWalk(whole.walk, gatherer)
         self.about = _AnnouncingLinks(whole.about, gatherer)
