@@ -37,6 +37,7 @@ FUNCTIONS = {
     "count",
     "sum",
     "max",
+    "min",
     "collect",
     "size",
     "head",
