@@ -60,7 +60,10 @@ async def _check(application: Application, old: OldData) -> None:
 async def test_old_data_folder_opens_with_its_digests_and_answers(
     tmp_path: Path, old: OldData, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A migrated folder is equal to the last bit, its saved indexes are used, and it accepts further documents."""
+    """A migrated folder is equal to the last bit, and it accepts further documents.
+
+    Its saved indexes are used, or, if they are of an older form, built anew from the store.
+    """
     folder = old.unpack(tmp_path / "data")
     with caplog.at_level(logging.WARNING, "graphtide.index"):
         async with open_application(Settings(data=folder, embedding_model="hashing")) as application:
@@ -73,7 +76,7 @@ async def test_old_data_folder_opens_with_its_digests_and_answers(
             receipt = await application.delete("fixture", "ada")
             await application.query("fixture", QueryRequest("Ada?", after=receipt.token, generate=False))
             after = (await application.digest("fixture")).digest
-    assert not [line for line in caplog.messages if "index" in line]
+    assert not [line for line in caplog.messages if "index" in line and "has schema 1; this version reads" not in line]
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
     async with open_application(Settings(data=folder, embedding_model="hashing")) as application:

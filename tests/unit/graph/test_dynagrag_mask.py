@@ -283,7 +283,7 @@ def test_learned_masks_are_probabilities_and_change_the_result() -> None:
     assert learned.trace is not None
     assert "learned from" in learned.trace.steps[1].about
     small = small_view(topical(random.Random(3), 4))
-    assert retrieve(small, question) == retrieve_dynagrag(small, question, Dynagrag(mask=Mask.FIXED))
+    assert retrieve_dynagrag(small, question) == retrieve_dynagrag(small, question, Dynagrag(mask=Mask.FIXED))
 
 
 def test_results_by_learned_weights_do_not_depend_on_the_order_of_documents() -> None:

@@ -372,6 +372,8 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
             steps = [row[3] for row in plan if "CONSTANT" not in row[3]]
             scans = [step for step in steps if step.startswith("SCAN ") and step.split()[1] not in small]
             partial = [step for step in steps if step.endswith("(graph=?)") and statement.startswith("DELETE")]
+            if statement.startswith("DELETE FROM change_revisions"):  # with the records of a history that begins anew
+                partial.clear()
             wide = [step for step in steps if "standings" in step and step.endswith("(graph=?)")]
             assert not scans + partial + wide and "TEMP B-TREE" not in str(steps), (statement[:300], steps)
     assert len(asked) > 100
