@@ -16,6 +16,8 @@ from graphtide.streams.ports import ConsumedRecord, Log, Record
 
 PURGE = "purge"
 """The header: an id of the purge, and the number of partitions that have a marker of it."""
+KEPT = 64
+"""The number of unfinished purges that a follower remembers."""
 _LABEL = re.compile(rb"([0-9a-f]{32}):([0-9]{1,6})")
 
 
@@ -47,18 +49,24 @@ async def mark_purge(log: Log) -> None:
 
 
 class PurgeMarkers:
-    """The markers that a follower has read. Memory: the partitions of the last purge."""
+    """The markers that a follower has read. Partitions are read in any order, so those of several purges may alternate.
+
+    Memory: the partitions of the last KEPT purges.
+    """
 
     def __init__(self) -> None:
-        self._id = ""
-        self._seen: set[int] = set()
+        self._seen: dict[str, set[int]] = {}
 
     def complete(self, consumed: ConsumedRecord) -> bool:
         """Note a marker; return True if it is the last one of its purge. Malformed ones complete nothing."""
         marker = purge_marker(consumed)
         if marker is None:
             return False
-        if marker.id != self._id:
-            self._id, self._seen = marker.id, set()
-        self._seen.add(consumed.position.partition)
-        return len(self._seen) == marker.partitions
+        seen = self._seen.setdefault(marker.id, set())
+        seen.add(consumed.position.partition)
+        if len(seen) == marker.partitions:
+            del self._seen[marker.id]
+            return True
+        while len(self._seen) > KEPT:
+            del self._seen[next(iter(self._seen))]
+        return False
