@@ -81,7 +81,7 @@ async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path:
     assert last.usage.prompt_tokens == sum(seen.prompt_tokens for seen in calls)
     assert 0 < len(last.context_parts) < len(everything.context_parts)
     assert {one.chunk_id for one in last.citations} <= {chunk for part in last.context_parts for chunk in part.sources}
-    assert last.trace and [step["step"] for step in last.trace][:2] == ["reach", "rating 1"]
+    assert last.trace and [step["step"] for step in last.trace][:3] == ["options", "reach", "rating 1"]
 
 
 async def _any(application: Application) -> bool:
