@@ -13,13 +13,11 @@ import pytest
 from neo4j import GraphDatabase
 
 from graphtide.graph.digest import digest, has_digest
-from graphtide.graph.records import GraphDelta
 from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.bolt.administration.schema import SCHEMA_VERSION as BOLT_SCHEMA
 from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.folder_lock import DATABASE
-from graphtide.infra.sqlite.graph_store import snapshot
 from graphtide.services.application import Application, QueryRequest
 from graphtide.services.wiring import open_application
 from graphtide.streams.clock import now_ms
@@ -38,7 +36,7 @@ from graphtide.streams.messages import (
 from graphtide.streams.ports import ConsumedRecord, Position, Record
 from tests.model.memory import MemoryLog
 from tests.support.neo4j_server import GraphServer, clear, is_memgraph
-from tests.support.old_data import RECORDINGS, OldData
+from tests.support.old_data import RECORDINGS, OldData, stored_rows
 from tests.support.records import plain
 
 every_recording = pytest.mark.parametrize("old", RECORDINGS, ids=lambda old: old.place.name)
@@ -69,7 +67,7 @@ async def test_old_data_folder_opens_with_its_digests_and_answers(
         async with open_application(Settings(data=folder, embedding_model="hashing")) as application:
             await _check(application, old)
             for graph, (_, wanted) in old.expected["digests"].items():
-                rows = _stored(folder, graph)
+                rows = stored_rows(folder, graph)
                 assert has_digest(rows, wanted)
                 assert (await application.digest(graph)).digest == digest(rows)
             before = (await application.digest("fixture")).digest
@@ -81,11 +79,6 @@ async def test_old_data_folder_opens_with_its_digests_and_answers(
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
     async with open_application(Settings(data=folder, embedding_model="hashing")) as application:
         assert (await application.digest("fixture")).digest == after != before
-
-
-def _stored(folder: Path, graph: str) -> GraphDelta:
-    with closing(sqlite3.connect(folder / DATABASE)) as connection:
-        return snapshot.read(connection, graph)
 
 
 @every_recording

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import sqlite3
 import tarfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,11 +16,20 @@ from typing import Any
 
 from neo4j import GraphDatabase, Session
 
+from graphtide.graph.records import GraphDelta
 from graphtide.infra.bolt import BoltAddress
+from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.infra.sqlite.graph_store import snapshot
 from graphtide.streams.ports import Record
 from tests.support.neo4j_server import clear
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+def stored_rows(folder: Path, graph: str) -> GraphDelta:
+    """Return the rows of a graph in a data folder that no process uses."""
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        return snapshot.read(connection, graph)
 
 
 @dataclass(frozen=True, slots=True)
