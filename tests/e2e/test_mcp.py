@@ -172,7 +172,8 @@ async def test_credentials_decide_which_tools_and_graphs_an_agent_has(tmp_path: 
         async with http_service(app) as url:
             async with agent(url, admin) as client:
                 for graph in ("notes", "secret"):
-                    await called(client, "add_document", graph=graph, doc_id="a", text="Ana Ruiz signed.")
+                    added = await called(client, "add_document", graph=graph, doc_id="a", text="Ana Ruiz signed.")
+                    await called(client, "ask", graph=graph, question="Who signed?", after=added["token"])
             async with agent(url, reader) as client:
                 assert {tool.name for tool in (await client.list_tools()).tools} == READING
                 assert [each["graph"] for each in (await called(client, "list_graphs"))["graphs"]] == ["notes"]
