@@ -33,7 +33,7 @@ from graphtide.graph.retrieval import Question, RetrievalResult, retrieve
 from graphtide.graph.retrieval.dynagrag.learning import MaskModel
 from graphtide.graph.retrieval.scoring.about_links import asked_names
 from graphtide.graph.retrieval.scoring.pair_scoring import DECADES
-from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, SearchResult, Vectors, best_of, stacked
+from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, SearchResult, Vectors, best_of, stacked, unit_rows
 from graphtide.graph.view import LiveView, VectorIndexes
 
 FILTER_GROWTH = 4
@@ -134,10 +134,7 @@ class ScatteredIndex(ExactIndex):
         found = [table[number].vector for number in ids.tolist()]
         if not all(vector.size for vector in found):
             raise KeyError("a row has no vector")
-        rows = np.array(found, np.float32).reshape(-1, self.dimensions)
-        wide = rows.astype(np.float64)
-        scaled: Vectors = (wide / np.sqrt((wide * wide).sum(axis=1))[:, None]).astype(np.float32)
-        return scaled
+        return unit_rows(np.array(found, np.float32).reshape(-1, self.dimensions), self.dimensions)
 
     def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
         """Return the k most similar of all shards. Cost: one round; under a filter more, until k are admitted."""
@@ -147,9 +144,7 @@ class ScatteredIndex(ExactIndex):
             if allowed is None:
                 return found
             self._gatherer.announce(self._name, (n for n in found.ids.ravel().tolist() if n != PADDING), follow=True)
-            rows = [
-                _admitted(ids, cosines, allowed, k) for ids, cosines in zip(found.ids, found.similarities, strict=True)
-            ]
+            rows = [_best(ids, cosines, allowed, k) for ids, cosines in zip(found.ids, found.similarities, strict=True)]
             if fetched >= self._size or all(ids[-1] != PADDING for ids, _ in rows):
                 return stacked(rows, k)
             fetched *= FILTER_GROWTH
@@ -160,7 +155,7 @@ class ScatteredIndex(ExactIndex):
         found = [reply for reply in replies if isinstance(reply, SearchReply)]
         ids = np.concatenate([reply.found.ids for reply in found], axis=1)
         cosines = np.concatenate([reply.found.similarities for reply in found], axis=1)
-        rows = [_best(row, values, k) for row, values in zip(ids, cosines, strict=True)]
+        rows = [_best(row, values, lambda _: True, k) for row, values in zip(ids, cosines, strict=True)]
         for reply in found:
             self._gatherer.take(reply.rows)
         kept = {number for row, _ in rows for number in row.tolist() if number != PADDING}
@@ -168,12 +163,7 @@ class ScatteredIndex(ExactIndex):
         return stacked(rows, k)
 
 
-def _best(ids: Ids, cosines: Vectors, k: int) -> tuple[Ids, Vectors]:
-    live = ids != PADDING
-    return best_of(ids[live], cosines[live], k)
-
-
-def _admitted(ids: Ids, cosines: Vectors, allowed: Callable[[int], bool], k: int) -> tuple[Ids, Vectors]:
+def _best(ids: Ids, cosines: Vectors, allowed: Callable[[int], bool], k: int) -> tuple[Ids, Vectors]:
     kept = np.array([number != PADDING and allowed(number) for number in ids.tolist()], bool)
     return best_of(ids[kept], cosines[kept], k)
 
