@@ -36,7 +36,7 @@ def outside_values(known: OptionField) -> Iterator[object]:
     yield []
     yield "many" if not known.choices else "none of them"
     if known.least is not None and known.most is not None:
-        beyond = (known.least - 1, known.most + 1, float("inf"), float("nan"))
+        beyond = (known.least - 1, known.most + 1, 10**400, float("inf"), float("nan"))
         yield from beyond if known.kind in (int, float) else ({"knows": number} for number in beyond)
     if known.kind is int:
         yield known.default + 0.5

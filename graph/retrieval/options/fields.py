@@ -100,7 +100,7 @@ def read_value(known: OptionField, value: object) -> OptionValue:
 
 
 def _number(known: OptionField, value: object) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
         raise InvalidOption(known.name, f"must be a number, not {_shown(value)}")
     if known.kind is int and value != int(value):
         raise InvalidOption(known.name, f"must be a whole number, not {_shown(value)}")

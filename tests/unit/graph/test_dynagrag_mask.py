@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from graphtide.graph.learning.discriminant import MIN_ROWS, SCALE, fit_discriminant, row_sums
+from graphtide.graph.records import GraphDelta
 from graphtide.graph.retrieval import Question, retrieve
 from graphtide.graph.retrieval.dynagrag import Dynagrag, Mask, retrieve_dynagrag
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
@@ -104,6 +105,15 @@ def test_a_changed_entity_recomputes_only_the_examples_that_read_it() -> None:
     assert model.evaluated == 30
     assert max(len(pseudo_example(view, chunk).reads) for chunk in view.chunks) < 12
     assert max(map(len, model._readers.values())) < 12 < len(view.entities)
+
+
+def test_changed_entities_that_no_example_reads_are_not_kept() -> None:
+    """A view that is asked once and grows afterwards keeps no list of its new entities."""
+    view = small_view([chain("amber", number) for number in range(30)])
+    model = view.followers.get(MaskModel)
+    model.weights(view)
+    model.follow(GraphDelta("world", 2), range(10_000))
+    assert model._touched == model._readers.keys() | model._hub_readers.keys()
 
 
 def test_a_hub_that_stays_one_recomputes_nothing() -> None:

@@ -49,10 +49,12 @@ class MaskModel:
         """Examples computed so far."""
 
     def follow(self, delta: GraphDelta, touched: Collection[int]) -> None:
-        """Note what a delta changed. Cost: its entities and passages; no example is computed."""
+        """Note what a delta changed. Cost: its entities and passages; no example is computed. Entities that no example
+        reads are not kept: a view that is asked no more does not collect those of every later delta.
+        """
         self._retract(delta.gone.chunks)
         self._sample.follow(delta.gone.chunks, ((row.chunk, row.chunk_id) for row in delta.chunks))
-        self._touched.update(touched)
+        self._touched.update(node for node in touched if node in self._readers or node in self._hub_readers)
 
     def weights(self, view: LiveView) -> MaskWeights | None:
         """Return the weights that fit the live graph, or None where it has too few examples.
