@@ -186,7 +186,7 @@ class CallableReranker:
         made = await _call(self._function, "reranker", question, tuple(texts))
         try:
             scores = np.asarray(made, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise Rejected(f"the reranker {self.name} returned no numbers: {error}"[:300]) from error
         if scores.shape != (len(texts),) or not np.isfinite(scores).all():
             raise Rejected(

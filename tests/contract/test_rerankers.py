@@ -35,6 +35,7 @@ SPOILED: dict[str, Edit] = {
         "results": [{**each, "index": each["index"] + 1} for each in answer["results"]]
     },
     "not finite": lambda answer: {"results": [{**each, "relevance_score": math.nan} for each in answer["results"]]},
+    "beyond a float": lambda answer: {"results": [{**each, "relevance_score": 10**400} for each in answer["results"]]},
     "no score": lambda answer: {"results": [{"index": each["index"]} for each in answer["results"]]},
     "text for a score": lambda answer: {"results": [{**each, "relevance_score": "high"} for each in answer["results"]]},
     "a list of lists": lambda answer: [[0, 1.0]] * len(answer["results"]),
@@ -85,7 +86,7 @@ async def test_reranker_has_a_name(reranker: Reranker) -> None:
     assert reranker.name and KEY not in reranker.name + repr(reranker)
 
 
-@pytest.mark.parametrize("wrong", [None, [1.0], [1.0, 2.0, math.inf], "high", [[1.0], [2.0], [3.0]]])
+@pytest.mark.parametrize("wrong", [None, [1.0], [1.0, 2.0, math.inf], "high", [[1.0], [2.0], [3.0]], [1, 2, 10**400]])
 async def test_own_function_that_returns_no_scores_is_rejected(wrong: object) -> None:
     """The message names the function."""
     with pytest.raises(Rejected, match="reranker"):

@@ -6,6 +6,7 @@ Invariant: `Options` are canonical, sorted by name with values of their field's 
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
@@ -121,7 +122,11 @@ def _weights(known: OptionField, value: object) -> Weights:
 
 
 def _shown(value: object) -> str:
-    return repr(value)[:40]
+    """Return the start of a value, of any depth and size."""
+    try:
+        return reprlib.repr(value)[:40]
+    except ValueError:  # Python converts no integers of more than 4,300 digits
+        return "an integer of too many digits"
 
 
 @cache

@@ -81,7 +81,7 @@ class EndpointReranker:
                 raise self._errors.translated(error) from None  # the driver's message may quote the key
             try:
                 return _scores(json.loads(response.content), len(texts))
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
+            except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
                 reason = f"{type(error).__name__}: {error}"[:80]
                 raise Retryable(f"{self._errors.where} returned a reply without scores: {reason}") from error
 
@@ -97,7 +97,7 @@ class EndpointReranker:
 
 
 def _scores(answer: object, count: int) -> list[float]:
-    """Return the scores by index. Raises ValueError, TypeError or KeyError for another answer."""
+    """Return the scores by index. Raises ValueError, TypeError, KeyError or OverflowError for another answer."""
     rows = answer["results"] if isinstance(answer, dict) else answer
     if not isinstance(rows, list) or len(rows) != count:
         raise ValueError(f"expected {count} results")

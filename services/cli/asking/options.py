@@ -35,5 +35,5 @@ def options_from(given: Sequence[str]) -> dict[str, Any]:
 def _json_or_text(value: str) -> Any:
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,14 @@ PIPELINE = {"question": "Who?", "mode": "pipeline", "options": {"beam": 8, "lamb
 READ = (("beam", 8), ("lambda", 0.5), ("multipliers", (("led", 2.0),)))
 
 
+def nested(depth: int) -> object:
+    """Return an object within objects."""
+    value: object = 1
+    for _ in range(depth):
+        value = {"led": value}
+    return value
+
+
 def test_options_are_read_in_canonical_form() -> None:
     """The order of names does not matter, and whole numbers are those of the option's type."""
     body = {**PIPELINE, "options": dict(reversed(list(PIPELINE["options"].items())))}  # type: ignore[attr-defined]
@@ -48,6 +57,11 @@ def test_protobuf_carries_options_unchanged() -> None:
         ("vector", {"beam": 8}, "options.beam"),
         ("auto", {"beam": 8}, "options.beam"),
         ("local", {"\ud800": 1}, "options.\\ud800"),
+        ("pipeline", {"beam": 10**400}, "options.beam"),
+        ("pipeline", {"lambda": -(10**5000)}, "options.lambda"),
+        ("pipeline", {"lambda": math.nan}, "options.lambda"),
+        ("pipeline", {"multipliers": {"led": 10**400}}, "options.multipliers"),
+        ("pipeline", {"beam": nested(100_000)}, "options.beam"),
         ("nothing", {"beam": 8}, "mode"),
         ("local", [], "options"),
     ],
@@ -81,6 +95,7 @@ def test_command_line_reads_values_as_json_and_entries_by_a_dot() -> None:
     given = ["hops=2", "traversal=breadth", "pruning=false", "multipliers.founded=2", "multipliers.led=0.5"]
     expected = {"hops": 2, "traversal": "breadth", "pruning": False, "multipliers": {"founded": 2, "led": 0.5}}
     assert options_from(given) == expected
+    assert options_from([f"hops={'[' * 100_000}"]) == {"hops": "[" * 100_000}
     for wrong in (["hops"], ["=2"], ["multipliers.=2"], ["hops=2", "hops.a=3"]):
         with pytest.raises(CommandError, match="not an option"):
             options_from(wrong)

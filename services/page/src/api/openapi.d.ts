@@ -5810,7 +5810,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "version": 2,
-                     *       "digest": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7"
+                     *       "digest": "2-442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7"
                      *     }
                      */
                     "application/json": components["schemas"]["DigestBody"];
@@ -5998,8 +5998,8 @@ export interface operations {
                      * @example {
                      *       "graph": "notes",
                      *       "version": 2,
-                     *       "digest": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
-                     *       "recounted": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
+                     *       "digest": "2-442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
+                     *       "recounted": "2-442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
                      *       "differences": [],
                      *       "checked": {
                      *         "documents": 2,
@@ -6163,8 +6163,8 @@ export interface operations {
                      * @example {
                      *       "graph": "notes",
                      *       "version": 3,
-                     *       "before": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
-                     *       "after": "442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
+                     *       "before": "2-442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
+                     *       "after": "2-442b7a885b222a4fb872315eaef4bd3b4eb0ae2af07e79527dc071710a0d9be7",
                      *       "switched": true
                      *     }
                      */
