@@ -1,9 +1,9 @@
 """Reranking of a question's passages by a cross-encoder, outside the lock of the graph's view.
 
 The mode's best candidates are scored, the highest first; passages beyond them follow in the mode's order. Invariants: a
-failure, or a reranker that is late, gives the mode's own result; the result is of one version. If the graph changes
-while the reranker works, the mode runs again, and its passages are ordered by the scores that exist: a passage without
-one comes after those with one.
+failure, or a reranker that is late, gives the mode's own result, and its trace names no address; the result is of one
+version. If the graph changes while the reranker works, the mode runs again, and its passages are ordered by the scores
+that exist: a passage without one comes after those with one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.temporal import dated
 from graphtide.graph.retrieval.types import RetrievedPassage, Trace, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
+from graphtide.services.api.schema.disclosure import without_addresses
 from graphtide.streams.errors import GraphtideError, Retryable
 from graphtide.streams.model_ports import Reranker
 from graphtide.streams.scheduling.work_pool import WorkPool
@@ -67,7 +68,7 @@ async def ranking_by(view: LiveView, question: Question, reranking: Reranking, p
         scores = await _scores(question.text, found.texts, reranking)
     except GraphtideError as error:
         log.warning("reranking failed, the order is that of mode %s: %s", question.mode, error)
-        return partial(_unranked, view, question, reranking.reranker.name, str(error))
+        return partial(_unranked, view, question, reranking.reranker.name, without_addresses(str(error)))
     by_id = {one.chunk_id: score for one, score in zip(found.ranking.passages, scores, strict=False)}
     return partial(_reordered, view, (question, wide), found.ranking, by_id, reranking.reranker.name)
 

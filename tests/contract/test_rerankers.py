@@ -126,6 +126,7 @@ async def test_endpoint_receives_one_request_in_its_form() -> None:
 
 FAULTS = {
     **{name: Fault(edit=edit) for name, edit in SPOILED.items()},
+    "padded": Fault(edit=lambda answer: {**answer, "padding": "x" * (2 << 20)}),
     "not JSON": NOT_JSON,
     "dropped": DROPPED,
     "429": status(429),

@@ -28,6 +28,11 @@ Shape = Literal["cohere", "tei"]
 """`cohere`: {"model", "query", "documents", "top_n"} and {"results": [{"index", "relevance_score"}]}. `tei`: {"query",
 "texts", "truncate"} and [{"index", "score"}], of text-embeddings-inference."""
 
+REPLY_BYTES = 1 << 20
+"""Maximum length of an answer beside the texts, which some servers return with their scores."""
+MAX_ESCAPED_BYTES = 12
+"""Bytes of the longest escaped character in JSON, a surrogate pair."""
+
 
 @dataclass(frozen=True, slots=True)
 class RerankEndpoint:
@@ -80,7 +85,7 @@ class EndpointReranker:
             except openai.OpenAIError as error:
                 raise self._errors.translated(error) from None  # the driver's message may quote the key
             try:
-                return _scores(json.loads(response.content), len(texts))
+                return _scores(_loaded(response.content, texts), len(texts))
             except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
                 reason = f"{type(error).__name__}: {error}"[:80]
                 raise Retryable(f"{self._errors.where} returned a reply without scores: {reason}") from error
@@ -94,6 +99,16 @@ class EndpointReranker:
             return {"query": question, "texts": texts, "truncate": True}
         named = {"model": self._endpoint.model} if self._endpoint.model else {}
         return {**named, "query": question, "documents": texts, "top_n": len(texts), "return_documents": False}
+
+
+def _loaded(content: bytes, texts: Sequence[str]) -> object:
+    """Return the JSON of an answer. Raises ValueError, for one that is longer than escaped texts and scores are, too:
+    its parsing would delay the event loop.
+    """
+    most = REPLY_BYTES + MAX_ESCAPED_BYTES * sum(map(len, texts))
+    if len(content) > most:
+        raise ValueError(f"it has {len(content)} bytes, more than {most}")
+    return json.loads(content)
 
 
 def _scores(answer: object, count: int) -> list[float]:

@@ -15,4 +15,9 @@ _ADDRESS = re.compile(r"(?: at)? ?[a-z+]{2,12}://[^\s,;)]+")
 
 def for_caller(text: str) -> str:
     """Return the text, without addresses when the current caller may not see them."""
-    return text if ADDRESSES_SHOWN.get() else _ADDRESS.sub("", text)
+    return text if ADDRESSES_SHOWN.get() else without_addresses(text)
+
+
+def without_addresses(text: str) -> str:
+    """Return the text without addresses: a gateway may forward it to callers that this process does not know."""
+    return _ADDRESS.sub("", text)

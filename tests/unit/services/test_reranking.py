@@ -105,6 +105,14 @@ async def test_failure_gives_the_result_of_the_mode_with_a_note(view: LiveView, 
     assert outcomes == ["failed", "failed"]
 
 
+async def test_trace_of_a_failure_names_no_address(view: LiveView) -> None:
+    """Every reader of a graph sees traces; the address of the endpoint is in the log of the service alone."""
+    fake = FakeReranker(error=Retryable("the rerank endpoint http://models:9/v1 cannot be reached"))
+    found = await rerank(view, ask("local", explain=True), Reranking(fake))
+    assert found.trace is not None
+    assert found.trace.steps[-1].about.endswith("the rerank endpoint cannot be reached")
+
+
 async def test_trace_shows_the_places_before(view: LiveView) -> None:
     """The last step has each passage's score and its place in the mode's ranking."""
     found = await rerank(view, ask("local", explain=True), Reranking(FakeReranker()))
