@@ -13,7 +13,7 @@ from typing import Protocol
 
 from graphtide.graph.communities.replica import HierarchyReplica
 from graphtide.graph.int_sets import EMPTY, IntSet
-from graphtide.graph.records import EvidenceRow, MentionRow, Vector
+from graphtide.graph.records import DocumentRow, EvidenceRow, MentionRow, Vector
 from graphtide.graph.text.place import NO_PLACE, Place
 
 
@@ -83,14 +83,21 @@ class ViewEdge:
     trussness: int
 
 
-class ViewTables(Protocol):
-    """The tables of a live view as its reports read them: by number, and numbers by public name."""
+class MentionTables(Protocol):
+    """The passages of a live view with their documents, and the labels that they mention."""
 
     @property
-    def hierarchy(self) -> HierarchyReplica: ...
+    def documents(self) -> Mapping[str, DocumentRow]: ...
 
     @property
-    def chunk_numbers(self) -> Mapping[str, int]: ...
+    def chunks(self) -> Mapping[int, ViewChunk]: ...
+
+    @property
+    def labels(self) -> Mapping[int, ViewLabel]: ...
+
+
+class FactTables(Protocol):
+    """The labels of a live view, the statements between them, and the entities that they form."""
 
     @property
     def labels(self) -> Mapping[int, ViewLabel]: ...
@@ -100,6 +107,16 @@ class ViewTables(Protocol):
 
     @property
     def entities(self) -> Mapping[int, ViewEntity]: ...
+
+
+class ViewTables(FactTables, Protocol):
+    """The tables of a live view as its reports read them: by number, and numbers by public name."""
+
+    @property
+    def hierarchy(self) -> HierarchyReplica: ...
+
+    @property
+    def chunk_numbers(self) -> Mapping[str, int]: ...
 
     @property
     def entity_nodes(self) -> Mapping[str, int]: ...

@@ -17,20 +17,11 @@ from typing import Protocol
 from graphtide.graph.aboutness.keys import passage_keys
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, GraphDelta
-from graphtide.graph.view_tables import ViewChunk, ViewLabel, ViewStatement
+from graphtide.graph.view_tables import MentionTables, ViewStatement
 
 
-class PassageTables(Protocol):
+class PassageTables(MentionTables, Protocol):
     """The tables that a passage's keys are computed from."""
-
-    @property
-    def documents(self) -> Mapping[str, DocumentRow]: ...
-
-    @property
-    def chunks(self) -> Mapping[int, ViewChunk]: ...
-
-    @property
-    def labels(self) -> Mapping[int, ViewLabel]: ...
 
     @property
     def statements(self) -> Mapping[int, ViewStatement]: ...

@@ -33,7 +33,7 @@ from graphtide.graph.records import (
 )
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.text.place import Place
-from graphtide.graph.view_tables import ViewChunk, ViewEdge, ViewEntity, ViewLabel, ViewStatement
+from graphtide.graph.view_tables import FactTables, MentionTables, ViewEdge
 
 MIN_CHANGES = 2_000
 """Changed things up to which a reading is always cheap."""
@@ -48,7 +48,7 @@ _Statement = tuple[int, str, int, int, int]
 _Entity = tuple[str, str, str, tuple[int, ...], int]
 
 
-class DigestTables(Protocol):
+class DigestTables(MentionTables, FactTables, Protocol):
     """The tables of a live view that its digest is read from."""
 
     @property
@@ -56,21 +56,6 @@ class DigestTables(Protocol):
 
     @property
     def lock(self) -> ReadersWriterLock: ...
-
-    @property
-    def documents(self) -> Mapping[str, DocumentRow]: ...
-
-    @property
-    def chunks(self) -> Mapping[int, ViewChunk]: ...
-
-    @property
-    def labels(self) -> Mapping[int, ViewLabel]: ...
-
-    @property
-    def statements(self) -> Mapping[int, ViewStatement]: ...
-
-    @property
-    def entities(self) -> Mapping[int, ViewEntity]: ...
 
     @property
     def same_as(self) -> Mapping[Pair, SameAsRow]: ...

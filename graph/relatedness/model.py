@@ -11,25 +11,16 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from graphtide.graph.aboutness import title_keys
-from graphtide.graph.records import DocumentRow, GraphDelta
+from graphtide.graph.records import GraphDelta
 from graphtide.graph.relatedness.pairs import NO_NAMES, TOGETHER, HashRing, Pair, PairPassage, circle, passage_key
 from graphtide.graph.relatedness.statistics import SufficientStatistics, Weights, fit_weights
-from graphtide.graph.view_tables import ViewChunk, ViewEntity, ViewLabel
+from graphtide.graph.view_tables import MentionTables, ViewEntity
 
 BLOCK = 1 << 11
 
 
-class MentionTables(Protocol):
+class ExampleTables(MentionTables, Protocol):
     """The tables that the examples are read from."""
-
-    @property
-    def documents(self) -> Mapping[str, DocumentRow]: ...
-
-    @property
-    def chunks(self) -> Mapping[int, ViewChunk]: ...
-
-    @property
-    def labels(self) -> Mapping[int, ViewLabel]: ...
 
     @property
     def entities(self) -> Mapping[int, ViewEntity]: ...
@@ -64,7 +55,7 @@ class RelatednessModel:
         """Return the weights that fit the live examples. Cost: some arithmetic, whatever their number."""
         return fit_weights(self.together, self.chance)
 
-    def follow(self, tables: MentionTables, delta: GraphDelta, nodes: Iterable[int]) -> None:
+    def follow(self, tables: ExampleTables, delta: GraphDelta, nodes: Iterable[int]) -> None:
         """Apply a delta that the tables hold already; `nodes` are the entities whose passages or names it changed.
 
         A row of a known passage that is not removed changes nothing, unless its document has another title: its text,
@@ -94,7 +85,7 @@ class RelatednessModel:
         together = [pair for group in self._members.values() for pair in circle(*group)]
         return together, list(circle(self._passages.values()))
 
-    def _take_titles(self, tables: MentionTables, delta: GraphDelta) -> list[int]:
+    def _take_titles(self, tables: ExampleTables, delta: GraphDelta) -> list[int]:
         """Return the known passages whose document has another title now."""
         for doc_id in delta.gone.documents:
             self._titles.pop(doc_id, None)
@@ -105,7 +96,7 @@ class RelatednessModel:
                 self._titles[row.doc_id] = row.info.title
         return found
 
-    def _group(self, tables: MentionTables, node: int) -> _Members:
+    def _group(self, tables: ExampleTables, node: int) -> _Members:
         """Return the passages that mention an entity, and the entity's names; none for one of too many passages."""
         entity = tables.entities.get(node)
         if entity is None or not 2 <= len(entity.chunks) <= TOGETHER:
@@ -115,7 +106,7 @@ class RelatednessModel:
         return passages, frozenset(label.name for label in labels if label.chunks)
 
 
-def _example(tables: MentionTables, number: int) -> PairPassage:
+def _example(tables: ExampleTables, number: int) -> PairPassage:
     chunk = tables.chunks[number]
     names = tuple(sorted({tables.labels[mention.label].name for mention in chunk.mentions}))
     key = passage_key(chunk.doc_id, chunk.text, chunk.vector, names)
@@ -124,7 +115,7 @@ def _example(tables: MentionTables, number: int) -> PairPassage:
     return PairPassage(key, chunk.doc_id, chunk.vector, names, titles)
 
 
-def _mentioned(tables: MentionTables, number: int) -> Collection[int]:
+def _mentioned(tables: ExampleTables, number: int) -> Collection[int]:
     chunk = tables.chunks.get(number)
     return {tables.labels[mention.label].node for mention in chunk.mentions} if chunk is not None else ()
 
