@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from graphtide.graph.text.dates import date_span
+from graphtide.graph.text.storable import storable
 
 MAX_CHARS = 16_384
 MAX_DEPTH = 8
@@ -51,7 +52,7 @@ def read_front_matter(text: str) -> FrontMatter:
     fields = _toml(found[1]) if found.re is _TOML else _yaml(found[1])
     if fields is None:
         return FrontMatter()
-    values = {str(key): _plain(value, 1) for key, value in fields.items()}
+    values = {storable(str(key)): _plain(value, 1) for key, value in fields.items()}
     title = next((name for name in _TITLES if isinstance(values.get(name), str)), "")
     dated = next((name for name in _DATES if isinstance(values.get(name), str) and date_span(values[name])), "")
     metadata = {key: value for key, value in values.items() if value not in (None, "") and key not in (title, dated)}
@@ -89,9 +90,11 @@ def _toml(block: str) -> dict[Any, Any] | None:
     if any(key.count(".") > MAX_DEPTH for key in keys):
         return None
     try:
-        return tomllib.loads(block)
+        fields = tomllib.loads(block)
+        json.dumps(_plain(fields, 0))  # a hexadecimal number may be too long to be written
     except _MALFORMED:
         return _lines(block)
+    return fields
 
 
 def _lines(block: str) -> dict[Any, Any] | None:
@@ -110,7 +113,7 @@ def _lines(block: str) -> dict[Any, Any] | None:
 def _plain(value: Any, depth: int) -> Any:
     """Return the value as JSON: dates as ISO 8601, other foreign types and deep nesting as text."""
     if isinstance(value, str):
-        return value.replace("\0", "").encode(errors="replace").decode()
+        return storable(value)
     if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, datetime | date | time):

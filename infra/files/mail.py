@@ -6,6 +6,7 @@ from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
 
+from graphtide.graph.text.storable import storable
 from graphtide.infra.files.types import INSTALL, UnreadableFileError
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -23,14 +24,15 @@ def mail_to_text(raw: bytes) -> str:
         raise UnreadableFileError("has no From header and is not a mail; rename it to .txt to publish it as text")
     files = [name for part in message.iter_attachments() if (name := part.get_filename())]
     head = "".join(f"{name}: {value}\n" for name, value in headers.items())
-    return head + "\n" + body.strip() + (f"\n\nAttachments: {', '.join(files)}\n" if files else "\n")
+    listed = f"\n\nAttachments: {', '.join(files)}\n" if files else "\n"
+    return storable(head + "\n" + body.strip() + listed)
 
 
 def _body(message: EmailMessage) -> str:
     part = message.get_body(("plain", "html"))
     if part is None:
         return ""
-    content = str(part.get_content()).replace("\0", "")
+    content = storable(str(part.get_content()))
     return _text_of_html(content) if part.get_content_type() == "text/html" else content
 
 

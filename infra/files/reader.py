@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from graphtide.graph.text.dates import date_span
+from graphtide.graph.text.storable import storable
 from graphtide.infra.documents.description import describe
 from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.mail import mail_to_text
@@ -56,7 +57,7 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
     elif suffix in _CONVERTERS:
         convert = _converter(suffix)
         text = convert(decode_text(raw)) if suffix in (".html", ".htm") else convert(raw)
-        document = FileDocument(text, MARKDOWN)
+        document = FileDocument(storable(text), MARKDOWN)
     else:
         raise UnreadableFileError(f"is not a {', '.join(SUFFIXES)} file; convert it to one of them")
     if not document.text.strip():

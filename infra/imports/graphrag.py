@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from graphtide.graph.text.storable import storable
 from graphtide.infra.imports.types import (
     ImportedPassage,
     ImportLosses,
@@ -17,7 +18,6 @@ from graphtide.infra.imports.types import (
     StatedEntity,
     StatedRelation,
     UnreadableStoreError,
-    clean_text,
 )
 
 MARK = "text_units.parquet"
@@ -77,7 +77,7 @@ class GraphRagStore:
         for row in self._units.rows(
             wanted, {"documents": ("document_id", "document_ids"), "number": ("human_readable_id",)}
         ):
-            unit, text = str(row["id"]), clean_text(_text(row["text"]))
+            unit, text = str(row["id"]), storable(_text(row["text"]))
             if unit in seen or not text.strip():
                 self.losses.add("text units without text" if unit not in seen else "text units of a repeated id")
                 continue
@@ -92,7 +92,7 @@ class GraphRagStore:
             self.losses.add("the table of documents is missing: passages have no title")
             return {}
         rows = _Table(folder, "documents").rows({"id": ("id",)}, {"title": ("title",)})
-        return {str(row["id"]): clean_text(_text(row["title"])) for row in rows}
+        return {str(row["id"]): storable(_text(row["title"])) for row in rows}
 
     def _count_derived(self, folder: Path) -> None:
         for table in _DERIVED:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from graphtide.graph.text.storable import storable
 from graphtide.infra.imports.types import (
     ImportedPassage,
     ImportLosses,
@@ -17,7 +18,6 @@ from graphtide.infra.imports.types import (
     StatedEntity,
     StatedRelation,
     UnreadableStoreError,
-    clean_text,
 )
 
 MARK = "kv_store_text_chunks.json"
@@ -59,14 +59,14 @@ class LightRagStore:
 
     def passages(self) -> Iterator[ImportedPassage]:
         for chunk_id, chunk in sorted(self._chunks.items(), key=_order):
-            text = clean_text(_text(chunk, "content"))
+            text = storable(_text(chunk, "content"))
             if not text.strip():
                 self.losses.add("chunks without text")
                 continue
             document = _text(chunk, "full_doc_id")
             held = self._documents.get(document)
             path = _text(chunk, "file_path") or (_text(held, "file_path") if held else "")
-            source = "" if path in _UNKNOWN else clean_text(path)
+            source = "" if path in _UNKNOWN else storable(path)
             number = chunk.get("chunk_order_index")
             number = number if isinstance(number, int) else None
             title = Path(source).name

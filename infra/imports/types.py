@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from graphtide.graph.text.storable import storable
+
 UNNAMED_PREDICATE = "related to"
 MAX_NAME_CHARS = 512
 MAX_DESCRIPTION_CHARS = 8192
@@ -147,13 +149,8 @@ class PassageContents:
         return cleaned[:MAX_DESCRIPTION_CHARS]
 
 
-def clean_text(text: str) -> str:
-    """Return the text without NUL characters and halves of surrogate pairs, which cannot be stored."""
-    return text.replace("\0", "").encode(errors="replace").decode()
-
-
 def _clean(text: str) -> str:
-    return " ".join(clean_text(text).split())
+    return " ".join(storable(text).split())
 
 
 def _cause(name: str) -> str:

@@ -6,7 +6,9 @@ import pytest
 import yaml
 
 from graphtide.infra.documents import front_matter
+from graphtide.infra.documents.description import describe
 from graphtide.infra.documents.front_matter import MAX_DEPTH, read_front_matter
+from graphtide.streams.model_ports import MARKDOWN
 from tests.support.growth import grows_linearly
 
 YAML = (
@@ -40,3 +42,16 @@ def test_fields_are_read_up_to_the_greatest_depth() -> None:
     deep = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
     for block in (f"title: x\nmore: {deep}", "title: &t x\nmore: *t"):
         assert read_front_matter(f"---\n{block}\n---\n").end == 0
+
+
+def test_number_too_long_for_json_is_no_number() -> None:
+    """Python writes no decimal number of more than 4,300 digits; a hexadecimal one has no such limit."""
+    number = "0x" + "f" * 6_000
+    assert describe(f"---\na: {number}\n---\n", MARKDOWN).metadata == (("a", f'"{number}"'),)
+    assert describe(f"+++\na = {number}\n+++\n", MARKDOWN).metadata == ()
+
+
+@pytest.mark.parametrize("block", ['+++\n"a\\u0000b" = "c\\u0000"\n+++\n', '---\n"a\\0b": "c\\0"\n---\n'])
+def test_nul_characters_of_fields_are_dropped(block: str) -> None:
+    """In keys, too: neither can be stored."""
+    assert describe(block, MARKDOWN).metadata == (("ab", '"c"'),)

@@ -101,6 +101,12 @@ def test_mail_separates_what_the_sender_wrote_from_signature_and_quote() -> None
     assert found[1].place.headings == ("Mail from Ana Ruiz",)
 
 
+def test_mail_with_nul_characters_in_its_headers_is_published_without_them() -> None:
+    """They were once the end of a synchronised folder."""
+    found = document(MAIL.replace("From: ", "From: \0", 1).encode(), "pump.eml")
+    assert found == document(MAIL.encode(), "pump.eml")
+
+
 def test_html_mail_is_read_as_text() -> None:
     """A mail without a plain part is its HTML part, without tags."""
     raw = b"From: a@b.c\nSubject: X\nContent-Type: text/html\n\n<p>The <b>lamp</b> is out.</p>"
