@@ -66,11 +66,15 @@ Reply = ReadReply | SearchReply
 
 @dataclass(slots=True)
 class Shard:
-    """See the module. `indexes` are those that approximate searches use; exact ones are built when first needed."""
+    """See the module. Indexes are built when first needed, so in the process of the shard: `new_index` makes an empty
+    one of a length, and `dimensions` has the length of each.
+    """
 
     rows: dict[Kind, dict[Any, Any]]
-    indexes: VectorIndexes
+    dimensions: Mapping[IndexName, int]
+    new_index: Callable[[int], VectorIndex]
     exact: ExactIndexes = field(default_factory=ExactIndexes)
+    _built: VectorIndexes | None = None
 
     def serve(self, request: Request) -> Reply:
         """Return the reply to a request. Cost: the rows it returns, or one search."""
@@ -80,9 +84,24 @@ class Shard:
         found = index.search(request.queries, request.k)
         return SearchReply(found, {request.index: self._held(request.index, found.ids.ravel().tolist())})
 
+    @property
+    def indexes(self) -> VectorIndexes:
+        """Return the indexes of approximate searches. Cost of the first call: the vectors of the shard."""
+        if self._built is None:
+            self._built = VectorIndexes(*map(self._index, INDEXED))
+        return self._built
+
     def sizes(self) -> Mapping[IndexName, int]:
         """Return the number of vectors of each index."""
         return {name: len(getattr(self.indexes, name)) for name in INDEXED}
+
+    def _index(self, name: IndexName) -> VectorIndex:
+        index = self.new_index(self.dimensions[name])
+        vectors = [(number, row.vector) for number, row in self.rows[name].items() if row.vector.size]
+        if vectors:
+            numbers, values = zip(*vectors, strict=True)
+            index.add(np.array(numbers, np.int64), np.stack(values).astype(np.float32))
+        return index
 
     def _held(self, kind: Kind, keys: Any) -> dict[Any, Any]:
         held = self.rows[kind]
@@ -126,18 +145,5 @@ def divide(view: LiveView, count: int, new_index: Callable[[int], VectorIndex]) 
             rows[kind] = {}
         for key, row in getattr(view, kind).items():
             held[placement.shard(kind, key)][kind][key] = row
-    return [Shard(rows, _indexes(view.indexes, rows, new_index)) for rows in held], placement
-
-
-def _indexes(
-    whole: VectorIndexes, rows: Mapping[Kind, Mapping[Any, Any]], new_index: Callable[[int], VectorIndex]
-) -> VectorIndexes:
-    made = {}
-    for name in INDEXED:
-        index = new_index(getattr(whole, name).dimensions)
-        vectors = [(number, row.vector) for number, row in rows[name].items() if row.vector.size]
-        if vectors:
-            numbers, values = zip(*vectors, strict=True)
-            index.add(np.array(numbers, np.int64), np.stack(values).astype(np.float32))
-        made[name] = index
-    return VectorIndexes(**made)
+    dimensions = {name: getattr(view.indexes, name).dimensions for name in INDEXED}
+    return [Shard(rows, dimensions, new_index) for rows in held], placement
