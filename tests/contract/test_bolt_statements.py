@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from graphtide.infra.bolt import BoltBackend, cypher
+from graphtide.infra.bolt.codec import from_bytes
 from graphtide.infra.bolt.database import BoltDatabase, Row
 from graphtide.infra.bolt.graph_store import unsent
 from graphtide.infra.bolt.graph_store.outbox import BoltOutbox
@@ -202,12 +203,24 @@ def test_a_read_that_missed_a_commit_returns_its_notices() -> None:
     assert held.complete
 
 
-def test_a_read_during_an_overflow_does_not_complete_the_notices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notices that were committed and lost while the store was read are read again."""
+async def test_a_read_during_an_overflow_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The read sees the second of two commits alone, and neither is in memory afterwards: no notice is skipped."""
     monkeypatch.setattr(unsent, "MAX_BYTES", 1)
-    held = UnsentNotices()
-    losses = held.losses
-    held.add({1: Record("g", b"large")})
-    assert held.losses > losses
-    assert held.merged([], 64, complete=False) == []
-    assert not held.complete
+    notices = {number: Record("g", b"%d" % number) for number in (1, 2)}
+    outbox, reads = BoltOutbox(object.__new__(BoltDatabase)), list[str]()
+
+    async def ask(_: BoltDatabase, statement: str, **values: Any) -> list[Row]:
+        reads.append(statement)
+        if len(reads) == 1:
+            for number, notice in notices.items():
+                outbox.committed(0, {number: notice}, 0)
+        seen = {2: notices[2]} if len(reads) == 1 else notices
+        return [
+            {"sequence": n, "record_key": "g", "value": from_bytes(r.value or b""), "headers": "[]"}
+            for n, r in seen.items()
+        ]
+
+    monkeypatch.setattr(BoltDatabase, "ask", ask)
+    outbox.claimed(0)
+    assert await outbox.waiting(0, 64) == list(notices.items())
+    assert reads == [cypher.WAITING] * 2

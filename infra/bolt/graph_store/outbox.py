@@ -33,15 +33,21 @@ class BoltOutbox:
         unsent = self._unsent.get(partition)
         if unsent is not None and unsent.complete:
             return unsent.first(limit)
-        losses = unsent.losses if unsent else 0
-        first = in_order(partition, unsent.sent + 1 if unsent else 0)
-        bounds = {"first": first, "last": in_order(partition, LAST), "limit": limit}
+        if unsent is None:
+            return (await self._stored(partition, 0, limit))[0]
+        while True:
+            losses = unsent.losses
+            stored, is_all = await self._stored(partition, unsent.sent, limit)
+            if unsent.losses == losses:  # otherwise the read may lack a notice that is no longer in memory
+                return unsent.merged(stored, limit, complete=is_all)
+
+    async def _stored(self, partition: int, sent: int, limit: int) -> tuple[Sequence[Notice], bool]:
+        """Return the first notices of the store after that sequence; True if they are all."""
+        bounds = {"first": in_order(partition, sent + 1), "last": in_order(partition, LAST), "limit": limit}
         found = await self._database.ask(cypher.WAITING, **bounds)
         rows = undeleted(found, ("sequence", "record_key", "headers"))
-        stored = [(row["sequence"], _record(row["record_key"], row["value"], row["headers"])) for row in rows]
-        if unsent is None:
-            return stored
-        return unsent.merged(stored, limit, complete=len(found) < limit and unsent.losses == losses)
+        notices = [(row["sequence"], _record(row["record_key"], row["value"], row["headers"])) for row in rows]
+        return notices, len(found) < limit
 
     async def sent(self, partition: int, up_to: int) -> None:
         """See Outbox.sent. In the process that writes the partition, the next commit or `settle` deletes the nodes."""

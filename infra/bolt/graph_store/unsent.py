@@ -29,7 +29,7 @@ class UnsentNotices:
     sent: int = 0
     deleted: int = 0
     losses: int = 0
-    """How often notices were lost: a read during which that happened does not complete them."""
+    """How often notices were lost: a read during which that happened is repeated."""
     _bytes: int = 0
 
     def add(self, committed: Mapping[int, Record]) -> None:
@@ -53,7 +53,7 @@ class UnsentNotices:
         """Return the first notices of those that a read of the store returned, and of those committed meanwhile.
 
         A read that began between two commits may return the second without the first, so those in memory are inserted.
-        `complete`: the store had no more, and no notice in memory was lost during the read.
+        No notice in memory was lost during the read. `complete`: the store had no more.
         """
         known = {sequence: record for sequence, record in stored if sequence > self.sent}
         if complete:
