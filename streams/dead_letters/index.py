@@ -10,15 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from graphtide.streams.dead_letters.erasure import parse_letter_mark
 from graphtide.streams.errors import Rejected
 from graphtide.streams.log.log_scan import read_window
 from graphtide.streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter
 from graphtide.streams.ports import ConsumedRecord, Log, Position
+
+T = TypeVar("T")
 
 LetterKey = tuple[int, int, int]
 """When a letter was written (milliseconds since the epoch), its partition and its offset: the order of lists."""
@@ -52,7 +55,7 @@ class DeadLetterIndex:
             starts, ends = await self.log.start(DEAD_LETTERS), await self.log.end(DEAD_LETTERS)
             if any(end < self._next.get(number, 0) for number, end in ends.items()):
                 self._clear()  # another topic has this name now
-            begin = {number: max(self._next.get(number, 0), starts[number]) for number in ends}
+            begin = {number: max(self._next.get(number, 0), starts.get(number, 0)) for number in ends}
             async with aclosing(read_window(self.log, DEAD_LETTERS, begin, ends)) as records:
                 async for delivered in records:
                     self._take(delivered)
@@ -85,10 +88,15 @@ class DeadLetterIndex:
         """Return the number of open letters by graph, of graphs that have any."""
         return {graph: len(held.open) for graph, held in self._graphs.items() if held.open}
 
-    async def read(self, keys: Sequence[LetterKey]) -> Mapping[LetterKey, DeadLetter]:
-        """Return the letters from the topic. Letters that were erased from it are dropped, and left out."""
+    async def read(
+        self, keys: Sequence[LetterKey], kept: Callable[[LetterKey, DeadLetter], T]
+    ) -> Mapping[LetterKey, T]:
+        """Return what `kept` makes of each letter in the topic. Letters that were erased from it are left out.
+
+        Memory: the results, and the letters of one read.
+        """
         wanted = {_position(key): key for key in keys}
-        found: dict[LetterKey, DeadLetter] = {}
+        found: dict[LetterKey, T] = {}
         for begin, end in _runs(sorted(wanted)):
             ends = {begin.partition: end.offset + 1}
             async with aclosing(read_window(self.log, DEAD_LETTERS, {begin.partition: begin.offset}, ends)) as records:
@@ -96,10 +104,8 @@ class DeadLetterIndex:
                     key = wanted.get(delivered.position)
                     letter = _letter(delivered.record.value or b"") if key else None
                     if key is not None and letter is not None:
-                        found[key] = letter
-        for position, key in wanted.items():
-            if key not in found:
-                self._drop(position)
+                        found[key] = kept(key, letter)
+        self._drop([position for position, key in wanted.items() if key not in found])
         return found
 
     def _take(self, delivered: ConsumedRecord) -> None:
@@ -124,21 +130,24 @@ class DeadLetterIndex:
 
     def _erase(self, graph: str, end: Position) -> None:
         held = self._graphs.get(graph, _Letters())
-        for key in [key for key in held.all if key[1] == end.partition and key[2] < end.offset]:
-            self._drop(_position(key))
+        self._drop([_position(key) for key in held.all if key[1] == end.partition and key[2] < end.offset])
 
     def _trim(self, partition: int, start: int) -> None:
         """Drop the letters that the log no longer retains."""
-        for position in [each for each in self._placed if each.partition == partition and each.offset < start]:
-            self._drop(position)
+        self._drop([each for each in self._placed if each.partition == partition and each.offset < start])
 
-    def _drop(self, position: Position) -> None:
-        graph, key = self._placed.pop(position, ("", None))
-        self._settled.pop(position, None)
-        if key is not None:
+    def _drop(self, positions: Sequence[Position]) -> None:
+        """Drop the letters there. Cost: the letters of their graphs."""
+        dropped: dict[str, set[LetterKey]] = {}
+        for position in positions:
+            graph, key = self._placed.pop(position, ("", None))
+            self._settled.pop(position, None)
+            if key is not None:
+                dropped.setdefault(graph, set()).add(key)
+        for graph, keys in dropped.items():
             held = self._graphs[graph]
-            _remove(held.all, key)
-            _remove(held.open, key)
+            held.all = [key for key in held.all if key not in keys]
+            held.open = [key for key in held.open if key not in keys]
             if not held.all:
                 del self._graphs[graph]
 

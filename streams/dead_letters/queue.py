@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from graphtide.streams.consolidate.batches import STAGE as CONSOLIDATE
 from graphtide.streams.dead_letters.erasure import parse_letter_mark
@@ -129,10 +130,10 @@ async def page(
     await letters.refresh()
     while True:
         keys = letters.keys(graph, place, limit + 1, settled=settled)
-        found = await letters.read(keys[:limit])
+        found = await letters.read(keys[:limit], partial(_brief, letters))
         if len(found) == len(keys[:limit]):
             break  # otherwise some were erased meanwhile, and the index has dropped them
-    shown = tuple(_brief(letters, key, found[key]) for key in keys[:limit])
+    shown = tuple(found[key] for key in keys[:limit])
     return LetterPage(shown, "-".join(map(str, keys[limit - 1])) if len(keys) > limit else "")
 
 
@@ -155,10 +156,10 @@ async def get_dead_letter(letters: DeadLetterIndex, graph: str, name: str) -> St
         raise Invalid("id", f"{name[:40]!r} is not the id of a dead letter; an id looks like 0-12")
     await letters.refresh()
     key = letters.key(graph, Position(int(parts[1]), int(parts[2])))
-    found = await letters.read([key]) if key else {}
+    found = await letters.read([key], partial(_stored, letters)) if key else {}
     if key is None or key not in found:
         raise NotFound(f"graph {graph!r} has no dead letter {name}")
-    return _stored(letters, key, found[key])
+    return found[key]
 
 
 async def retry(
