@@ -26,14 +26,20 @@ class OutboxRelay:
         self._outbox = outbox
         self._log = log
         self._observer = observer
+        self._claimed = asyncio.Event()
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Note a commit: relay its notices now."""
+        """Note that the partition is claimed, or a commit: relay the notices now."""
+        self._claimed.set()
         self._woken.set()
 
     async def run(self) -> None:
-        """Relay until cancelled. Raises what log and storage raise; the next run continues where this one was."""
+        """Relay until cancelled. Raises what log and storage raise; the next run continues where this one was.
+
+        Waits for the claim: until then another process may commit, and a read beside its commits may miss a notice.
+        """
+        await self._claimed.wait()
         while True:
             self._woken.clear()
             while await self._relay_batch():

@@ -256,6 +256,27 @@ async def test_commit_of_an_unknown_outcome_is_settled_by_the_next_claim(monkeyp
     assert left[0] < 12 and not any([(await cluster.backend.ledger.counts(g))[RevisionState.FAILED] for g in GRAPHS])
 
 
+async def test_relay_reads_no_notice_before_the_claim() -> None:
+    """Until then another process may commit, and a read beside its commits may return the second without the first."""
+    cluster, reads = Cluster(), list[int]()
+
+    class Watched(MemoryOutbox):
+        async def waiting(self, partition: int, limit: int) -> Sequence[tuple[int, Record]]:
+            reads.append(partition)
+            return await super().waiting(partition, limit)
+
+    outbox = Watched()
+    outbox.put(0, [Record("a", b"notice")])
+    beside = relay.OutboxRelay(0, outbox, cluster.backend.log, Seen())
+    async with running(beside.run):
+        for _ in range(20):  # turns of the event loop; the relay depends on nothing else
+            await asyncio.sleep(0)
+        assert not reads
+        beside.wake()
+        await eventually(lambda: _is(len(reads) > 1))
+    assert not await outbox.waiting(0, 1)
+
+
 async def _stands(cluster: Cluster, wanted: Mapping[int, int]) -> bool:
     """Return True once the group has committed these offsets."""
     held = await cluster.backend.log.committed(EXTRACTIONS, STAGE)
