@@ -136,8 +136,7 @@ class Kernel {
             if (!in) throw std::runtime_error("the vectors end early");
             kernel->rows_.push_back(std::move(row));
         }
-        kernel->graph_->loadIndex(in, kernel->space_.get(), std::max<std::size_t>(capacity, head[2]));
-        if (!in || kernel->size() != head[2]) throw std::runtime_error("the graph has another number of vectors");
+        kernel->graph_->loadIndex(in, kernel->space_.get(), head[2], std::max<std::size_t>(capacity, head[2]));
         for (std::size_t i = 0; i < kernel->size(); ++i) kernel->graph_->slots_[i] = slot_of(kernel->rows_[i], dimensions);
         return kernel;
     }

@@ -4,7 +4,8 @@
 //   and index files hold links alone. The vector that a search compares with may be another form of the inserted one.
 // - Labels are 0, 1, 2, ... in the order of insertion, so label_lookup_ is no hash table.
 // - The owner excludes writers, so elements have no locks of their own.
-// - Files are streams, whose beginning the owner writes. Updates, and searches with a stop condition, are left out.
+// - Files are streams, whose beginning the owner writes, and are checked when they are loaded. Updates, and searches with
+//   a stop condition, are left out.
 #pragma once
 
 #include "visited_list_pool.hpp"
@@ -717,23 +718,20 @@ class HierarchicalNSW {
     }
 
 
-    // The slots must be set by the owner before any search.
-    void loadIndex(std::istream &input, SpaceInterface<dist_t> *s, size_t max_elements_i = 0) {
-        std::streampos start = input.tellg();
+    // Loads the links of `count` elements; the slots must be set by the owner before any search. Nothing is allocated for
+    // a size before the file is known to be that long, and every number of an element is checked: the file may be
+    // damaged. Throws std::runtime_error; the object may then only be destroyed.
+    void loadIndex(std::istream &input, SpaceInterface<dist_t> *s, size_t count, size_t max_elements) {
         clear();
-        // get file size:
+        std::streampos start = input.tellg();
         input.seekg(0, input.end);
         std::streampos total_filesize = input.tellg();
         input.seekg(start);
 
+        size_t file_count{0};
         readBinaryPOD(input, offsetLevel0_);
         readBinaryPOD(input, max_elements_);
-        readBinaryPOD(input, cur_element_count);
-
-        size_t max_elements = max_elements_i;
-        if (max_elements < cur_element_count)
-            max_elements = max_elements_;
-        max_elements_ = max_elements;
+        readBinaryPOD(input, file_count);
         readBinaryPOD(input, size_data_per_element_);
         readBinaryPOD(input, label_offset_);
         readBinaryPOD(input, offsetData_);
@@ -745,44 +743,24 @@ class HierarchicalNSW {
         readBinaryPOD(input, M_);
         readBinaryPOD(input, mult_);
         readBinaryPOD(input, ef_construction_);
+        if (!input)
+            throw std::runtime_error("The graph ends early");
 
+        max_elements_ = max_elements;
         data_size_ = 0;
         fstdistfunc_ = s->get_dist_func();
         dist_func_param_ = s->get_dist_func_param();
+        checkHeader(file_count == count && count <= max_elements);
 
-        auto pos = input.tellg();
-
-        /// Optional - check if index is ok:
-        input.seekg(cur_element_count * size_data_per_element_, input.cur);
-        for (size_t i = 0; i < cur_element_count; i++) {
-            if (input.tellg() < 0 || input.tellg() >= total_filesize) {
-                throw std::runtime_error("Index seems to be corrupted or unsupported");
-            }
-
-            unsigned int linkListSize;
-            readBinaryPOD(input, linkListSize);
-            if (linkListSize != 0) {
-                input.seekg(linkListSize, input.cur);
-            }
-        }
-
-        // throw exception if it either corrupted or old index
-        if (input.tellg() != total_filesize)
-            throw std::runtime_error("Index seems to be corrupted or unsupported");
-
-        input.clear();
-        /// Optional check end
-
-        input.seekg(pos, input.beg);
+        std::streampos pos = input.tellg();
+        if (count > static_cast<size_t>(total_filesize - pos) / size_data_per_element_)
+            throw std::runtime_error("The graph ends early");
 
         data_level0_memory_ = (char *) malloc(max_elements * size_data_per_element_);
         if (data_level0_memory_ == nullptr)
             throw std::runtime_error("Not enough memory: loadIndex failed to allocate level0");
-        input.read(data_level0_memory_, cur_element_count * size_data_per_element_);
+        input.read(data_level0_memory_, count * size_data_per_element_);
 
-        size_links_per_element_ = maxM_ * sizeof(tableint) + sizeof(linklistsizeint);
-
-        size_links_level0_ = maxM0_ * sizeof(tableint) + sizeof(linklistsizeint);
         std::vector<NoLock>(max_elements).swap(link_list_locks_);
         std::vector<NoLock>(MAX_LABEL_OPERATION_LOCKS).swap(label_op_locks_);
 
@@ -793,23 +771,30 @@ class HierarchicalNSW {
             throw std::runtime_error("Not enough memory: loadIndex failed to allocate linklists");
         element_levels_ = std::vector<int>(max_elements);
         slots_ = std::vector<Slot>(max_elements);
+        mult_ = 1 / log(1.0 * M_);
         revSize_ = 1.0 / mult_;
         ef_ = 10;
-        for (size_t i = 0; i < cur_element_count; i++) {
+        for (size_t i = 0; i < count; i++) {
             label_lookup_[getExternalLabel(i)] = i;
-            unsigned int linkListSize;
+            unsigned int linkListSize{0};
             readBinaryPOD(input, linkListSize);
-            if (linkListSize == 0) {
-                element_levels_[i] = 0;
-                linkLists_[i] = nullptr;
-            } else {
-                element_levels_[i] = linkListSize / size_links_per_element_;
+            if (!input || linkListSize > static_cast<size_t>(total_filesize - input.tellg()))
+                throw std::runtime_error("The graph ends early");
+            if (linkListSize % size_links_per_element_ != 0)
+                throw std::runtime_error("The links of an element have a wrong size");
+            linkLists_[i] = nullptr;
+            if (linkListSize != 0) {
                 linkLists_[i] = (char *) malloc(linkListSize);
                 if (linkLists_[i] == nullptr)
                     throw std::runtime_error("Not enough memory: loadIndex failed to allocate linklist");
-                input.read(linkLists_[i], linkListSize);
             }
+            element_levels_[i] = linkListSize / size_links_per_element_;
+            cur_element_count = i + 1;  // what clear() frees
+            if (linkListSize != 0) input.read(linkLists_[i], linkListSize);
         }
+        if (!input || input.tellg() != total_filesize)
+            throw std::runtime_error("The graph has another length");
+        checkLinks();
 
         for (size_t i = 0; i < cur_element_count; i++) {
             if (isMarkedDeleted(i)) {
@@ -817,7 +802,42 @@ class HierarchicalNSW {
                 if (allow_replace_deleted_) deleted_elements.insert(i);
             }
         }
+    }
 
+
+    // Throws unless the sizes of a file's header are those of a graph.
+    void checkHeader(bool isCount) {
+        if (!isCount || M_ < 1 || M_ > 10000 || maxM_ != M_ || maxM0_ != 2 * M_ || offsetLevel0_ != 0)
+            throw std::runtime_error("The graph has another header");
+        size_links_per_element_ = maxM_ * sizeof(tableint) + sizeof(linklistsizeint);
+        size_links_level0_ = maxM0_ * sizeof(tableint) + sizeof(linklistsizeint);
+        if (offsetData_ != size_links_level0_ || label_offset_ != size_links_level0_
+                || size_data_per_element_ != size_links_level0_ + sizeof(labeltype))
+            throw std::runtime_error("The graph has another header");
+    }
+
+
+    // Throws unless every link leads to an element of its level, and the search begins at one of the highest level.
+    void checkLinks() const {
+        if (cur_element_count == 0) {
+            if (enterpoint_node_ != (tableint) -1 || maxlevel_ != -1)
+                throw std::runtime_error("The search begins at no element");
+            return;
+        }
+        if (enterpoint_node_ >= cur_element_count || maxlevel_ != element_levels_[enterpoint_node_])
+            throw std::runtime_error("The search begins at no element");
+        for (size_t i = 0; i < cur_element_count; i++) {
+            for (int level = 0; level <= element_levels_[i]; level++) {
+                linklistsizeint *links = get_linklist_at_level(i, level);
+                size_t size = getListCount(links);
+                if (size > (level ? maxM_ : maxM0_))
+                    throw std::runtime_error("An element has too many links");
+                const tableint *ends = (const tableint *) (links + 1);
+                for (size_t j = 0; j < size; j++)
+                    if (ends[j] >= cur_element_count || element_levels_[ends[j]] < level)
+                        throw std::runtime_error("A link leads to no element of its level");
+            }
+        }
     }
 
 

@@ -256,9 +256,11 @@ def _bound(tokens: Sequence[str]) -> Bound | None:
     """Return the limit on a value, None without one."""
     for at, token in enumerate(tokens):
         sign = _BOUNDS.get(token, 0)
-        after = tokens[at + 1 + (tokens[at + 1 : at + 2] == ["than"]) :]
-        number = after[0].replace(",", "") if after else ""
-        if sign and number.replace(".", "", 1).isdecimal() and number.isascii():
+        if not sign:
+            continue
+        first = at + 1 + (tokens[at + 1 : at + 2] == ["than"])
+        number = tokens[first].replace(",", "") if first < len(tokens) else ""
+        if number.replace(".", "", 1).isdecimal() and number.isascii():
             return Bound(sign, float(number))
     return None
 

@@ -60,7 +60,7 @@ def _add_views(router: APIRouter, application: Application) -> None:
         openapi_extra={"parameters": [AT]},
     )
     async def get_digest(request: Request, graph: GraphPath) -> Response:
-        """Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order."""
+        """Return the canonical digest of the graph: equal for equal sets of live documents in any order."""
         at = requests.past_version(request.query_params.get("at"))
         return reply(fields_json(await application.digest(graph_in(request, graph), at)))
 

@@ -261,8 +261,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order
-         * @description Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order.
+         * Return the canonical digest of the graph: equal for equal sets of live documents in any order
+         * @description Return the canonical digest of the graph: equal for equal sets of live documents in any order.
          */
         get: operations["get_digest"];
         put?: never;

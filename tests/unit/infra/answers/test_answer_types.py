@@ -191,6 +191,12 @@ def test_names_beside_words_of_the_question_are_found_in_linear_time() -> None:
     grows_linearly(score, "Ana, and, pump, ")
 
 
+@pytest.mark.parametrize("part", ["a/b@c ", "more than ", "20,000 euros, not 25,000 ", "either or "])
+def test_plan_of_a_question_is_made_in_linear_time(part: str) -> None:
+    """Words of a limit without a number, and numbers without such a word, are read once."""
+    grows_linearly(plan_of, part)
+
+
 async def test_name_beside_the_role_is_preferred_to_a_name_further_away() -> None:
     """A name counts for a role only where no punctuation is between them, before it or after it."""
     far = note("a.md", "Kira Voss greeted us, and later, over tea, we spoke of the pump team leader.")
