@@ -21,7 +21,7 @@ from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncTransaction, Driver, Gra
 from neo4j import Transaction as BlockingDriverTransaction
 
 from graphtide.infra.bolt.address import BoltAddress
-from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.infra.bolt.errors import DRIVER_ERRORS, failure, is_closed_transport, is_unresolved, translate_errors
 from graphtide.streams.errors import Broken, Retryable
 

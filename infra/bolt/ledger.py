@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.batching.attempts import AttemptCounter
 from graphtide.infra.bolt.codec import in_order, key
+from graphtide.infra.bolt.cypher import graphs as graph_cypher
+from graphtide.infra.bolt.cypher import revisions as revision_cypher
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, batched, undeleted
 from graphtide.infra.bolt.graph_store.deletion import covers
 from graphtide.streams.checks import check_ends, other_history
@@ -64,7 +65,7 @@ class BoltLedger:
             batch["next_offset"] = position.offset + 1
         if not partitions:
             return []
-        found = await self._database.ask(cypher.NUMBER, rows=list(partitions.values()), step=MAX_PARTITIONS)
+        found = await self._database.ask(revision_cypher.NUMBER, rows=list(partitions.values()), step=MAX_PARTITIONS)
         numbered = {row["place"]: row for row in found}
         await self._leave_out(delivered, numbered)
         return [_numbered(consumed, numbered[_place(consumed.position)]) for consumed in delivered]
@@ -77,26 +78,26 @@ class BoltLedger:
             for place in [_place(consumed.position)]
             if covers(numbered[place]["deleted_before"], consumed.position.partition, consumed.position.offset)
         }
-        await self._database.ask_each_key(cypher.ERASE_REVISIONS, sorted(covered))
+        await self._database.ask_each_key(graph_cypher.ERASE_REVISIONS, sorted(covered))
 
     async def _enter(self, rows: Iterable[Row]) -> None:
         distinct = sorted({row["place"]: row for row in rows}.values(), key=lambda row: str(row["place"]))
         for portion in batched(distinct):
-            await self._database.ask(cypher.ENTER, rows=portion)
+            await self._database.ask(revision_cypher.ENTER, rows=portion)
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
         """See Ledger.begin. Raises Broken for a revision that was never entered. May count two if an answer is lost."""
         attempts = await self._attempts.count(_key(graph, doc_id, revision))
         if attempts is not None:
             return attempts
-        if await self._database.ask(cypher.DELETIONS, keys=[graph]):
+        if await self._database.ask(graph_cypher.DELETIONS, keys=[graph]):
             return 0
         raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
 
     async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
         """See Ledger.uncount_attempt."""
         at = _key(graph, doc_id, revision)
-        await self._database.ask(cypher.SPARE_ATTEMPT, key=at)
+        await self._database.ask(revision_cypher.SPARE_ATTEMPT, key=at)
 
     async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
         """See Ledger.finish. An outcome of a revision that was never entered changes nothing."""
@@ -113,27 +114,27 @@ class BoltLedger:
             at = _key(outcome.graph, outcome.doc_id, outcome.revision)
             total = key(outcome.graph, outcome.state.value)
             first.setdefault(at, {"key": at, "state": outcome.state.value, "reason": outcome.reason, "total": total})
-        await tx.each(cypher.CONCLUDE, [first[at] for at in sorted(first)], now_ms=self._clock_ms())
+        await tx.each(revision_cypher.CONCLUDE, [first[at] for at in sorted(first)], now_ms=self._clock_ms())
 
     async def forget_reasons(self, documents: Sequence[tuple[str, str]]) -> None:
         """Delete the reasons of all revisions of these documents, (graph, doc_id) each."""
         keys = [key(graph, doc_id) for graph, doc_id in documents]
-        await self._database.ask_each_key(cypher.FORGET_REASONS, keys)
+        await self._database.ask_each_key(revision_cypher.FORGET_REASONS, keys)
 
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
         """See Ledger.latest. Cost: the revisions of the document."""
-        found = await self._database.ask(cypher.LATEST, document=key(graph, doc_id))
+        found = await self._database.ask(revision_cypher.LATEST, document=key(graph, doc_id))
         held = undeleted(found, _ENTERED)
         return _entry(held[0]) if held else None
 
     async def documents(self, graph: str, after: str, prefix: str, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.documents. Ids are ordered as the graph database orders strings."""
         found = await self._database.ask(
-            cypher.LISTED_DOCUMENTS, prefix=key(graph, prefix), after=key(graph, after), limit=limit
+            revision_cypher.LISTED_DOCUMENTS, prefix=key(graph, prefix), after=key(graph, after), limit=limit
         )
         documents = [row["document"] for row in undeleted(found, ("document",))]
         newest: dict[str, tuple[tuple[int, int], LedgerEntry]] = {}
-        found = await self._database.ask(cypher.REVISIONS_OF, documents=documents) if documents else []
+        found = await self._database.ask(revision_cypher.REVISIONS_OF, documents=documents) if documents else []
         for row in undeleted(found, _ENTERED):
             entry, rank = _entry(row), (int(row["ordered_by"]), int(row["position"]))
             document = key(entry.graph, entry.doc_id)
@@ -144,31 +145,31 @@ class BoltLedger:
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
         """See Ledger.pending. Cost: the pending revisions."""
         values = {} if up_to is None else {"partition": up_to.partition, "position": up_to.offset}
-        statement = cypher.PENDING if up_to is None else cypher.PENDING_UP_TO
+        statement = revision_cypher.PENDING if up_to is None else revision_cypher.PENDING_UP_TO
         [row] = await self._database.ask(statement, graph=graph, **values)
         return int(row["pending"])
 
     async def oldest_pending(self, graph: str) -> int | None:
         """See Ledger.oldest_pending. Cost: the graph's pending revisions."""
-        [row] = await self._database.ask(cypher.OLDEST_PENDING, graph=graph)
+        [row] = await self._database.ask(revision_cypher.OLDEST_PENDING, graph=graph)
         return None if row["accepted_ms"] is None else int(row["accepted_ms"])
 
     async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
         """See Ledger.has_revisions."""
         places = sorted({_place(position) for position in positions})
-        [row] = await self._database.ask(cypher.HAS_REVISIONS, graph=graph, places=places)
+        [row] = await self._database.ask(revision_cypher.HAS_REVISIONS, graph=graph, places=places)
         return int(row["held"]) == len(places)
 
     async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
         """See Ledger.numbers."""
         places = {_place(position): position for position in positions}
-        found = await self._database.ask(cypher.REVISIONS_AT, graph=graph, places=sorted(places))
+        found = await self._database.ask(revision_cypher.REVISIONS_AT, graph=graph, places=sorted(places))
         return {places[row["place"]]: int(row["revision"] or 0) for row in undeleted(found, ("place",))}
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished. Cost: the pending revisions older than the limit."""
         found = await self._database.read(
-            lambda tx: tx.run(cypher.UNFINISHED, before_ms=accepted_before_ms, limit=limit)
+            lambda tx: tx.run(revision_cypher.UNFINISHED, before_ms=accepted_before_ms, limit=limit)
         )
         return [_entry(row) for row in undeleted(found, _ENTERED)]
 
@@ -176,8 +177,8 @@ class BoltLedger:
         """See Ledger.counts. Every state is included, with 0 for none. Cost: the pending revisions, and four rows."""
 
         async def work(tx: Transaction) -> dict[str, int]:
-            totals = {row["state"]: row["revisions"] for row in await tx.run(cypher.READ_TOTALS, graph=graph)}
-            [row] = await tx.run(cypher.PENDING, graph=graph)
+            totals = {row["state"]: row["revisions"] for row in await tx.run(revision_cypher.READ_TOTALS, graph=graph)}
+            [row] = await tx.run(revision_cypher.PENDING, graph=graph)
             return totals | {RevisionState.ACCEPTED.value: row["pending"]}
 
         counted = await self._database.read(work)

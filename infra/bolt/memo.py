@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import SCOPE_MARK, from_bytes, in_order, key, to_bytes
+from graphtide.infra.bolt.cypher import models as cypher
 from graphtide.infra.bolt.database import BoltDatabase, Transaction, undeleted
 from graphtide.infra.models.cache.keys import KEY_BYTES
 

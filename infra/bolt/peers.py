@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.cypher import models as cypher
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, undeleted
 
 ENDPOINTS = ("language", "embedding")

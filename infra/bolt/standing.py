@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import SCOPE_MARK, from_json, in_order, key
+from graphtide.infra.bolt.cypher import questions as cypher
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, undeleted
 from graphtide.streams.standing.records import (
     EvaluatedQuestion,

@@ -17,8 +17,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from itertools import count
 from typing import Any
 
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import in_order, key
+from graphtide.infra.bolt.cypher import models as cypher
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, undeleted
 from graphtide.infra.bolt.peers import BoltPeers
 from graphtide.streams.clock import now_ms

@@ -8,9 +8,11 @@ from typing import Any
 
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.records import GraphDelta
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.bolt.administration.schema import Administration
+from graphtide.infra.bolt.cypher import graphs as graph_cypher
+from graphtide.infra.bolt.cypher import rows as row_cypher
+from graphtide.infra.bolt.cypher import tables
 from graphtide.infra.bolt.errors import translate_errors
 from graphtide.infra.bolt.graph_store import snapshot as bolt_rows
 from graphtide.infra.export.sources import COMMUNITIES, batched
@@ -60,7 +62,7 @@ class BoltSource:
         self._client.close()
 
     def _head(self) -> tuple[str, int]:
-        found = list(self._client.execute_and_fetch(cypher.READ_HEAD, {"graph": self._graph}))
+        found = list(self._client.execute_and_fetch(graph_cypher.READ_HEAD, {"graph": self._graph}))
         if not found or not found[0]["version"]:
             raise NotFound(f"there is no graph {self._graph!r}")
         return found[0]["scope"], found[0]["version"]
@@ -69,6 +71,6 @@ class BoltSource:
         yield from self._client.execute_and_fetch(statement, {"scope": self._scope})
 
     def _hierarchy(self) -> Hierarchy:
-        members = [list(row.values()) for row in self._stream(cypher.READ_MEMBERS)]
-        places = [list(row.values()) for row in self._stream(cypher.COMMUNITY.read)]
+        members = [list(row.values()) for row in self._stream(row_cypher.READ_MEMBERS)]
+        places = [list(row.values()) for row in self._stream(tables.COMMUNITY.read)]
         return Hierarchy.of_rows(members, places, 0)

@@ -24,7 +24,8 @@ from neo4j import AsyncTransaction
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange, GraphDelta
-from graphtide.infra.bolt import BoltBackend, cypher, database
+from graphtide.infra.bolt import BoltBackend, database
+from graphtide.infra.bolt.cypher import listing as cypher
 from graphtide.streams.clock import now_ms
 from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenFact
 from graphtide.streams.ports import (

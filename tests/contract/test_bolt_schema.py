@@ -8,7 +8,7 @@ import pytest
 from neo4j import GraphDatabase
 
 from graphtide.infra.bolt.administration.schema import prepare
-from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.streams.errors import Retryable
 from tests.support.neo4j_server import GraphServer, is_memgraph
 

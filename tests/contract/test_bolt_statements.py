@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from graphtide.infra.bolt import BoltBackend, cypher
+from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.bolt.codec import from_bytes
+from graphtide.infra.bolt.cypher import partitions as partition_cypher
+from graphtide.infra.bolt.cypher import revisions as revision_cypher
 from graphtide.infra.bolt.database import BoltDatabase, Row
 from graphtide.infra.bolt.graph_store import unsent
 from graphtide.infra.bolt.graph_store.outbox import BoltOutbox
@@ -65,7 +67,7 @@ async def _entered(backend: BoltBackend, names: Sequence[str]) -> list[int]:
 async def test_accept_takes_one_round_trip(backend: BoltBackend, statements: Statements) -> None:
     """A request's documents are entered by one statement that is a transaction by itself."""
     await backend.ledger.accept([Record("g|a", b"1"), Record("g|b", b"2")])
-    assert [statement for statement, _ in statements.sent] == [cypher.ENTER]
+    assert [statement for statement, _ in statements.sent] == [revision_cypher.ENTER]
     assert await backend.ledger.pending("g") == 2
 
 
@@ -78,7 +80,7 @@ async def test_attempts_that_start_together_are_counted_in_one_statement(
     begun = [*names, "d3"]
     attempts = await asyncio.gather(*(backend.ledger.begin("g", name, revisions[name]) for name in begun))
     assert sorted(attempts) == [1] * 20 + [2]
-    assert [len(values["keys"]) for values in statements.of(cypher.BEGIN_ATTEMPTS)] == [20, 1]
+    assert [len(values["keys"]) for values in statements.of(revision_cypher.BEGIN_ATTEMPTS)] == [20, 1]
 
 
 async def test_attempts_of_a_failed_statement_fail_and_later_ones_do_not(
@@ -86,7 +88,7 @@ async def test_attempts_of_a_failed_statement_fail_and_later_ones_do_not(
 ) -> None:
     """Every caller of the failed statement gets its error; a cancelled caller delays no other."""
     first, second, third = await _entered(backend, ["a", "b", "c"])
-    statements.failing.append(cypher.BEGIN_ATTEMPTS)
+    statements.failing.append(revision_cypher.BEGIN_ATTEMPTS)
     cancelled = asyncio.create_task(backend.ledger.begin("g", "c", third))
     others = [backend.ledger.begin("g", "a", first), backend.ledger.begin("g", "b", second)]
     both = asyncio.gather(*others, return_exceptions=True)
@@ -140,8 +142,8 @@ async def test_a_commit_is_relayed_without_a_statement(writer: _Writer, statemen
     await writer.commit(b"3")
     assert await _stored(writer.backend) == [b"3"]
     assert await writer.relay() == [b"3"]
-    ours = [values for values in statements.of(cypher.WAITING) if values["limit"] == 64]
-    assert ours == [] and statements.of(cypher.SENT) == []
+    ours = [values for values in statements.of(partition_cypher.WAITING) if values["limit"] == 64]
+    assert ours == [] and statements.of(partition_cypher.SENT) == []
 
 
 async def test_settle_deletes_what_was_sent_by_an_idle_partition(writer: _Writer) -> None:
@@ -166,8 +168,8 @@ async def test_notices_of_a_commit_of_unknown_outcome_are_relayed(writer: _Write
         await writer.backend.store.commit(Commit(0, Watermark(99, 0), 1, (), (), (Record("g", b"refused"),)))
     statements.sent.clear()
     assert await writer.backend.store.outbox.waiting(0, 64) == stored
-    assert len(statements.of(cypher.WAITING)) == 1
-    assert await writer.relay() == [b"1"] and len(statements.of(cypher.WAITING)) == 1
+    assert len(statements.of(partition_cypher.WAITING)) == 1
+    assert await writer.relay() == [b"1"] and len(statements.of(partition_cypher.WAITING)) == 1
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -223,4 +225,4 @@ async def test_a_read_during_an_overflow_is_repeated(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(BoltDatabase, "ask", ask)
     outbox.claimed(0)
     assert await outbox.waiting(0, 64) == list(notices.items())
-    assert reads == [cypher.WAITING] * 2
+    assert reads == [partition_cypher.WAITING] * 2

@@ -11,7 +11,7 @@ import pytest
 
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.bolt import BoltAddress, BoltBackend, BoltVectorStore
-from graphtide.infra.bolt.cypher import NODE_TABLES
+from graphtide.infra.bolt.cypher.tables import NODE_TABLES
 from graphtide.infra.bolt.database import Transaction
 from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.bolt.graph_store import store as store_module

@@ -11,7 +11,7 @@ import pytest
 
 from graphtide.infra.bolt import BoltBackend, BoltUsageLedger
 from graphtide.infra.bolt.administration.schema import SCHEMA_VERSION, prepare
-from graphtide.infra.bolt.cypher import PUT_SCHEMA, READ_SCHEMA
+from graphtide.infra.bolt.cypher.schema import PUT_SCHEMA, READ_SCHEMA
 from graphtide.infra.bolt.usage import DEAD_AFTER_MS
 from graphtide.streams.errors import BudgetExceeded
 from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage

@@ -23,7 +23,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from mcp import Client
 from mcp_types import CallToolResult
 
-from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.cypher import tables as cypher
 from graphtide.streams.messages import DOCUMENTS
 from tests.support.cluster import Cluster, until
 from tests.support.examples import printed, promised

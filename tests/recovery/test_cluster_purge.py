@@ -10,7 +10,8 @@ from neo4j import GraphDatabase
 
 from graphtide.graph.digest import digest
 from graphtide.graph.records import DocumentInfo
-from graphtide.infra.bolt import BoltAddress, BoltBackend, cypher
+from graphtide.infra.bolt import BoltAddress, BoltBackend
+from graphtide.infra.bolt.cypher import documents as cypher
 from graphtide.infra.bolt.graph_store.store import _verdict_rows
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
 from graphtide.infra.models.local.chunker import SemanticChunker

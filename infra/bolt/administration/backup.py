@@ -32,10 +32,12 @@ from graphtide.infra.backup_folder import (
     silent,
     writing,
 )
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.bolt.administration.schema import SCHEMA_VERSION, execute, prepare, stored_schema
 from graphtide.infra.bolt.codec import key
+from graphtide.infra.bolt.cypher import backup as backup_cypher
+from graphtide.infra.bolt.cypher import graphs as graph_cypher
+from graphtide.infra.bolt.cypher import schema as schema_cypher
 from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase
 from graphtide.infra.bolt.graph_store import snapshot
 from graphtide.streams.errors import Broken
@@ -87,15 +89,15 @@ async def restore(
     check_files(source, manifest, on_progress)
     database = await BoltDatabase.connect(address)
     try:
-        [row] = await database.ask(cypher.any_node())
+        [row] = await database.ask(backup_cypher.any_node())
         if row["found"] and not force:
             raise Broken(f"the graph database {address.shown} holds data: restore into another one, or use --force")
-        await database.ask(cypher.BEGIN_RESTORE)
-        while (await database.ask(cypher.clear_all(), limit=CLEARED_AT_ONCE))[0]["found"]:
+        await database.ask(schema_cypher.BEGIN_RESTORE)
+        while (await database.ask(backup_cypher.clear_all(), limit=CLEARED_AT_ONCE))[0]["found"]:
             continue
         await _fill(database, source, on_progress)
         await _check(database, manifest)
-        await database.ask(cypher.END_RESTORE, version=0)
+        await database.ask(schema_cypher.END_RESTORE, version=0)
         await asyncio.to_thread(prepare, address, database.dialect)
     finally:
         await database.close()
@@ -104,24 +106,26 @@ async def restore(
 
 def _write(tx: BlockingTransaction, folder: Path, on_progress: Progress) -> _Cut:
     """Read in one transaction: 1 lock all commits, 2 digests, 3 files. An interrupted run starts again from 1."""
-    watermarks, heads = cypher.hold_all()  # 1
+    watermarks, heads = backup_cypher.hold_all()  # 1
     marks = {str(row["partition"]): int(row["next_offset"]) for row in tx.run(watermarks)}
     names = [row["name"] for row in tx.run(heads)]
     graphs: dict[str, GraphState] = {}
     for number, name in enumerate(names):  # 2
         on_progress("graphs digested", number, len(names))
-        [head] = tx.run(cypher.READ_HEAD, graph=name)
+        [head] = tx.run(graph_cypher.READ_HEAD, graph=name)
         if head["version"]:
             rows = snapshot.read(tx, head["scope"], name, head["version"], head["next_community"])
             graphs[name] = GraphState(rows.version, digest(rows))
     seen: set[int] = set()
     with _file(folder / NODES, "wt") as file:  # 3
-        for number, (id_, labels, properties) in enumerate(tx.stream(cypher.every_node(), kept=key(KEPT_MEMOS, ""))):
+        for number, (id_, labels, properties) in enumerate(
+            tx.stream(backup_cypher.every_node(), kept=key(KEPT_MEMOS, ""))
+        ):
             on_progress("nodes", number, 0)
             seen.add(id_)
             file.write(json.dumps([id_, labels, properties]) + "\n")
     with _file(folder / TIES, "wt") as file:
-        for number, (a, b, type_, properties) in enumerate(tx.stream(cypher.every_relationship())):
+        for number, (a, b, type_, properties) in enumerate(tx.stream(backup_cypher.every_relationship())):
             on_progress("relationships", number, 0)
             if a in seen and b in seen:  # ledger and usage ledger may grow meanwhile, without relationships
                 file.write(json.dumps([a, b, type_, properties]) + "\n")
@@ -129,28 +133,28 @@ def _write(tx: BlockingTransaction, folder: Path, on_progress: Progress) -> _Cut
 
 
 async def _fill(database: BoltDatabase, source: Path, on_progress: Progress) -> None:
-    await asyncio.to_thread(execute, database.address, cypher.restored_index(database.dialect, drop=False))
+    await asyncio.to_thread(execute, database.address, backup_cypher.restored_index(database.dialect, drop=False))
     done = 0
     for label, rows in _portions(source / NODES, 1):
         made = [{"id": id_, "properties": properties} for id_, _, properties in rows]
-        await database.ask(cypher.restore_nodes(_known(label[0])), rows=made)
+        await database.ask(backup_cypher.restore_nodes(_known(label[0])), rows=made)
         on_progress("nodes", done := done + len(rows), 0)
     done = 0
     for type_, rows in _portions(source / TIES, 2):
         ties = [{"a": a, "b": b, "properties": properties} for a, b, _, properties in rows]
-        [found] = await database.ask(cypher.restore_relationships(_known(type_)), rows=ties)
+        [found] = await database.ask(backup_cypher.restore_relationships(_known(type_)), rows=ties)
         if found["made"] != len(ties):
             raise Broken(f"{source / TIES} ties nodes that {NODES} does not hold: use another backup")
         on_progress("relationships", done := done + len(rows), 0)
-    while (await database.ask(cypher.end_restore(), limit=CLEARED_AT_ONCE))[0]["found"]:
+    while (await database.ask(backup_cypher.end_restore(), limit=CLEARED_AT_ONCE))[0]["found"]:
         continue
-    await asyncio.to_thread(execute, database.address, cypher.restored_index(database.dialect, drop=True))
+    await asyncio.to_thread(execute, database.address, backup_cypher.restored_index(database.dialect, drop=True))
 
 
 async def _check(database: BoltDatabase, manifest: BackupManifest) -> None:
     def compare(tx: BlockingTransaction) -> None:
         for name, state in manifest.graphs.items():
-            [head] = tx.run(cypher.READ_HEAD, graph=name)
+            [head] = tx.run(graph_cypher.READ_HEAD, graph=name)
             rows = snapshot.read(tx, head["scope"], name, head["version"], head["next_community"])
             if rows.version != state.version or not has_digest(rows, state.digest):
                 raise Broken(f"graph {name!r} differs from the backup after the restore: use another backup")

@@ -19,10 +19,11 @@ from gqlalchemy.connection import Connection
 from neo4j import Driver, GraphDatabase
 from neo4j.exceptions import Neo4jError
 
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.bolt.codec import in_order
-from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.cypher import revisions as revision_cypher
+from graphtide.infra.bolt.cypher import schema as schema_cypher
+from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.infra.bolt.database import check_storage_mode, driver_options
 from graphtide.infra.bolt.errors import DRIVER_ERRORS, translate_errors
 from graphtide.streams.errors import Broken
@@ -85,13 +86,13 @@ def prepare(address: BoltAddress, dialect: Dialect) -> None:
     """
     with translate_errors(), closing(Administration(address)) as client:
         if dialect is Dialect.MEMGRAPH:
-            check_storage_mode(list(client.execute_and_fetch(cypher.STORAGE_INFO)))
-        if _is_made(list(client.execute_and_fetch(cypher.READ_SCHEMA))):
+            check_storage_mode(list(client.execute_and_fetch(schema_cypher.STORAGE_INFO)))
+        if _is_made(list(client.execute_and_fetch(schema_cypher.READ_SCHEMA))):
             return
-        for statement in cypher.schema(dialect):
+        for statement in schema_cypher.schema(dialect):
             _define(client, statement, dialect)
         _place_revisions(client)
-        client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
+        client.execute(schema_cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
 
 
 def execute(address: BoltAddress, statement: str) -> None:
@@ -103,16 +104,16 @@ def execute(address: BoltAddress, statement: str) -> None:
 def stored_schema(address: BoltAddress) -> int:
     """Return the number of the database's schema; 0 for a database without one. Raises Broken for a newer one."""
     with translate_errors(), closing(Administration(address)) as client:
-        found = list(client.execute_and_fetch(cypher.READ_SCHEMA))
+        found = list(client.execute_and_fetch(schema_cypher.READ_SCHEMA))
         _is_made(found)
         return int(found[0]["version"] or 0) if found else 0
 
 
 def _place_revisions(client: Administration) -> None:
     """Set the position of revisions of an older schema as their identity; a repeated run after a crash continues."""
-    while found := list(client.execute_and_fetch(cypher.UNPLACED_REVISIONS, {"limit": PLACED_AT_ONCE})):
+    while found := list(client.execute_and_fetch(revision_cypher.UNPLACED_REVISIONS, {"limit": PLACED_AT_ONCE})):
         rows = [{"key": row["key"], "place": in_order(row["partition"], row["position"])} for row in found]
-        client.execute(cypher.PLACE_REVISIONS, {"rows": rows})
+        client.execute(revision_cypher.PLACE_REVISIONS, {"rows": rows})
 
 
 def _define(client: Administration, statement: str, dialect: Dialect) -> None:

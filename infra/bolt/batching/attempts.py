@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.cypher import revisions as cypher
 from graphtide.infra.bolt.database import PORTION_ROWS, BoltDatabase
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import key, scope
+from graphtide.infra.bolt.cypher import graphs as cypher
 from graphtide.infra.bolt.database import Row, Transaction
 from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.models.cache.keys import scope_of

@@ -18,8 +18,9 @@ import numpy as np
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.records import EvidenceRow, GraphDelta, MentionRow
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import scope
+from graphtide.infra.bolt.cypher import graphs as graph_cypher
+from graphtide.infra.bolt.cypher import tables
 from graphtide.infra.bolt.database import BoltDatabase, Transaction, batched
 from graphtide.infra.bolt.graph_store import rows
 from graphtide.streams.checks import check_binding, check_next
@@ -46,7 +47,7 @@ class Head:
 
 async def lock_head(tx: Transaction, graph: str) -> Head:
     """Return the graph's head, created if missing, and locked until the transaction ends."""
-    [row] = await tx.run(cypher.HOLD_HEAD, graph=graph, first_scope=scope(graph, 1))
+    [row] = await tx.run(graph_cypher.HOLD_HEAD, graph=graph, first_scope=scope(graph, 1))
     return Head(**row)
 
 
@@ -58,7 +59,7 @@ async def next_version(tx: Transaction, delta: GraphDelta, commit: Commit) -> st
     first = scope(delta.graph, 1)
     values = {"version": delta.version, "before": delta.version - 1, "next_community": rows.next_community(delta)}
     values["partition"] = commit.partition
-    found = await tx.run(cypher.NEXT_VERSION, graph=delta.graph, first_scope=first, **values)
+    found = await tx.run(graph_cypher.NEXT_VERSION, graph=delta.graph, first_scope=first, **values)
     if not found:
         head = await lock_head(tx, delta.graph)
         await bind(tx, delta.graph, commit)
@@ -68,13 +69,13 @@ async def next_version(tx: Transaction, delta: GraphDelta, commit: Commit) -> st
 
 async def bind(tx: Transaction, graph: str, commit: Commit) -> None:
     """Bind an existing unbound graph to the commit's partition. Raises Fenced if it is bound to another one."""
-    found = await tx.run(cypher.BIND, graph=graph, partition=commit.partition)
+    found = await tx.run(graph_cypher.BIND, graph=graph, partition=commit.partition)
     check_binding(commit, graph, found[0]["partition"] if found else None)
 
 
 async def set_head(tx: Transaction, graph: str, head: Head) -> None:
     values = {"scope": head.scope, "version": head.version, "next_community": head.next_community}
-    await tx.run(cypher.SET_HEAD, graph=graph, **values)
+    await tx.run(graph_cypher.SET_HEAD, graph=graph, **values)
 
 
 class ShadowBuilds:
@@ -91,7 +92,7 @@ class ShadowBuilds:
             head = await lock_head(tx, snapshot.graph)
             generation = head.generations + 1
             values = {"generation": generation, "scope": scope(snapshot.graph, generation), "now_ms": self._clock_ms()}
-            await tx.run(cypher.BEGIN_BUILD, graph=snapshot.graph, **values)
+            await tx.run(graph_cypher.BEGIN_BUILD, graph=snapshot.graph, **values)
             return str(values["scope"])
 
         fresh = await self._database.write(begin)
@@ -101,17 +102,17 @@ class ShadowBuilds:
 
     async def _write_part(self, tx: Transaction, fresh: str, part: GraphDelta) -> None:
         # A part whose commit was not answered is written again: rows are upserted by key, so the result is the same.
-        [row] = await tx.run(cypher.TOUCH_BUILD, scope=fresh, now_ms=self._clock_ms())
+        [row] = await tx.run(graph_cypher.TOUCH_BUILD, scope=fresh, now_ms=self._clock_ms())
         if not row["found"]:
             raise Retryable("the unfinished rebuild was deleted as abandoned while it was written")
         await rows.write(tx, fresh, part)
 
     async def switch(self, tx: Transaction, fresh: str, snapshot: GraphDelta, head: Head) -> None:
         """Make the rows of `fresh` the valid ones, within the caller's transaction, which has locked `head`."""
-        [row] = await tx.run(cypher.END_BUILD, scope=fresh)
+        [row] = await tx.run(graph_cypher.END_BUILD, scope=fresh)
         if not row["found"]:
             raise Retryable("the rebuilt graph was deleted as abandoned before the switch to it")
-        await tx.run(cypher.LEAVE_SCOPE, scope=head.scope, graph=snapshot.graph)
+        await tx.run(graph_cypher.LEAVE_SCOPE, scope=head.scope, graph=snapshot.graph)
         next_community = rows.next_community(snapshot)
         await set_head(
             tx, snapshot.graph, replace(head, scope=fresh, version=snapshot.version, next_community=next_community)
@@ -119,27 +120,29 @@ class ShadowBuilds:
 
     async def abandon(self, fresh: str, graph: str) -> None:
         """Delete a build that will not be used."""
-        await self._database.write(lambda tx: tx.run(cypher.LEAVE_SCOPE, scope=fresh, graph=graph))
+        await self._database.write(lambda tx: tx.run(graph_cypher.LEAVE_SCOPE, scope=fresh, graph=graph))
         await self.sweep()
 
     async def sweep(self) -> None:
         """Delete what builds and switches have left behind, in bounded transactions."""
         before = self._clock_ms() - DEAD_AFTER_MS
-        left = await self._database.read(lambda tx: tx.run(cypher.LEFTOVERS, before_ms=max(before, 0)))
+        left = await self._database.read(lambda tx: tx.run(graph_cypher.LEFTOVERS, before_ms=max(before, 0)))
         for row in left:
             await self._delete(row["scope"])
 
     async def _delete(self, dead: str) -> None:
         # Marked as dead first, so that a process that still writes this build notices at its next part.
-        await self._database.write(lambda tx: tx.run(cypher.LEAVE_SCOPE, scope=dead, graph=dead.partition("/")[0]))
-        for table in cypher.NODE_TABLES:
+        await self._database.write(
+            lambda tx: tx.run(graph_cypher.LEAVE_SCOPE, scope=dead, graph=dead.partition("/")[0])
+        )
+        for table in tables.NODE_TABLES:
             while True:
                 [row] = await self._database.write(
                     lambda tx, table=table: tx.run(table.sweep, scope=dead, limit=SWEEP_NODES)  # type: ignore[misc]
                 )
                 if row["gone"] < SWEEP_NODES:
                     break
-        await self._database.write(lambda tx: tx.run(cypher.FORGET_SCOPE, scope=dead))
+        await self._database.write(lambda tx: tx.run(graph_cypher.FORGET_SCOPE, scope=dead))
 
 
 def _parts(delta: GraphDelta) -> Iterator[GraphDelta]:

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import from_bytes, from_json, in_order, to_bytes
+from graphtide.infra.bolt.cypher import partitions as cypher
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction, batched, undeleted
 from graphtide.infra.bolt.graph_store.unsent import Notice, UnsentNotices
 from graphtide.streams.ports import Record

@@ -22,8 +22,8 @@ from graphtide.graph.records import (
     MentionRow,
     SameAsRow,
 )
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import key
+from graphtide.infra.bolt.cypher import rows as cypher
 from graphtide.infra.bolt.database import Transaction
 from graphtide.infra.bolt.graph_store.snapshot import chunk_row, document_row, entity_row, statement_row
 from graphtide.streams.changes import old_rows

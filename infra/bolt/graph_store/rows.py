@@ -12,9 +12,10 @@ from typing import Any, Protocol, TypeVar
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.records import ChunkRow, DocumentRow, EntityRow, GraphDelta, LabelRow, Removals, TripleRow
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import from_bytes, from_json, key
-from graphtide.infra.bolt.cypher import NodeTable, PairTable, PassageTable
+from graphtide.infra.bolt.cypher import rows as row_cypher
+from graphtide.infra.bolt.cypher import tables
+from graphtide.infra.bolt.cypher.tables import NodeTable, PairTable, PassageTable
 from graphtide.infra.bolt.database import Transaction, batched
 
 Row = Mapping[str, Any]
@@ -24,16 +25,16 @@ async def write(tx: Transaction, scope: str, delta: GraphDelta) -> None:
     """Apply the delta within the caller's transaction. Rows that carry a version get the delta's."""
     change = delta.communities if isinstance(delta.communities, CommunityChange) else None
     if change is not None:
-        await tx.each_key(cypher.UNASSIGN, [key(scope, node) for node in change.nodes.tolist()])
+        await tx.each_key(row_cypher.UNASSIGN, [key(scope, node) for node in change.nodes.tolist()])
     await _remove(tx, scope, delta)
     await write_passages(tx, scope, delta, await write_nodes(tx, scope, delta))
-    await _write_pairs(tx, scope, cypher.SAME_AS, _same_as(scope, delta))
-    await _write_pairs(tx, scope, cypher.RELATES, _edges(scope, delta))
+    await _write_pairs(tx, scope, tables.SAME_AS, _same_as(scope, delta))
+    await _write_pairs(tx, scope, tables.RELATES, _edges(scope, delta))
     if change is not None:
         await _write_change(tx, scope, change)
     elif isinstance(delta.communities, Hierarchy):
-        await tx.run(cypher.CLEAR_MEMBERS, scope=scope)
-        await tx.run(cypher.CLEAR_COMMUNITIES, scope=scope)
+        await tx.run(row_cypher.CLEAR_MEMBERS, scope=scope)
+        await tx.run(row_cypher.CLEAR_COMMUNITIES, scope=scope)
         await write_hierarchy(tx, scope, delta.communities)
 
 
@@ -52,10 +53,10 @@ def next_community(delta: GraphDelta) -> int | None:
 async def _remove(tx: Transaction, scope: str, delta: GraphDelta) -> None:
     gone = delta.gone
     edges = [*gone.edges, *((row.u, row.v) for row in delta.edges if not row.weight)]
-    await tx.each_key(cypher.RELATES.delete, _keys(scope, edges))
-    await tx.each_key(cypher.SAME_AS.delete, _keys(scope, gone.same_as))
-    await tx.each_key(cypher.CHUNK.delete, [key(scope, chunk) for chunk in gone.chunks])
-    await tx.each_key(cypher.DOCUMENT.delete, [key(scope, doc_id) for doc_id in gone.documents])
+    await tx.each_key(tables.RELATES.delete, _keys(scope, edges))
+    await tx.each_key(tables.SAME_AS.delete, _keys(scope, gone.same_as))
+    await tx.each_key(tables.CHUNK.delete, [key(scope, chunk) for chunk in gone.chunks])
+    await tx.each_key(tables.DOCUMENT.delete, [key(scope, doc_id) for doc_id in gone.documents])
     for ids, free, vacate in _leaving(delta, gone):
         keys = [key(scope, id_) for id_ in ids]
         await tx.each_key(free, keys)
@@ -67,9 +68,9 @@ def _leaving(delta: GraphDelta, gone: Removals) -> Iterable[tuple[Sequence[int],
     statements = {row.statement for row in delta.statements}
     labels = {row.label for row in delta.labels}
     entities = {row.node for row in delta.entities}
-    yield _without(gone.statements, statements), cypher.DELETE_FREE_STATEMENTS, cypher.VACATE_STATEMENTS
-    yield _without(gone.labels, labels), cypher.DELETE_FREE_LABELS, cypher.VACATE_LABELS
-    yield _without(gone.entities, entities), cypher.DELETE_FREE_ENTITIES, cypher.VACATE_ENTITIES
+    yield _without(gone.statements, statements), row_cypher.DELETE_FREE_STATEMENTS, row_cypher.VACATE_STATEMENTS
+    yield _without(gone.labels, labels), row_cypher.DELETE_FREE_LABELS, row_cypher.VACATE_LABELS
+    yield _without(gone.entities, entities), row_cypher.DELETE_FREE_ENTITIES, row_cypher.VACATE_ENTITIES
 
 
 def _without(ids: Sequence[int], others: set[int]) -> list[int]:
@@ -95,16 +96,16 @@ async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> frozens
     labels = _last([_label(scope, row) for row in delta.labels])
     statements = _last([_statement(scope, row, delta.version) for row in delta.statements])
     chunks = [_chunk(scope, row, delta.version) for row in delta.chunks]
-    new = frozenset(await _upsert(tx, cypher.CHUNK, scope, chunks))
-    await _upsert(tx, cypher.ENTITY, scope, [_entity(scope, row, delta.version) for row in delta.entities])
-    moved = await _upsert(tx, cypher.DOCUMENT, scope, documents)
+    new = frozenset(await _upsert(tx, tables.CHUNK, scope, chunks))
+    await _upsert(tx, tables.ENTITY, scope, [_entity(scope, row, delta.version) for row in delta.entities])
+    moved = await _upsert(tx, tables.DOCUMENT, scope, documents)
     # A chunk that one delta removes and adds again under its number is a new node in an unchanged document.
     stay = [
         {**row, "chunk_keys": [chunk_key for chunk_key in row["chunk_keys"] if chunk_key in new]} for row in documents
     ]
     held = [row for row in stay if row["key"] not in moved and row["chunk_keys"]]
     await _derive(tx, _HAS, [*(row for row in documents if row["key"] in moved), *held], moved)
-    for table, rows, derived in ((cypher.LABEL, labels, _NAMES), (cypher.STATEMENT, statements, _ENDS)):
+    for table, rows, derived in ((tables.LABEL, labels, _NAMES), (tables.STATEMENT, statements, _ENDS)):
         moved = await _upsert(tx, table, scope, rows)
         await _derive(tx, derived, [row for row in rows if row["key"] in moved], moved)
     return new
@@ -126,10 +127,10 @@ class _Derived:
     columns: tuple[str, ...]
 
 
-_HAS = _Derived(cypher.CLEAR_HAS, cypher.CREATE_HAS, ("key", "chunk_keys"))
-_NAMES = _Derived(cypher.CLEAR_NAMES, cypher.CREATE_NAMES, ("key", "entity"))
-_PARENTS = _Derived(cypher.CLEAR_PARENTS, cypher.CREATE_PARENTS, ("key", "parent_key"))
-_ENDS = _Derived(cypher.CLEAR_ENDS, cypher.CREATE_ENDS, ("key", "subject_key", "object_key"))
+_HAS = _Derived(row_cypher.CLEAR_HAS, row_cypher.CREATE_HAS, ("key", "chunk_keys"))
+_NAMES = _Derived(row_cypher.CLEAR_NAMES, row_cypher.CREATE_NAMES, ("key", "entity"))
+_PARENTS = _Derived(row_cypher.CLEAR_PARENTS, row_cypher.CREATE_PARENTS, ("key", "parent_key"))
+_ENDS = _Derived(row_cypher.CLEAR_ENDS, row_cypher.CREATE_ENDS, ("key", "subject_key", "object_key"))
 
 
 async def _derive(tx: Transaction, derived: _Derived, rows: Sequence[Row], moved: Mapping[str, bool]) -> None:
@@ -244,13 +245,13 @@ async def write_passages(tx: Transaction, scope: str, delta: GraphDelta, new: fr
         }
         for row, places in _placed(scope, delta.evidence)
     ]
-    for table, rows in ((cypher.MENTIONS, mentions), (cypher.SUPPORTS, evidence)):
+    for table, rows in ((tables.MENTIONS, mentions), (tables.SUPPORTS, evidence)):
         ends = [{**row, "end": key(scope, row["end_number"])} for row in rows]
         chunks = {row["chunk"]: row["chunk_number"] for row in ends}
         await tx.each_key(table.clear, [chunk_key for chunk_key in chunks if chunk_key not in new])
         if await _create_passages(tx, table, ends) != len(ends):
             await tx.each_key(table.clear, list(chunks))
-            await _ensure(tx, scope, cypher.CHUNK, chunks)
+            await _ensure(tx, scope, tables.CHUNK, chunks)
             await _ensure(tx, scope, table.end, {row["end"]: row["end_number"] for row in ends})
             await _create_passages(tx, table, ends)
 
@@ -343,7 +344,7 @@ async def _write_change(tx: Transaction, scope: str, change: CommunityChange) ->
     await _place(tx, scope, children)
     members = zip(change.nodes.tolist(), change.communities.tolist(), strict=True)
     await _assign(tx, scope, [pair for pair in members if pair[1]])
-    await tx.each_key(cypher.COMMUNITY.delete, [key(scope, community) for community in change.removed.tolist()])
+    await tx.each_key(tables.COMMUNITY.delete, [key(scope, community) for community in change.removed.tolist()])
 
 
 async def _place(tx: Transaction, scope: str, places: Iterable[tuple[int, int, int]]) -> None:
@@ -357,7 +358,7 @@ async def _place(tx: Transaction, scope: str, places: Iterable[tuple[int, int, i
         }
         for community, level, parent in places
     ]
-    moved = await _upsert(tx, cypher.COMMUNITY, scope, rows)
+    moved = await _upsert(tx, tables.COMMUNITY, scope, rows)
     await _derive(tx, _PARENTS, [row for row in rows if row["parent"] and row["key"] in moved], moved)
 
 
@@ -368,9 +369,9 @@ async def _assign(tx: Transaction, scope: str, members: Iterable[tuple[int, int]
     ]
     columns = ("key", "community", "community_key")
     slim = [{name: row[name] for name in columns} for row in rows]
-    if _made(await tx.each(cypher.JOIN, slim)) == len(rows):
+    if _made(await tx.each(row_cypher.JOIN, slim)) == len(rows):
         return
-    await tx.each_key(cypher.UNASSIGN, [row["key"] for row in rows])
-    await _ensure(tx, scope, cypher.ENTITY, {row["key"]: row["number"] for row in rows})
-    await tx.each(cypher.ASSIGN, slim)
-    await tx.each(cypher.CREATE_MEMBERS, slim)
+    await tx.each_key(row_cypher.UNASSIGN, [row["key"] for row in rows])
+    await _ensure(tx, scope, tables.ENTITY, {row["key"]: row["number"] for row in rows})
+    await tx.each(row_cypher.ASSIGN, slim)
+    await tx.each(row_cypher.CREATE_MEMBERS, slim)

@@ -23,34 +23,35 @@ from graphtide.graph.records import (
     TripleRow,
 )
 from graphtide.graph.text.place import decode_place
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import to_bytes, to_vector
+from graphtide.infra.bolt.cypher import rows as row_cypher
+from graphtide.infra.bolt.cypher import tables
 from graphtide.infra.bolt.database import BlockingTransaction
 from graphtide.infra.bolt.graph_store.rows import SUM_HEADER_BYTES
 
 KINDS: dict[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {
-    "documents": (cypher.DOCUMENT.read, lambda row: document_row(*row)),
-    "chunks": (cypher.CHUNK.read, lambda row: chunk_row(*row)),
-    "labels": (cypher.LABEL.read, lambda row: label_row(*row)),
-    "mentions": (cypher.MENTIONS.read, lambda row: MentionRow(row[1], row[0], *row[3:])),
-    "statements": (cypher.STATEMENT.read, lambda row: statement_row(*row)),
-    "evidence": (cypher.SUPPORTS.read, lambda row: EvidenceRow(row[1], row[0], *row[3:])),
-    "same_as": (cypher.SAME_AS.read, lambda row: SameAsRow(*row)),
-    "entities": (cypher.ENTITY.read, lambda row: entity_row(*row)),
-    "edges": (cypher.RELATES.read, lambda row: EdgeRow(*row)),
+    "documents": (tables.DOCUMENT.read, lambda row: document_row(*row)),
+    "chunks": (tables.CHUNK.read, lambda row: chunk_row(*row)),
+    "labels": (tables.LABEL.read, lambda row: label_row(*row)),
+    "mentions": (tables.MENTIONS.read, lambda row: MentionRow(row[1], row[0], *row[3:])),
+    "statements": (tables.STATEMENT.read, lambda row: statement_row(*row)),
+    "evidence": (tables.SUPPORTS.read, lambda row: EvidenceRow(row[1], row[0], *row[3:])),
+    "same_as": (tables.SAME_AS.read, lambda row: SameAsRow(*row)),
+    "entities": (tables.ENTITY.read, lambda row: entity_row(*row)),
+    "edges": (tables.RELATES.read, lambda row: EdgeRow(*row)),
 }
 """The statement of each row type, and the function that makes a row of a record's values."""
 
 COUNTS = {
-    "documents": cypher.DOCUMENT.count,
-    "chunks": cypher.CHUNK.count,
-    "labels": cypher.LABEL.count,
-    "mentions": cypher.MENTIONS.count,
-    "statements": cypher.STATEMENT.count,
-    "evidence": cypher.SUPPORTS.count,
-    "same_as": cypher.SAME_AS.count,
-    "entities": cypher.ENTITY.count,
-    "edges": cypher.RELATES.count,
+    "documents": tables.DOCUMENT.count,
+    "chunks": tables.CHUNK.count,
+    "labels": tables.LABEL.count,
+    "mentions": tables.MENTIONS.count,
+    "statements": tables.STATEMENT.count,
+    "evidence": tables.SUPPORTS.count,
+    "same_as": tables.SAME_AS.count,
+    "entities": tables.ENTITY.count,
+    "edges": tables.RELATES.count,
 }
 
 _KEY_WIDTH = {"same_as": 2, "edges": 2}
@@ -117,5 +118,5 @@ def statement_row(*row: Any) -> TripleRow:
 def _hierarchy(tx: BlockingTransaction, scope: str, next_community: int | None) -> Hierarchy | None:
     if next_community is None:
         return None
-    members = _sorted(tx, cypher.READ_MEMBERS, scope)
-    return Hierarchy.of_rows(members, _sorted(tx, cypher.COMMUNITY.read, scope), next_community)
+    members = _sorted(tx, row_cypher.READ_MEMBERS, scope)
+    return Hierarchy.of_rows(members, _sorted(tx, tables.COMMUNITY.read, scope), next_community)

@@ -15,9 +15,11 @@ from uuid import uuid4
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
-from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.cypher import documents as document_cypher
+from graphtide.infra.bolt.cypher import graphs as graph_cypher
+from graphtide.infra.bolt.cypher import partitions as partition_cypher
+from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, batched, undeleted
 from graphtide.infra.bolt.graph_store import deletion, overwritten, rows, snapshot
 from graphtide.infra.bolt.graph_store import generations as heads
@@ -77,7 +79,7 @@ class BoltStore:
 
     async def claim(self, partition: int) -> Watermark:
         """See GraphStore.claim. If an answer is lost the epoch may rise by two."""
-        [row] = await self._database.ask(cypher.CLAIM, partition=partition)
+        [row] = await self._database.ask(partition_cypher.CLAIM, partition=partition)
         self.outbox.claimed(partition)
         return Watermark(row["epoch"], row["next_offset"])
 
@@ -160,24 +162,24 @@ class BoltStore:
             await heads.bind(tx, graph, commit)
             check_next(delta, head.version)
             await self._builds.switch(tx, fresh, delta, head)
-            await tx.run(cypher.CLEAR_REPORTS, graph=graph)
-        await tx.each(cypher.PUT_STANDINGS, _standing_rows(graph, part.standings), graph=graph)
-        await tx.each(cypher.PUT_VERDICTS, _verdict_rows(graph, part.verdicts), graph=graph)
+            await tx.run(document_cypher.CLEAR_REPORTS, graph=graph)
+        await tx.each(document_cypher.PUT_STANDINGS, _standing_rows(graph, part.standings), graph=graph)
+        await tx.each(document_cypher.PUT_VERDICTS, _verdict_rows(graph, part.verdicts), graph=graph)
         return notices
 
     async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
         """See GraphStore.bindings."""
-        found = await self._database.ask_each_key(cypher.BINDINGS, list(dict.fromkeys(graphs)))
+        found = await self._database.ask_each_key(graph_cypher.BINDINGS, list(dict.fromkeys(graphs)))
         return {row["name"]: row["partition"] for row in found}
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""
-        found = await self._database.ask(cypher.GRAPHS)
+        found = await self._database.ask(graph_cypher.GRAPHS)
         return {row["name"]: row["version"] for row in found}
 
     async def deletions(self, graphs: Sequence[str]) -> Mapping[str, GraphDeletion]:
         """See GraphStore.deletions."""
-        found = await self._database.ask_each_key(cypher.DELETIONS, list(dict.fromkeys(graphs)))
+        found = await self._database.ask_each_key(graph_cypher.DELETIONS, list(dict.fromkeys(graphs)))
         return {row["name"]: deletion.read(row) for row in found}
 
     async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
@@ -195,25 +197,27 @@ class BoltStore:
 
     async def deleted_graphs(self) -> Sequence[str]:
         """Return the names of graphs that were deleted and not published again."""
-        return [row["name"] for row in await self._database.ask(cypher.DELETED_GRAPHS)]
+        return [row["name"] for row in await self._database.ask(graph_cypher.DELETED_GRAPHS)]
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
         keys = list(dict.fromkeys(key(graph, doc_id) for doc_id in doc_ids))
-        found = await self._database.ask_each_key(cypher.READ_STANDINGS, keys)
+        found = await self._database.ask_each_key(document_cypher.READ_STANDINGS, keys)
         rows = undeleted(found, ("doc_id", "revision"))
         held = {row["doc_id"]: StoredDocument(row["revision"], _bytes(row["extraction"])) for row in rows}
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
         """See GraphStore.verdicts."""
-        found = await self._database.read(lambda tx: tx.run(cypher.READ_VERDICTS, graph=graph))
+        found = await self._database.read(lambda tx: tx.run(document_cypher.READ_VERDICTS, graph=graph))
         rows = undeleted(found, ("a_name", "a_type", "b_name", "b_type", "same"))
         return {((row["a_name"], row["a_type"]), (row["b_name"], row["b_type"])): row["same"] for row in rows}
 
     async def forget_verdicts(self, graph: str, pairs: Sequence[PairKey]) -> None:
         """Delete these verdicts, each a pair of (name, type)."""
-        await self._database.ask_each_key(cypher.DELETE_VERDICTS, [digest_key(graph, *a, *b) for a, b in pairs])
+        await self._database.ask_each_key(
+            document_cypher.DELETE_VERDICTS, [digest_key(graph, *a, *b) for a, b in pairs]
+        )
 
     async def snapshot(self, graph: str) -> GraphDelta:
         """See GraphStore.snapshot. Rows come in the order of their keys.
@@ -223,7 +227,7 @@ class BoltStore:
         changed, all rows are read again; after a few attempts they are read under the lock, for which the writer waits.
         """
         if self._database.dialect is Dialect.MEMGRAPH:
-            return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, cypher.READ_HEAD))
+            return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, graph_cypher.READ_HEAD))
         for _ in range(OPTIMISTIC_READS):
             before = await self._database.read(lambda tx: _head(tx, graph))
             found = await outcome_of(
@@ -237,11 +241,11 @@ class BoltStore:
                 if isinstance(found, Exception):
                     raise found
                 return found
-        return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, cypher.HOLD_KNOWN_HEAD))
+        return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, graph_cypher.HOLD_KNOWN_HEAD))
 
     async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
         """See GraphStore.extractions. Memory: the ids, and a page of extractions."""
-        found = await self._database.read(lambda tx: tx.run(cypher.LIVE_DOCUMENTS, graph=graph))
+        found = await self._database.read(lambda tx: tx.run(document_cypher.LIVE_DOCUMENTS, graph=graph))
         doc_ids = sorted(row["doc_id"] for row in undeleted(found, ("doc_id",)))
         for page in batched(doc_ids, PAGE_ROWS):
             for doc_id, standing in (await self.standings(graph, page)).items():
@@ -282,7 +286,7 @@ class BoltStore:
 
     async def reports(self, graph: str) -> Sequence[ReportRow]:
         """See GraphStore.reports. Ordered by community."""
-        found = await self._database.read(lambda tx: tx.run(cypher.READ_REPORTS, graph=graph))
+        found = await self._database.read(lambda tx: tx.run(document_cypher.READ_REPORTS, graph=graph))
         return [
             ReportRow(**{**row, "sources": tuple(row["sources"]), "findings": _findings(row["findings"])})
             for row in undeleted(found, [each.name for each in fields(ReportRow)])
@@ -294,9 +298,9 @@ class BoltStore:
         async def work(tx: Transaction) -> None:
             head = await _head(tx, graph)
             written = [_report(graph, head.scope, row) for row in rows if row.version > (head.deleted_version or 0)]
-            await tx.each_key(cypher.DELETE_REPORTS, [key(graph, community) for community in gone])
-            await tx.each(cypher.PUT_REPORTS, written, graph=graph)
-            await tx.each(cypher.LINK_REPORTS, [{name: row[name] for name in _LINK} for row in written])
+            await tx.each_key(document_cypher.DELETE_REPORTS, [key(graph, community) for community in gone])
+            await tx.each(document_cypher.PUT_REPORTS, written, graph=graph)
+            await tx.each(document_cypher.LINK_REPORTS, [{name: row[name] for name in _LINK} for row in written])
 
         await self._database.write(work)
 
@@ -305,7 +309,7 @@ _LINK = ("key", "community_key")
 
 
 async def _hold_watermark(tx: Transaction, partition: int) -> _Held:
-    found = await tx.run(cypher.HOLD_WATERMARK, partition=partition)
+    found = await tx.run(partition_cypher.HOLD_WATERMARK, partition=partition)
     if not found:
         return _Held(NOBODY, 0, "")
     [row] = found
@@ -316,7 +320,9 @@ async def _advance(tx: Transaction, commit: Commit, token: str) -> int:
     """Compare and set the watermark; return the partition's notice count before the commit. Raises Fenced."""
     values = {"epoch": commit.held.epoch, "held_offset": commit.held.next_offset, "next_offset": commit.next_offset}
     announced = len(commit.notices) + (MAX_OVERWRITTEN * len(commit.graphs) if commit.overwritten else 0)
-    found = await tx.run(cypher.ADVANCE, partition=commit.partition, announced=announced, last_commit=token, **values)
+    found = await tx.run(
+        partition_cypher.ADVANCE, partition=commit.partition, announced=announced, last_commit=token, **values
+    )
     if found:
         check_watermark(commit, commit.held)  # watermark equal to the commit's: check that the advance is possible
         return int(found[0]["notices"]) - announced
@@ -327,7 +333,7 @@ async def _advance(tx: Transaction, commit: Commit, token: str) -> int:
 
 async def _head(tx: Transaction, graph: str) -> Head:
     """Return the graph's head after waiting for its lock; version 0 for an unknown graph."""
-    return _head_of(await tx.run(cypher.HOLD_KNOWN_HEAD, graph=graph))
+    return _head_of(await tx.run(graph_cypher.HOLD_KNOWN_HEAD, graph=graph))
 
 
 def _head_of(found: Sequence[Row]) -> Head:

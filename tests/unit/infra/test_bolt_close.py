@@ -9,7 +9,7 @@ from neo4j import AsyncGraphDatabase, GraphDatabase
 from neo4j.exceptions import ServiceUnavailable
 
 from graphtide.infra.bolt import BoltAddress, BoltBackend, backend
-from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.infra.bolt.database import BoltDatabase
 from graphtide.streams.clock import now_ms
 from graphtide.streams.errors import Retryable

@@ -14,7 +14,7 @@ from neo4j import exceptions as driver
 from graphtide.infra.bolt import BoltAddress
 from graphtide.infra.bolt.administration.schema import prepare
 from graphtide.infra.bolt.codec import digest_key, from_bytes, in_order, to_bytes, to_vector
-from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.infra.bolt.database import BoltDatabase, Transaction, batched, check_storage_mode, driver_options
 from graphtide.infra.bolt.errors import DRIVER_ERRORS, TABLE, failure
 from graphtide.infra.bolt.graph_store.generations import _parts
