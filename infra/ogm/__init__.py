@@ -4,7 +4,7 @@
     relationships.py   a class for each type of relationship
     reader.py          a connection that returns them, and cannot write
 
-The properties are those that `infra/bolt/cypher.py` writes. Graphtide itself does not use these classes.
+The properties are those that `infra/bolt/cypher` writes. Graphtide itself does not use these classes.
 """
 
 from graphtide.infra.ogm.nodes import Chunk, Community, Document, Entity, Graph, Label, Report, Statement

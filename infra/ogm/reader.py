@@ -16,8 +16,8 @@ from gqlalchemy.models import Node, Path, Relationship
 from neo4j import READ_ACCESS, Driver, GraphDatabase
 from neo4j import graph as bolt
 
-from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.cypher import graphs as cypher
 from graphtide.infra.bolt.database import driver_options
 
 

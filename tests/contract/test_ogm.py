@@ -14,8 +14,10 @@ from gqlalchemy import Neo4j, match
 from neo4j.exceptions import ClientError
 
 from graphtide.infra import ogm
-from graphtide.infra.bolt import BoltBackend, cypher
+from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.cypher.documents import PUT_REPORTS
+from graphtide.infra.bolt.cypher.tables import MENTIONS, NODE_TABLES, RELATES, SAME_AS, SUPPORTS
 from graphtide.infra.ogm import Entity, GraphReader, Relates
 from graphtide.streams.clock import now_ms
 from tests.model.memory import MemoryLog
@@ -30,17 +32,17 @@ DOCUMENTS = 5
 
 def test_fields_of_nodes_are_the_columns_that_are_written() -> None:
     """No column is missing from the class of a node, and none is invented."""
-    for table in cypher.NODE_TABLES:
+    for table in NODE_TABLES:
         assert set(getattr(ogm, table.label).__fields__) == {"key", "scope", *table.columns}
-    written = set(re.findall(r"SET r\.(\w+)|, r\.(\w+) =", cypher.PUT_REPORTS))
+    written = set(re.findall(r"SET r\.(\w+)|, r\.(\w+) =", PUT_REPORTS))
     assert set(ogm.Report.__fields__) == {"key"} | {one or other for one, other in written}
 
 
 def test_fields_of_relationships_are_the_columns_that_are_written() -> None:
     """The same for the types of relationships that have columns."""
-    for passage in (cypher.MENTIONS, cypher.SUPPORTS):
+    for passage in (MENTIONS, SUPPORTS):
         assert set(_class_of(passage.type).__fields__) == {"place", *passage.columns}
-    for pair in (cypher.RELATES, cypher.SAME_AS):
+    for pair in (RELATES, SAME_AS):
         assert set(_class_of(pair.type).__fields__) == {"key", *pair.columns}
 
 
@@ -126,7 +128,7 @@ def check_nodes(reader: GraphReader) -> None:
             kinds.add(row["label"])
             assert type(row["n"]) is kind
             assert properties(row["n"]) == row["held"]
-    assert kinds >= {table.label for table in cypher.NODE_TABLES}
+    assert kinds >= {table.label for table in NODE_TABLES}
 
 
 def properties(found: Any) -> dict[str, Any]:
