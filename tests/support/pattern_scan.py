@@ -54,14 +54,14 @@ def patterns(root: Path) -> list[Found]:
 
 
 def other_engines(root: Path) -> list[str]:
-    """List imports that would hide a pattern from the scan: names out of `re`, aliases, other engines."""
+    """List imports that would hide a pattern from the scan: names out of `re`, aliases, engines that backtrack."""
     hidden = []
     for name, file in modules(root):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module in ("re", "regex", "re2", "sre_compile"):
                 hidden.append(f"{name}: from {node.module}")
             if isinstance(node, ast.Import):
-                hidden += [f"{name}: {one.name}" for one in node.names if one.name in ("regex", "re2")]
+                hidden += [f"{name}: {one.name}" for one in node.names if one.name == "regex"]
                 hidden += [f"{name}: re as {one.asname}" for one in node.names if one.name == "re" and one.asname]
     return hidden
 

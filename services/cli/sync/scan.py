@@ -6,10 +6,13 @@ of the tree that could not be listed is named in `unread`, and no document of it
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+import re2
 from pathspec import GitIgnoreSpec
 
 from graphtide.infra.files.reader import ALL_SUFFIXES, MAX_FILE_BYTES
@@ -18,7 +21,7 @@ from graphtide.services.cli.sources import Unreadable
 from graphtide.services.cli.sync.tree import FileTree, FoundFile, LocalTree, SourceUnavailableError, TreeEntry
 
 IGNORE_FILE = ".gitignore"
-_MAX_RULES_BYTES = 1 << 20
+_MAX_RULES_BYTES, _MAX_RULE_CHARS = 1 << 20, 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,29 @@ def _own_rules(tree: FileTree, folder: str, entries: Sequence[TreeEntry]) -> tup
     if size > _MAX_RULES_BYTES:
         raise OSError(f"{IGNORE_FILE} is larger than {_MAX_RULES_BYTES >> 20} MiB")
     lines = tree.read(f"{_prefix(folder)}{IGNORE_FILE}", size).decode(errors="replace").splitlines()
-    return (_Rules(_prefix(folder), GitIgnoreSpec.from_lines(lines)),)
+    if any(len(line) > _MAX_RULE_CHARS for line in lines):
+        raise OSError(f"{IGNORE_FILE} has a rule of more than {_MAX_RULE_CHARS:,} characters")
+    try:
+        return (_Rules(_prefix(folder), _spec([line for line in lines if _is_rule(line)])),)
+    except re2.error as error:
+        raise OSError(f"{IGNORE_FILE} has too many rules; shorten it") from error
+
+
+def _is_rule(line: str) -> bool:
+    """Return False for a line that is no pattern, such as a lone `!`: git ignores it, too."""
+    try:
+        _spec([line])
+    except (ValueError, re.error):
+        return False
+    except re2.error as error:
+        return "failed to add" not in str(error)  # otherwise it is a pattern, but too large
+    return True
+
+
+def _spec(lines: Sequence[str]) -> GitIgnoreSpec:
+    """Return the rules in these lines. RE2 matches in linear time: the folder may be a stranger's repository."""
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of `re`, for `[[`
+        return GitIgnoreSpec.from_lines(lines, backend="re2")
 
 
 def _prefix(folder: str) -> str:

@@ -174,3 +174,30 @@ def test_what_is_no_readable_file_is_named(tmp_path: Path, monkeypatch: pytest.M
     scan = scan_folder(tmp_path)
     assert set(scan.files) == {"small.txt"}
     assert {each.name for each in scan.skipped} == {"pipe.txt", "large.txt"}
+
+
+def test_lines_of_gitignore_that_are_no_patterns_exclude_nothing(tmp_path: Path) -> None:
+    """As in git: a lone negation, a lone backslash and an impossible range are ignored, and the other rules hold."""
+    (tmp_path / ".gitignore").write_text("!\n\\\n[z-a]\na\\\n[[:x:]]\n*.txt\n")
+    for name in ("a.md", "b.txt"):
+        (tmp_path / name).write_text("text")
+    assert list(scan_folder(tmp_path).files) == ["a.md"]
+
+
+def test_rules_of_gitignore_match_in_linear_time(tmp_path: Path) -> None:
+    """With backtracking, this rule and this name take longer than any test runs."""
+    (tmp_path / ".gitignore").write_text("*a" * 30 + "b\n")
+    name = "a" * 200 + ".md"
+    (tmp_path / name).write_text("text")
+    assert list(scan_folder(tmp_path).files) == [name]
+
+
+def test_rule_of_gitignore_beyond_the_bound_keeps_the_documents(tmp_path: Path) -> None:
+    """It leaves the folder unread, with the reason: its documents are not deleted."""
+    inner = tmp_path / "notes"
+    inner.mkdir()
+    (inner / ".gitignore").write_text("a" * 2_000 + "\n")
+    (inner / "a.md").write_text("text")
+    found = scan_folder(tmp_path)
+    assert (found.files, found.unread) == ({}, {"notes"})
+    assert "a rule of more than 1,024 characters" in found.skipped[0].reason
