@@ -107,6 +107,10 @@ class Writer:
                     await asyncio.sleep(self.rng.uniform(0.05, 0.6))
                 await self.check(client)
 
+    def took(self, answered: str) -> None:
+        """Note the token of an accepted edit: it includes all before it."""
+        self.token = answered
+
     async def _step(self, client: httpx.AsyncClient) -> None:
         step = self.rng.choices((self._put, self._delete, self._ask), (6, 2, 2))[0]
         self.soak.figures.steps[step.__name__.strip("_")] += 1
@@ -114,20 +118,21 @@ class Writer:
 
     async def _put(self, client: httpx.AsyncClient) -> None:
         doc_id, body = f"d{self.rng.randrange(DOCUMENTS)}", random_body(self.rng)
-        answer = await self._request(client, "PUT", f"/documents/{doc_id}", body)
+        answer = await self.request(client, "PUT", f"/documents/{doc_id}", body)
         assert answer.status_code == 202, answer.text
-        self.live[doc_id], self.token = body, answer.json()["token"]
+        self.live[doc_id] = body
+        self.took(answer.json()["token"])
         self.accepted += 1
         self.soak.figures.accepted += 1
 
     async def _delete(self, client: httpx.AsyncClient) -> None:
         if self.live:
             doc_id = self.rng.choice(sorted(self.live))
-            answer = await self._request(client, "DELETE", f"/documents/{doc_id}")
+            answer = await self.request(client, "DELETE", f"/documents/{doc_id}")
             assert answer.status_code in (202, 404), answer.text
             del self.live[doc_id]
             if answer.status_code == 202:
-                self.token = answer.json()["token"]
+                self.took(answer.json()["token"])
                 self.accepted += 1
                 self.soak.figures.accepted += 1
 
@@ -135,7 +140,7 @@ class Writer:
         """Read its own writes: each passage belongs to a document in its live version."""
         if self.live:
             asked = {"question": f"{self.rng.choice(NAMES)}?", "generate": False, "after": self.token}
-            found = (await self._request(client, "POST", "/query", asked)).json()
+            found = (await self.request(client, "POST", "/query", asked)).json()
             for passage in found["passages"]:
                 assert passage["text"] in self.live[passage["doc_id"]]["text"], ("I4", passage)
 
@@ -143,12 +148,12 @@ class Writer:
         """Settle, and compare everything with the model."""
         body = {"text": "The last one.", "facts": []}
         self.live["last"] = body
-        self.token = (await self._request(client, "PUT", "/documents/last", body)).json()["token"]
+        self.token = (await self.request(client, "PUT", "/documents/last", body)).json()["token"]
         self.accepted += 1
-        await self._request(client, "POST", "/query", {"question": "?", "generate": False, "after": self.token})
-        stats = (await self._request(client, "GET", "/stats")).json()
-        verified = (await self._request(client, "POST", "/verify")).json()
-        found = (await self._request(client, "GET", "/digest")).json()
+        await self.request(client, "POST", "/query", {"question": "?", "generate": False, "after": self.token})
+        stats = (await self.request(client, "GET", "/stats")).json()
+        verified = (await self.request(client, "POST", "/verify")).json()
+        found = (await self.request(client, "GET", "/digest")).json()
         clean = await asyncio.to_thread(expected_digest, self.live)
         assert stats["lag"] == 0 and stats["revisions"]["accepted"] == 0, ("I1, I8", stats)
         assert sum(stats["revisions"].values()) >= self.accepted and not stats["revisions"]["failed"], ("I1", stats)
@@ -162,7 +167,7 @@ class Writer:
         self.version, self.next_offset = version, next_offset
         self.soak.figures.checks += 1
 
-    async def _request(self, client: httpx.AsyncClient, method: str, path: str, body: object = None) -> httpx.Response:
+    async def request(self, client: httpx.AsyncClient, method: str, path: str, body: object = None) -> httpx.Response:
         """Send one request until the service accepts it."""
         deadline = time.monotonic() + TIMEOUT_S
         while True:
@@ -187,14 +192,14 @@ async def probe(soak: Soak, over: asyncio.Event) -> None:
                 assert (await stranger.get("/healthz")).status_code == httpx.codes.OK
                 soak.figures.health_ms.append((time.monotonic() - started) * 1000)
                 if number % 40 == 0:
-                    await _check_isolated(stranger, hostile)
+                    await check_isolated(stranger, hostile)
             except httpx.TransportError:
                 soak.figures.silences += 1
             number += 1
             await asyncio.sleep(HEALTH_S)
 
 
-async def _check_isolated(stranger: httpx.AsyncClient, hostile: httpx.AsyncClient) -> None:
+async def check_isolated(stranger: httpx.AsyncClient, hostile: httpx.AsyncClient) -> None:
     for client, refused in ((stranger, (401, 429)), (hostile, (403, 429, 503))):
         for method, path in (("GET", "stats"), ("GET", "documents/d0"), ("DELETE", "documents/d0"), ("POST", "verify")):
             answer = await client.request(method, f"/v1/graphs/{GRAPHS[0]}/{path}")
@@ -301,9 +306,8 @@ def run(minutes: float, seed: int, folder: Path, attacks: Sequence[Attack] = ATT
     return one
 
 
-def told(one: Soak) -> str:
+def report_figures(figures: Figures) -> str:
     """Return the figures as docs/faults.md shows them."""
-    figures = one.figures
 
     def listed(counted: Counter[Any]) -> str:
         return ", ".join(f"{count} {name}" for name, count in sorted(counted.items(), key=str))
@@ -333,7 +337,7 @@ def main() -> None:
         except BaseException:
             sys.stderr.write("".join((Path(folder) / "log").read_text().splitlines(keepends=True)[-60:]))
             raise
-    print(f"all held over {given.minutes:g} minutes\n{told(one)}")
+    print(f"all held over {given.minutes:g} minutes\n{report_figures(one.figures)}")
 
 
 if __name__ == "__main__":
