@@ -3,7 +3,7 @@
 The cluster is a gateway with credentials, two replicas, an extractor and a consolidator on a real broker and a real
 graph database. Writers, probes and attacks are those of `soak.py`, at the gateway; attacks over gRPC go to a replica,
 since a gateway has HTTP alone. Meanwhile one process after the other is killed and started again at its old address. At
-the end nobody attacks or kills: every graph is checked, all processes are killed and started, and every graph is
+the end the attacks and kills stop: every graph is checked, all processes are killed and started, and every graph is
 checked once more.
 
     make soak-cluster MINUTES=10 SEED=7
