@@ -181,6 +181,17 @@ async def rise(under_test: ClusterUnderTest, over: asyncio.Event) -> None:
         before = now
 
 
+async def report(one: Soak, under_test: ClusterUnderTest, over: asyncio.Event) -> None:
+    """Print the progress every half a minute."""
+    started = time.monotonic()
+    while not over.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), 30)
+        figures, kills = one.figures, sum(under_test.kills.values())
+        minutes = (time.monotonic() - started) / 60
+        print(f"{minutes:.1f} min: {figures.checks} checks, {figures.accepted} revisions, {kills} kills", flush=True)
+
+
 async def soak(one: Soak, under_test: ClusterUnderTest, minutes: float, attacks: Sequence[Attack]) -> None:
     """Run everything for that time, then check all graphs, kill all processes, and check again."""
     over = asyncio.Event()
@@ -192,6 +203,7 @@ async def soak(one: Soak, under_test: ClusterUnderTest, minutes: float, attacks:
             probe(one, over),
             kill_at_random(under_test, random.Random(f"{one.seed} kills"), over),
             rise(under_test, over),
+            report(one, under_test, over),
         ):
             group.create_task(task)
         await asyncio.sleep(60 * minutes)
