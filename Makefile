@@ -180,7 +180,7 @@ fuzz: env ## every decoder under atheris, then HTTP requests from the descriptio
 bench-hostile: env ## latency of /healthz beside hostile clients and heavy requests, by CASE if there is one; half an hour
 	@$(BIN)/python -m tests.bench.hostile $(CASE)
 
-soak-cluster: env ## the same against a gateway with two replicas on Kafka and Neo4j, with kill -9 at random
+soak-cluster: env ## hostile and ordinary clients against a cluster on Kafka and Neo4j for MINUTES (default 60), with kill -9 at random
 	@$(BIN)/python -m tests.recovery.cluster_soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
 soak: env ## hostile and ordinary clients together against one service for MINUTES (default 60), from SEED if there is one

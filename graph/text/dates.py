@@ -12,11 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 
-GRAMMAR = (
-    r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:?[0-9]{2}(:?[0-9]{2}([.,][0-9]{1,9})?)?)?"
-    r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?)?)?"
-)
-"""The form of a date, for error messages and schemas; a date of this form may still name no day, as 2023-02-29."""
+_YEAR = r"([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
+_FOURTH = "(0[48]|[2468][048]|[13579][26])"
+_LEAP_DAY = rf"([0-9]{{2}}{_FOURTH}|({_FOURTH}00))-02-29"
+_MONTH = "(0[1-9]|1[0-2])"
+_DAY_OF_YEAR = rf"{_MONTH}-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31"
+_HOUR_MINUTE = "([01][0-9]|2[0-3])(:?[0-5][0-9])?"
+_TIME = r"([01][0-9]|2[0-3])(:?[0-5][0-9](:?[0-5][0-9]([.,][0-9]{1,9})?)?)?"
+GRAMMAR = rf"({_YEAR}(-{_MONTH})?|({_YEAR}-({_DAY_OF_YEAR})|{_LEAP_DAY})([T ]{_TIME}(Z|[+-]{_HOUR_MINUTE})?)?)"
+"""The dates that `date_span` reads, as a regular expression for schemas."""
 _ISO = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?)?"
     r"(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?)?)?",

@@ -38,7 +38,9 @@ RETRIED, DROPPED = "retried", "dropped"
 LETTER_ID = "([0-9]{1,9})-([0-9]{1,18})"
 """The form of a dead letter's id: its partition and its offset."""
 _ID = re.compile(LETTER_ID)
-_AFTER = re.compile(r"([0-9]{1,18})-([0-9]{1,9})-([0-9]{1,18})")
+PAGE_POSITION = r"([0-9]{1,18})-([0-9]{1,9})-([0-9]{1,18})"
+"""The form of the position of a page."""
+_AFTER = re.compile(PAGE_POSITION)
 
 Publish = Callable[[Record], Awaitable[Position]]
 

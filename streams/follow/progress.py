@@ -13,6 +13,8 @@ from graphtide.streams.ports import GraphDeletion, GraphStore, Ledger, Position
 
 _PAIR = r"[0-9]{1,9}:[0-9]{1,18}"
 _TOKEN = re.compile(f"{_PAIR}(,{_PAIR}){{0,9999}}")
+TOKEN_FORM = f"{_PAIR}(,{_PAIR})*"
+"""The form of a token of publishing, for descriptions."""
 
 
 ERASURE_LOOK_S = 0.05

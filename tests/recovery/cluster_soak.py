@@ -28,7 +28,6 @@ import httpx
 
 from graphtide.streams.follow.progress import positions, token
 from tests.recovery.soak import (
-    GRAPH,
     GRAPHS,
     MAX_GROWTH_BYTES,
     TIMEOUT_S,
@@ -43,7 +42,7 @@ from tests.recovery.soak import (
 from tests.recovery.walk import expected_digest
 from tests.support.cluster import Cluster
 from tests.support.disturbing import NO_PORTS, apply_topics
-from tests.support.hostile_clients import ATTACKS, Attack
+from tests.support.hostile_clients import ATTACKS, GRAPH, Attack
 from tests.support.invariants import watermarks
 from tests.support.kafka_server import GivenKafka, KafkaServer, LocalKafka, fresh
 from tests.support.neo4j_server import GivenServer, GraphServer, LocalNeo4j, clear
@@ -68,7 +67,7 @@ class ClusterUnderTest:
     def arguments(self) -> dict[str, tuple[str, ...]]:
         """Return the arguments of each process."""
         gateway, *replicas = map(str, self.ports)
-        named = {
+        named: dict[str, tuple[str, ...]] = {
             "extract": ("worker", "extract", *NO_PORTS),
             "consolidate": ("worker", "consolidate", *NO_PORTS),
         }

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from graphtide.graph.retrieval.options.fields import MAX_WEIGHTS, OptionField
+from graphtide.graph.retrieval.options.fields import MAX_NAME_CHARS, MAX_WEIGHTS, OptionField
 from graphtide.graph.retrieval.options.table import SETTINGS, options_of
 
 
 def options_schema() -> dict[str, Any]:
     """Return the JSON Schema of a question's options: an object for each mode, with the ranges and defaults."""
-    kinds = [_mode_schema(mode, options_of(mode)) for mode in SETTINGS if options_of(mode)]
-    return {"anyOf": [*kinds, {"type": "null"}]}
+    return {"anyOf": [*mode_schemas().values(), {"type": "null"}]}
+
+
+def mode_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of the options of each mode that has some, by mode."""
+    return {mode: _mode_schema(mode, options_of(mode)) for mode in SETTINGS if options_of(mode)}
 
 
 def _mode_schema(mode: str, known: Mapping[str, OptionField]) -> dict[str, Any]:
@@ -33,8 +37,9 @@ def _field_schema(known: OptionField) -> dict[str, Any]:
     limits = {"minimum": known.least, "maximum": known.most}
     if known.kind in (int, float):
         return {"type": "integer" if known.kind is int else "number", **limits, **about}
-    number = {"type": "number", **limits}
-    return {"type": "object", "additionalProperties": number, "maxProperties": MAX_WEIGHTS, **about}
+    names, number = {"minLength": 1, "maxLength": MAX_NAME_CHARS}, {"type": "number", **limits}
+    size = {"propertyNames": names, "maxProperties": MAX_WEIGHTS}
+    return {"type": "object", "additionalProperties": number, **size, **about}
 
 
 def default_json(known: OptionField) -> Any:

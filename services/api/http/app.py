@@ -100,7 +100,7 @@ def create_app(
     app.add_middleware(RequestPacing)
     handle_errors(app)
     _add_description(app)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    app.openapi = lambda: _described(app, limits)  # type: ignore[method-assign]
     _resolve_routes(app)
     return app
 
@@ -127,8 +127,8 @@ def _add_description(app: FastAPI) -> None:
         return Response(await run_encoder(lambda: page(app.openapi())), headers=HEADERS, media_type="text/html")
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def _described(app: FastAPI, limits: RequestLimits) -> dict[str, Any]:
     """Return the OpenAPI description, built once."""
     if app.openapi_schema is None:
-        app.openapi_schema = describe(app)
+        app.openapi_schema = describe(app, limits)
     return app.openapi_schema

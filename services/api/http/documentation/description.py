@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,6 +19,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from graphtide.services.api.http.access import OPEN
+from graphtide.services.api.http.documentation.exactness import add_links, named_schemas, set_limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.documents import BatchDocument, DocumentBody
 from graphtide.services.api.schema.requests.preview import PreviewBody
 from graphtide.services.api.schema.requests.questions import QueryBody
@@ -43,12 +46,13 @@ ANY_OR_NONE: list[dict[str, list[str]]] = [{"bearer": []}, {"apiKey": []}, {}]
 Described = dict[str, Any]
 
 
-def describe(app: FastAPI) -> Described:
-    """Return the description. Cost: a tenth of a second."""
-    described: Described = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+def describe(app: FastAPI, limits: RequestLimits) -> Described:
+    """Return the description of a service with these limits. Cost: a tenth of a second."""
+    found_routes = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    described: Described = deepcopy(found_routes)  # routes share parts, whose limits are replaced below
     bodies = [(model, "validation") for model in BODIES]
     _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
-    described["components"]["schemas"].update(found["$defs"])
+    described["components"]["schemas"].update(deepcopy({**found["$defs"], **named_schemas()}))
     described["components"]["securitySchemes"] = CREDENTIALS
     described["security"] = ANY_OR_NONE
     for path, operation in operations(described):
@@ -57,6 +61,8 @@ def describe(app: FastAPI) -> Described:
             operation["security"] = []
         _leave_out_json(operation)
         _add_examples(operation)
+        add_links(operation)
+    set_limits(described, limits)
     return described
 
 

@@ -14,7 +14,9 @@ from starlette.responses import Response
 
 from graphtide.services.api.http.documentation.response_models import ErrorBody
 from graphtide.services.api.schema.envelope import GRAPH_NAME, ID_SCHEMA, document_id, graph_name
+from graphtide.services.api.schema.requests.browsing import VERSION_PATTERN
 from graphtide.services.api.schema.shapes import dump, dump_in_parts
+from graphtide.services.inspection.cursors import MAX_CHARS
 from graphtide.streams.errors import Invalid
 
 T = TypeVar("T")
@@ -58,8 +60,9 @@ AT: dict[str, Any] = {
     "in": "query",
     "required": False,
     "description": "an earlier version: its number, the token of a change, or a token of publishing",
-    "schema": {"type": "string", "pattern": "^(v?[0-9]{1,15}|[0-9:,]+)$"},
+    "schema": {"type": "string", "pattern": f"^{VERSION_PATTERN}$"},
 }
+CURSOR: dict[str, Any] = {"type": "string", "maxLength": MAX_CHARS, "pattern": "^[A-Za-z0-9_-]*$"}
 _CAUSES = {
     400: "the body or the path is malformed",
     401: "no valid credential",

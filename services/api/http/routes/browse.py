@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
 from graphtide.graph.browsing.group import MAX_K
 from graphtide.graph.browsing.neighbourhood import MAX_NODES
+from graphtide.graph.communities.types import DEPTH
 from graphtide.services.access.policy import visible
 from graphtide.services.api.http.access import caller_of
 from graphtide.services.api.http.documentation.browse_models import (
@@ -22,7 +23,15 @@ from graphtide.services.api.http.documentation.browse_models import (
     NeighbourhoodBody,
     TokenStateBody,
 )
-from graphtide.services.api.http.documentation.openapi import AT, GraphPath, errors, graph_in, large_reply, reply
+from graphtide.services.api.http.documentation.openapi import (
+    AT,
+    CURSOR,
+    GraphPath,
+    errors,
+    graph_in,
+    large_reply,
+    reply,
+)
 from graphtide.services.api.schema.requests import browsing as requests
 from graphtide.services.api.schema.shapes import fields_json, page_json
 from graphtide.services.application import Application
@@ -31,6 +40,18 @@ from graphtide.services.inspection.graph_pages import graphs_page
 from graphtide.streams.errors import Invalid
 from graphtide.streams.ports import RevisionState
 
+CommunityNumber = Annotated[
+    str,
+    Path(description="a community's number", examples=["1"], json_schema_extra={"pattern": "^[0-9]{1,18}$"}),
+]
+TokenPath = Annotated[
+    str,
+    Path(
+        description="a token of publishing, or of a change",
+        examples=["0:1"],
+        json_schema_extra={"pattern": f"^{requests.TOKEN_PATTERN}$"},
+    ),
+]
 _ERRORS = errors(404, 410, 422, 429, 503, 504)
 ROW_CHARS = 150
 """Approximate size of a listed item in a response, in characters."""
@@ -121,7 +142,7 @@ def _add_communities(router: APIRouter, application: Application) -> None:
     @router.get(
         "/v1/graphs/{graph}/communities",
         responses={200: {"model": CommunityPageBody}, **_ERRORS},
-        openapi_extra=_parameters(_number("level", 0, 0, 99), *_paged(DEFAULT_LIMIT)),
+        openapi_extra=_parameters(_number("level", 0, 0, DEPTH - 1), *_paged(DEFAULT_LIMIT)),
     )
     async def list_communities(request: Request, graph: GraphPath) -> Response:
         """List the communities of a level, 0 the finest, in the order of their numbers."""
@@ -133,7 +154,7 @@ def _add_communities(router: APIRouter, application: Application) -> None:
         "/v1/graphs/{graph}/communities/{community}",
         responses={200: {"model": CommunityDetailsBody}, **_ERRORS},
     )
-    async def get_community(request: Request, graph: GraphPath, community: str) -> Response:
+    async def get_community(request: Request, graph: GraphPath, community: CommunityNumber) -> Response:
         """Return a community: its sub-communities, its entities, its report."""
         if not community.isascii() or not community.isdigit() or len(community) > 18:
             raise Invalid("community", f"{community[:40]!r} is not the number of a community")
@@ -160,7 +181,7 @@ def _add_token(router: APIRouter, application: Application) -> None:
             }
         ),
     )
-    async def get_token(request: Request, graph: GraphPath, token: str) -> Response:
+    async def get_token(request: Request, graph: GraphPath, token: TokenPath) -> Response:
         """Wait until the graph includes a token of publishing: one wait for a whole bulk load."""
         wait_s = requests.wait_seconds(request.query_params)
         return reply(fields_json(await application.token_state(graph_in(request, graph), token, wait_s)))
@@ -189,5 +210,4 @@ def _number(name: str, default: int | None, least: int, most: int) -> dict[str, 
 
 
 def _paged(default: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    cursor = _parameter("cursor", {"type": "string"}, "the `next` of the page before")
-    return _number("limit", default, 1, MAX_LIMIT), cursor
+    return _number("limit", default, 1, MAX_LIMIT), _parameter("cursor", CURSOR, "the `next` of the page before")

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from graphtide.services.api.http.bodies import JSON, content_type, parse, read_body
 from graphtide.services.api.http.documentation.openapi import body_of, errors, graph_in, reply, schema
 from graphtide.services.api.http.documentation.response_models import LetterBody, LetterListBody, TokenBody
-from graphtide.services.api.schema.envelope import NO_GRAPH
+from graphtide.services.api.schema.envelope import GRAPH_NAME, NO_GRAPH
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.corrections import correction_of
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application, LetterQuery
-from graphtide.streams.dead_letters.queue import LETTER_ID
+from graphtide.streams.dead_letters.queue import LETTER_ID, PAGE_POSITION
 from graphtide.streams.errors import Invalid
 
 LETTERS = "/v1/graphs/{graph}/dead-letters"
@@ -24,7 +24,14 @@ LETTER = LETTERS + "/{letter}"
 
 _ERRORS = errors(400, 404, 422, 429, 503)
 
-LettersOf = Annotated[str, Path(description=f"a graph's name; {NO_GRAPH}: records whose key names no graph")]
+LettersOf = Annotated[
+    str,
+    Path(
+        description=f"a graph's name; {NO_GRAPH}: records whose key names no graph",
+        examples=["notes"],
+        json_schema_extra={"pattern": rf"^({GRAPH_NAME}|\{NO_GRAPH})$"},
+    ),
+]
 LetterId = Annotated[
     str,
     Path(
@@ -34,7 +41,9 @@ LetterId = Annotated[
         json_schema_extra={"pattern": f"^{LETTER_ID}$"},
     ),
 ]
-After = Annotated[str, Query(description="the `next` of the previous page")]
+After = Annotated[
+    str, Query(description="the `next` of the previous page", json_schema_extra={"pattern": f"^({PAGE_POSITION})?$"})
+]
 Limit = Annotated[
     str,
     Query(

@@ -10,6 +10,7 @@ from graphtide.infra.sources.cloud_events import BATCH, STRUCTURED
 from graphtide.infra.sources.decoder import DirectValues
 from graphtide.services.api.http.access import DirectRoute
 from graphtide.services.api.http.bodies import JSON, NDJSON, content_type, parse, read_body
+from graphtide.services.api.http.documentation.event_schema import EVENT_SCHEMA
 from graphtide.services.api.http.documentation.openapi import (
     LARGE_CHARS,
     GraphPath,
@@ -51,13 +52,11 @@ RELATED_TO = f"{DOCUMENT}/related"
 
 FACT_CHARS = 200
 """Approximate size of a fact in a response, in characters."""
-_LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocument")}}
+_LIST = {
+    "schema": {"type": "array", "minItems": 1, "maxItems": "max_batch_documents", "items": schema("BatchDocument")}
+}
 _EVENT = {
-    "schema": {
-        "type": "object",
-        "required": ["specversion", "id", "source", "type"],
-        "properties": {name: {"type": "string"} for name in ("specversion", "id", "source", "type", "subject")},
-    },
+    "schema": EVENT_SCHEMA,
     "example": {
         "specversion": "1.0",
         "id": "8b1f",
@@ -67,7 +66,7 @@ _EVENT = {
         "data": {"text": "Marie Curie discovered polonium in 1898."},
     },
 }
-_EVENTS = {"schema": {"type": "array", "minItems": 1, "items": _EVENT["schema"]}}
+_EVENTS = {"schema": {"type": "array", "minItems": 1, "maxItems": "max_batch_documents", "items": EVENT_SCHEMA}}
 _LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
 
 
@@ -106,7 +105,7 @@ def _add_batch(router: APIRouter, application: Application, limits: RequestLimit
         status_code=202,
         responses={
             202: {"model": BatchReceipt},
-            **errors(400, 408, 413, 415, 429, 503),
+            **errors(400, 404, 408, 413, 415, 429, 503),
             422: {
                 "model": BatchErrorBody,
                 "description": "no document of the batch is valid; `rejected` gives the reasons",

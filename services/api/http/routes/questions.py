@@ -14,6 +14,7 @@ from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.bodies import JSON, content_type, parse, read_body
 from graphtide.services.api.http.documentation.openapi import (
+    CURSOR,
     GraphPath,
     body_of,
     errors,
@@ -148,7 +149,7 @@ _PAGE = [
         "description": "maximum number of questions",
         "schema": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
     },
-    {"name": "cursor", "in": "query", "description": "the `next` of the previous page", "schema": {"type": "string"}},
+    {"name": "cursor", "in": "query", "description": "the `next` of the previous page", "schema": CURSOR},
 ]
 _AFTER = {
     "name": "after",

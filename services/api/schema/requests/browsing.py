@@ -20,6 +20,7 @@ from graphtide.services.browsing import (
 )
 from graphtide.services.changes.types import ChangeQuery
 from graphtide.streams.errors import Invalid
+from graphtide.streams.follow.progress import TOKEN_FORM
 from graphtide.streams.ports import RevisionState
 
 MAX_TEXT = 1000
@@ -27,8 +28,11 @@ MAX_WAIT_S = 60.0
 DEFAULT_WAIT_S = 30.0
 _TOKEN = re.compile("v[0-9]{1,15}|[0-9:,]{1,300000}")
 _VERSION = re.compile("v?[0-9]{1,15}|[0-9:,]{1,300000}")
+TOKEN_PATTERN = f"(v[0-9]{{1,15}}|{TOKEN_FORM})"
+VERSION_PATTERN = f"(v?[0-9]{{1,15}}|{TOKEN_FORM})"
+"""Tokens and versions, for the description."""
 _WHOLE = re.compile("[0-9]{1,18}")
-_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,3})?")
 
 Parameters = Mapping[str, str]
 

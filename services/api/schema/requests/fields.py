@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -120,7 +121,7 @@ def limited(name: str, remedy: str = "") -> tuple[Any, BeforeValidator]:
             raise PydanticCustomError("long", "has {length} entries; the limit is {limit}{remedy}", context)
         return value
 
-    return Field(fail_fast=True), BeforeValidator(check)
+    return Field(fail_fast=True, json_schema_extra={"maxItems": name}), BeforeValidator(check)
 
 
 def _check_metadata(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
@@ -164,15 +165,47 @@ def _type_of(value: object) -> dict[str, Any]:
     return {"type": type(value).__name__}
 
 
-# The patterns describe the fields; the functions validate them with readable errors.
-_FILLED = Field(json_schema_extra={"minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"})
-_STORED = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
+def _as_integer(value: object) -> object:
+    """Return a float that is a whole number as an integer: to JSON, 1.0 and 1 are one number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
-FilledText = Annotated[str, AfterValidator(_check_filled), _FILLED]
-Name = Annotated[str, AfterValidator(_check_name), _FILLED]
-Description = Annotated[str, AfterValidator(_check_description), _STORED]
-Question = Annotated[str, AfterValidator(_check_question), _FILLED]
-Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata)]
+
+WHOLE = BeforeValidator(_as_integer)
+
+# The schemas describe the fields; the functions validate them with readable errors. A name of RequestLimits is replaced
+# by its value in the description of a service.
+STORED: dict[str, Any] = {"pattern": r"^[^\x00]*$"}
+FILLED: dict[str, Any] = {"minLength": 1, "pattern": r"^[^\x00]*[^\s\x1c-\x1f\x85\x00][^\x00]*$"}
+METADATA_VALUE = "MetadataValue"
+_METADATA = {
+    "type": "object",
+    "propertyNames": STORED,
+    "additionalProperties": {"$ref": f"#/components/schemas/{METADATA_VALUE}"},
+}
+METADATA_VALUE_SCHEMA: dict[str, Any] = {
+    "title": METADATA_VALUE,
+    "description": f"JSON without NUL characters, at most {MAX_METADATA_DEPTH} levels deep",
+    "anyOf": [
+        {"type": ["null", "boolean"]},
+        {"type": "string", **STORED},
+        {"type": "integer", "minimum": -_INT64, "maximum": _INT64 - 1},
+        {"type": "number"},
+        {"type": "array", "items": {"$ref": f"#/components/schemas/{METADATA_VALUE}"}},
+        _METADATA,
+    ],
+}
+
+FilledText = Annotated[str, AfterValidator(_check_filled), Field(json_schema_extra=FILLED)]
+Name = Annotated[str, AfterValidator(_check_name), Field(json_schema_extra={**FILLED, "maxLength": "max_name_chars"})]
+Description = Annotated[
+    str,
+    AfterValidator(_check_description),
+    Field(json_schema_extra={**STORED, "maxLength": "max_description_chars"}),
+]
+Question = Annotated[
+    str, AfterValidator(_check_question), Field(json_schema_extra={**FILLED, "maxLength": "max_question_chars"})
+]
+Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata), WithJsonSchema(_METADATA)]
 
 
 def read_json(model: type[Request], raw: bytes, limits: RequestLimits, max_values: int) -> Request:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from graphtide.services.api.schema.envelope import document_id
+from graphtide.graph.standing.types import EVALUATED_MODES
+from graphtide.services.api.schema.envelope import ID_SCHEMA, document_id
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.documents import BatchDocument, document_of
 from graphtide.services.api.schema.requests.fields import Question, StrictModel, read_json
-from graphtide.services.api.schema.requests.questions import OPTIONS, FiltersBody, Mode, ModeOptions
+from graphtide.services.api.schema.requests.questions import (
+    OPTIONS,
+    EvaluatedMode,
+    FiltersBody,
+    ModeOptions,
+    TopK,
+    options_by_mode,
+)
 from graphtide.services.api.schema.requests.standing import standing_question_of
 from graphtide.services.preview.types import MAX_DOCUMENTS, MAX_QUESTIONS, MAX_TEXT_CHARS, PreviewRequest
 from graphtide.streams.errors import Invalid
@@ -19,18 +27,34 @@ from graphtide.streams.errors import Invalid
 class PreviewQuestion(StrictModel):
     """A question whose exact evidence is compared."""
 
+    model_config = ConfigDict(json_schema_extra=options_by_mode(EVALUATED_MODES))
+
     question: Question = Field(examples=["What did Marie Curie discover?"])
-    mode: Mode | None = Field(default=None, examples=["vector"], description="vector, local, passages or bridge")
-    top_k: int | None = Field(default=None, ge=1, examples=[5])
+    mode: EvaluatedMode | None = Field(
+        default=None, examples=["vector"], description="vector, local, passages or bridge"
+    )
+    top_k: TopK | None = Field(default=None, examples=[5])
     filters: FiltersBody | None = None
     options: ModeOptions = Field(default=None, examples=[{"coverage": 8}], description=OPTIONS)
+
+
+def _names_documents(field: str) -> dict[str, Any]:
+    """Return the schema of an object with at least one document in this field."""
+    return {"required": [field], "properties": {field: {"type": "array", "minItems": 1}}}
+
+
+DeletedId = Annotated[str, Field(json_schema_extra={**ID_SCHEMA})]
 
 
 class PreviewBody(StrictModel):
     """Documents to publish and ids of documents to delete, and questions. Each document occurs once."""
 
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_names_documents("publish"), _names_documents("delete")]})
+
     publish: Annotated[list[BatchDocument], Field(max_length=MAX_DOCUMENTS)] | None = None
-    delete: Annotated[list[str], Field(max_length=MAX_DOCUMENTS)] | None = Field(default=None, examples=[["curie"]])
+    delete: (
+        Annotated[list[DeletedId], Field(max_length=MAX_DOCUMENTS, json_schema_extra={"uniqueItems": True})] | None
+    ) = Field(default=None, examples=[["curie"]])
     questions: Annotated[list[PreviewQuestion], Field(max_length=MAX_QUESTIONS)] | None = None
 
 

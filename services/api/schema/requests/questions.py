@@ -5,21 +5,26 @@ Only the form is validated here; the application raises Invalid for unknown mode
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from graphtide.graph.communities.types import DEPTH
 from graphtide.graph.retrieval import MODES
 from graphtide.graph.retrieval.options.fields import InvalidOption, Options
-from graphtide.graph.retrieval.options.schema import options_schema
+from graphtide.graph.retrieval.options.schema import mode_schemas
 from graphtide.graph.retrieval.options.table import read_options
 from graphtide.graph.retrieval.types import Filters
+from graphtide.graph.standing.types import EVALUATED_MODES
 from graphtide.graph.text.dates import date_span
 from graphtide.services.api.schema.limits import RequestLimits
-from graphtide.services.api.schema.requests.browsing import past_version
+from graphtide.services.api.schema.requests.browsing import TOKEN_PATTERN, VERSION_PATTERN, past_version
 from graphtide.services.api.schema.requests.documents import IsoDate
 from graphtide.services.api.schema.requests.fields import (
+    STORED,
+    WHOLE,
     Description,
     Metadata,
     Question,
@@ -41,10 +46,46 @@ def _check_mode(value: str) -> str:
     return check_text(value)
 
 
+DEFAULT_MODE = "local"
 Mode = Annotated[str, AfterValidator(_check_mode), Field(json_schema_extra={"enum": sorted(MODES)})]
-Value = Annotated[str, AfterValidator(check_text)]
-ModeOptions = Annotated[dict[str, Any] | None, WithJsonSchema(options_schema())]
+EvaluatedMode = Annotated[str, AfterValidator(_check_mode), Field(json_schema_extra={"enum": sorted(EVALUATED_MODES)})]
+TopK = Annotated[int, Field(ge=1, json_schema_extra={"maximum": "max_top_k"}), WHOLE]
+Level = Annotated[int, Field(ge=0, le=DEPTH - 1), WHOLE]
+Value = Annotated[str, AfterValidator(check_text), Field(json_schema_extra=STORED)]
+
+
+def options_name(mode: str) -> str:
+    """Return the name of the schema of a mode's options."""
+    return f"{mode.title().replace('-', '')}Options"
+
+
+def _reference(mode: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{options_name(mode)}"}
+
+
+ModeOptions = Annotated[
+    dict[str, Any] | None, WithJsonSchema({"anyOf": [*map(_reference, mode_schemas()), {"type": "null"}]})
+]
+
+
+def options_by_mode(modes: Iterable[str]) -> dict[str, Any]:
+    """Return the schema that allows each mode its own options only; without a mode those of the default one."""
+    return {"anyOf": [_with_options(mode) for mode in sorted(modes)]}
+
+
+def _with_options(mode: str) -> dict[str, Any]:
+    own = _reference(mode) if mode in mode_schemas() else {"type": "object", "maxProperties": 0}
+    named = {"options": {"anyOf": [own, {"type": "null"}]}}
+    if mode == DEFAULT_MODE:
+        return {"properties": {"mode": {"enum": [mode, None]}, **named}}
+    return {"required": ["mode"], "properties": {"mode": {"enum": [mode]}, **named}}
+
+
 OPTIONS = "options of the mode; an omitted one has the default of the settings, or of this schema"
+
+
+AfterToken = Annotated[Description, Field(json_schema_extra={"pattern": f"^{TOKEN_PATTERN}?$"})]
+AtVersion = Annotated[Description, Field(json_schema_extra={"pattern": f"^{VERSION_PATTERN}?$"})]
 
 
 class FiltersBody(StrictModel):
@@ -65,20 +106,22 @@ class FiltersBody(StrictModel):
 class QueryBody(StrictModel):
     """A question to a graph."""
 
+    model_config = ConfigDict(json_schema_extra=options_by_mode(MODES))
+
     question: Question = Field(examples=["What did Marie Curie discover?"])
     mode: Mode | None = Field(default=None, examples=["local"])
-    top_k: int | None = Field(default=None, ge=1, examples=[5])
-    after: Description | None = Field(default=None, description="a token: wait until the graph includes it")
+    top_k: TopK | None = Field(default=None, examples=[5])
+    after: AfterToken | None = Field(default=None, description="a token: wait until the graph includes it")
     filters: FiltersBody | None = None
     generate: bool | None = Field(
         default=None, description="false: return the context only, without a generated answer"
     )
-    level: int | None = Field(default=None, ge=0, le=2, description="for mode global: 0 is the finest level of reports")
+    level: Level | None = Field(default=None, description="for mode global: 0 is the finest level of reports")
     explain: bool | None = Field(default=None, description="true: return the retrieval steps in `trace`")
     exact: bool | None = Field(
         default=None, description="true: search every vector, so that the passages depend on the graph's content alone"
     )
-    at: Description | None = Field(
+    at: AtVersion | None = Field(
         default=None, description="an earlier version: its number, the token of a change, or a token of publishing"
     )
     options: ModeOptions = Field(default=None, examples=[{"coverage": 8}], description=OPTIONS)
@@ -103,7 +146,7 @@ def _ask(body: QueryBody, limits: RequestLimits) -> QueryRequest:
     if body.filters:
         fields["filters"] = _filters(body.filters)
     if body.options:
-        fields["options"] = _options(body.mode or "local", body.options)
+        fields["options"] = _options(body.mode or DEFAULT_MODE, body.options)
     return QueryRequest(**fields, timeout_s=limits.query_timeout_s)
 
 

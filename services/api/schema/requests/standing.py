@@ -5,14 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from graphtide.graph.retrieval.types import Filters
+from graphtide.graph.standing.types import EVALUATED_MODES
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.browsing import whole
 from graphtide.services.api.schema.requests.documents import IsoDate
 from graphtide.services.api.schema.requests.fields import Question, StrictModel, read_json, read_value
-from graphtide.services.api.schema.requests.questions import OPTIONS, FiltersBody, Mode, ModeOptions, question_of
+from graphtide.services.api.schema.requests.questions import (
+    OPTIONS,
+    EvaluatedMode,
+    FiltersBody,
+    ModeOptions,
+    TopK,
+    options_by_mode,
+    question_of,
+)
 from graphtide.services.standing.service import check_mode
 from graphtide.services.standing.types import DEFAULT_LIMIT, MAX_LIMIT
 from graphtide.streams.errors import Invalid
@@ -25,9 +34,13 @@ _QUESTION_ID = re.compile(QUESTION_ID)
 class StandingQuestionBody(StrictModel):
     """A standing question: it is evaluated exactly at every version of the graph."""
 
+    model_config = ConfigDict(json_schema_extra=options_by_mode(EVALUATED_MODES))
+
     question: Question = Field(examples=["Who signed the contract for the boiler?"])
-    mode: Mode | None = Field(default=None, examples=["vector"], description="vector, local, passages or bridge")
-    top_k: int | None = Field(default=None, ge=1, examples=[5])
+    mode: EvaluatedMode | None = Field(
+        default=None, examples=["vector"], description="vector, local, passages or bridge"
+    )
+    top_k: TopK | None = Field(default=None, examples=[5])
     filters: FiltersBody | None = None
     options: ModeOptions = Field(default=None, examples=[{"coverage": 8}], description=OPTIONS)
     as_of: IsoDate | None = Field(default=None, description="the same as `filters.as_of`")

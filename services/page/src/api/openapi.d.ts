@@ -1973,7 +1973,7 @@ export interface components {
              *     }
              */
             metadata: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["MetadataValue"];
             } | null;
             /**
              * Media Type
@@ -2033,7 +2033,7 @@ export interface components {
              *     }
              */
             metadata: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["MetadataValue"];
             } | null;
             /**
              * Media Type
@@ -2138,7 +2138,7 @@ export interface components {
              * @default null
              */
             metadata: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["MetadataValue"];
             } | null;
             /**
              * Occurred From
@@ -2183,6 +2183,10 @@ export interface components {
              * @default null
              */
             questions: components["schemas"]["PreviewQuestion"][] | null;
+        } | {
+            publish: unknown[];
+        } | {
+            delete: unknown[];
         };
         /**
          * PreviewQuestion
@@ -2200,7 +2204,7 @@ export interface components {
              * @default null
              * @example vector
              */
-            mode: ("auto" | "bridge" | "da-rag" | "dynagrag" | "global" | "global-dynamic" | "local" | "nakg" | "passages" | "pipeline" | "vector") | null;
+            mode: ("bridge" | "local" | "passages" | "vector") | null;
             /**
              * Top K
              * @default null
@@ -2217,378 +2221,23 @@ export interface components {
              *       "coverage": 8
              *     }
              */
-            options: {
-                /**
-                 * @description entities of the question that are connected
-                 * @default 5
-                 */
-                terminals: number;
-                /**
-                 * @description cost of the longest path that counts as a connection
-                 * @default 10
-                 */
-                cost: number;
-                /**
-                 * @description links that the search reads
-                 * @default 4000
-                 */
-                links: number;
-            } | {
-                /**
-                 * @description search communities of passages first
-                 * @default true
-                 */
-                chunk_layer: boolean;
-                /**
-                 * @description search communities in the similarity layer, too
-                 * @default true
-                 */
-                similarity_layer: boolean;
-                /**
-                 * @description false: the neighbours of the most relevant node in place of a search
-                 * @default true
-                 */
-                community_search: boolean;
-                /**
-                 * @description least trussness of a community's edges: one k for all communities; 0: every k from 3
-                 * @default 0
-                 */
-                k: number;
-                /**
-                 * @description passages of the coarse search
-                 * @default 120
-                 */
-                coarse: number;
-                /**
-                 * @description passages of the coarse search by similarity; the others are the walk's best
-                 * @default 80
-                 */
-                nearest: number;
-                /**
-                 * @description entities of the fine search, the nearest to the question
-                 * @default 100
-                 */
-                working: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description weight of membership in a community beside a passage's similarity
-                 * @default 0.25
-                 */
-                membership: number;
-                /**
-                 * @description tokens of reports and passages together
-                 * @default 4800
-                 */
-                context_tokens: number;
-                /**
-                 * @description tokens of reports
-                 * @default 3200
-                 */
-                report_tokens: number;
-            } | {
-                /**
-                 * @description ego-graphs that are chosen
-                 * @default 5
-                 */
-                subgraphs: number;
-                /**
-                 * @description choose ego-graphs with different key entities
-                 * @default true
-                 */
-                diversity: boolean;
-                /**
-                 * @description prune by the soft mask
-                 * @default true
-                 */
-                pruning: boolean;
-                /**
-                 * @description order in which a subgraph is explored
-                 * @default similarity
-                 * @enum {string}
-                 */
-                traversal: "similarity" | "breadth";
-                /**
-                 * @description hops of an ego-graph
-                 * @default 3
-                 */
-                hops: number;
-                /**
-                 * @description heaviest relations of an entity that the ego-graph follows
-                 * @default 8
-                 */
-                degree: number;
-                /**
-                 * @description neighbours above which an entity is not traversed
-                 * @default 64
-                 */
-                hub: number;
-                /**
-                 * @description entities of an ego-graph for the choice
-                 * @default 24
-                 */
-                nodes: number;
-                /**
-                 * @description entities of a chosen ego-graph, from which the traversal selects
-                 * @default 96
-                 */
-                explored: number;
-            } | {
-                /**
-                 * @description rating from which a report is relevant, of 0 to 5
-                 * @default 1
-                 */
-                relevant: number;
-                /**
-                 * @description nearest entities that make communities reachable
-                 * @default 40
-                 */
-                entities: number;
-            } | {
-                /**
-                 * @description nearest statements that restart the walk
-                 * @default 5
-                 */
-                statements: number;
-                /**
-                 * @description nearest entities that restart the walk
-                 * @default 5
-                 */
-                entities: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages with most of the walk's mass among the candidates
-                 * @default 100
-                 */
-                walked: number;
-                /**
-                 * @description passages about things that the question names among the candidates
-                 * @default 40
-                 */
-                named: number;
-                /**
-                 * @description candidates that aboutness links add, in each direction
-                 * @default 20
-                 */
-                injected: number;
-                /**
-                 * @description passages that open a pair
-                 * @default 20
-                 */
-                firsts: number;
-                /**
-                 * @description passages that the set coverage chooses
-                 * @default 6
-                 */
-                coverage: number;
-                /**
-                 * @description cosine above which a passage repeats a better one, and moves to the end
-                 * @default 0.95
-                 */
-                repetition: number;
-            } | {
-                /**
-                 * @description distance of neighbours in DBSCAN, as 1 - cosine
-                 * @default 0.5
-                 */
-                eps: number;
-                /**
-                 * @description neighbours of a core document in DBSCAN
-                 * @default 5
-                 */
-                min_samples: number;
-                /**
-                 * @description layers that pass vectors along attention (equation 2)
-                 * @default 0
-                 */
-                layers: number;
-                /**
-                 * @description layers that pass relevance along structural links
-                 * @default 1
-                 */
-                relevance_layers: number;
-                /**
-                 * @description share of its relevance that a passage passes on
-                 * @default 0.5
-                 */
-                relevance_share: number;
-                /**
-                 * @description strength of a link by a title
-                 * @default 0.6
-                 */
-                title_link: number;
-                /**
-                 * @description factor that separates the scores
-                 * @default 8
-                 */
-                temperature: number;
-                /**
-                 * @description weight of the question's words
-                 * @default 0.4
-                 */
-                words: number;
-                /**
-                 * @description weight of the order of the words
-                 * @default 0.3
-                 */
-                order: number;
-                /**
-                 * @description weight of similarity
-                 * @default 0.3
-                 */
-                meaning: number;
-                /**
-                 * @description factor of a score for each rank
-                 * @default 0.98
-                 */
-                decay: number;
-                /**
-                 * @description documents of the question's graph
-                 * @default 128
-                 */
-                documents: number;
-                /**
-                 * @description links that a document keeps
-                 * @default 10
-                 */
-                degree: number;
-                /**
-                 * @description weight of a link beyond a document's two best
-                 * @default 0.5
-                 */
-                threshold: number;
-            } | {
-                /**
-                 * @description nearest statements that restart the walk
-                 * @default 5
-                 */
-                statements: number;
-                /**
-                 * @description nearest entities that restart the walk
-                 * @default 5
-                 */
-                entities: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages with most of the walk's mass among the candidates
-                 * @default 100
-                 */
-                walked: number;
-                /**
-                 * @description passages about things that the question names among the candidates
-                 * @default 40
-                 */
-                named: number;
-                /**
-                 * @description candidates that aboutness links add, in each direction
-                 * @default 20
-                 */
-                injected: number;
-                /**
-                 * @description passages that open a pair
-                 * @default 20
-                 */
-                firsts: number;
-                /**
-                 * @description passages that the set coverage chooses
-                 * @default 6
-                 */
-                coverage: number;
-            } | {
-                /**
-                 * @description hops of the breadth-first search
-                 * @default 1
-                 */
-                hops: number;
-                /**
-                 * @description neighbours per entity that the breadth-first search follows, the heaviest first
-                 * @default 20
-                 */
-                degree: number;
-                /**
-                 * @description entities that the breadth-first search finds
-                 * @default 200
-                 */
-                size: number;
-                /**
-                 * @description width of the beam of the priority-guided search
-                 * @default 50
-                 */
-                beam: number;
-                /**
-                 * @description priority below which the guided search does not follow an entity
-                 * @default 0.25
-                 */
-                threshold: number;
-                /**
-                 * @description entities that the guided search visits
-                 * @default 60
-                 */
-                visits: number;
-                /**
-                 * @description multiplier of a relation whose predicate shares a word with the question
-                 * @default 1.5
-                 */
-                shared_word: number;
-                /**
-                 * @description multipliers of relations by predicate; they replace `shared_word`
-                 * @default {}
-                 */
-                multipliers: {
-                    [key: string]: number;
-                };
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages of explored entities among the candidates, by the walk's mass
-                 * @default 200
-                 */
-                explored: number;
-                /**
-                 * @description seeds to connect by a bridge
-                 * @default 3
-                 */
-                bridged: number;
-                /**
-                 * @description weight of relevance against novelty (maximal marginal relevance)
-                 * @default 0.8
-                 */
-                lambda: number;
-                /**
-                 * @description relations in the part of a community
-                 * @default 12
-                 */
-                relations: number;
-            } | null;
+            options: components["schemas"]["BridgeOptions"] | components["schemas"]["DaRagOptions"] | components["schemas"]["DynagragOptions"] | components["schemas"]["GlobalDynamicOptions"] | components["schemas"]["LocalOptions"] | components["schemas"]["NakgOptions"] | components["schemas"]["PassagesOptions"] | components["schemas"]["PipelineOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "bridge";
+            options?: components["schemas"]["BridgeOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode?: "local" | null;
+            options?: components["schemas"]["LocalOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "passages";
+            options?: components["schemas"]["PassagesOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "vector";
+            options?: Record<string, never> | null;
         };
         /**
          * QueryBody
@@ -2658,378 +2307,51 @@ export interface components {
              *       "coverage": 8
              *     }
              */
-            options: {
-                /**
-                 * @description entities of the question that are connected
-                 * @default 5
-                 */
-                terminals: number;
-                /**
-                 * @description cost of the longest path that counts as a connection
-                 * @default 10
-                 */
-                cost: number;
-                /**
-                 * @description links that the search reads
-                 * @default 4000
-                 */
-                links: number;
-            } | {
-                /**
-                 * @description search communities of passages first
-                 * @default true
-                 */
-                chunk_layer: boolean;
-                /**
-                 * @description search communities in the similarity layer, too
-                 * @default true
-                 */
-                similarity_layer: boolean;
-                /**
-                 * @description false: the neighbours of the most relevant node in place of a search
-                 * @default true
-                 */
-                community_search: boolean;
-                /**
-                 * @description least trussness of a community's edges: one k for all communities; 0: every k from 3
-                 * @default 0
-                 */
-                k: number;
-                /**
-                 * @description passages of the coarse search
-                 * @default 120
-                 */
-                coarse: number;
-                /**
-                 * @description passages of the coarse search by similarity; the others are the walk's best
-                 * @default 80
-                 */
-                nearest: number;
-                /**
-                 * @description entities of the fine search, the nearest to the question
-                 * @default 100
-                 */
-                working: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description weight of membership in a community beside a passage's similarity
-                 * @default 0.25
-                 */
-                membership: number;
-                /**
-                 * @description tokens of reports and passages together
-                 * @default 4800
-                 */
-                context_tokens: number;
-                /**
-                 * @description tokens of reports
-                 * @default 3200
-                 */
-                report_tokens: number;
-            } | {
-                /**
-                 * @description ego-graphs that are chosen
-                 * @default 5
-                 */
-                subgraphs: number;
-                /**
-                 * @description choose ego-graphs with different key entities
-                 * @default true
-                 */
-                diversity: boolean;
-                /**
-                 * @description prune by the soft mask
-                 * @default true
-                 */
-                pruning: boolean;
-                /**
-                 * @description order in which a subgraph is explored
-                 * @default similarity
-                 * @enum {string}
-                 */
-                traversal: "similarity" | "breadth";
-                /**
-                 * @description hops of an ego-graph
-                 * @default 3
-                 */
-                hops: number;
-                /**
-                 * @description heaviest relations of an entity that the ego-graph follows
-                 * @default 8
-                 */
-                degree: number;
-                /**
-                 * @description neighbours above which an entity is not traversed
-                 * @default 64
-                 */
-                hub: number;
-                /**
-                 * @description entities of an ego-graph for the choice
-                 * @default 24
-                 */
-                nodes: number;
-                /**
-                 * @description entities of a chosen ego-graph, from which the traversal selects
-                 * @default 96
-                 */
-                explored: number;
-            } | {
-                /**
-                 * @description rating from which a report is relevant, of 0 to 5
-                 * @default 1
-                 */
-                relevant: number;
-                /**
-                 * @description nearest entities that make communities reachable
-                 * @default 40
-                 */
-                entities: number;
-            } | {
-                /**
-                 * @description nearest statements that restart the walk
-                 * @default 5
-                 */
-                statements: number;
-                /**
-                 * @description nearest entities that restart the walk
-                 * @default 5
-                 */
-                entities: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages with most of the walk's mass among the candidates
-                 * @default 100
-                 */
-                walked: number;
-                /**
-                 * @description passages about things that the question names among the candidates
-                 * @default 40
-                 */
-                named: number;
-                /**
-                 * @description candidates that aboutness links add, in each direction
-                 * @default 20
-                 */
-                injected: number;
-                /**
-                 * @description passages that open a pair
-                 * @default 20
-                 */
-                firsts: number;
-                /**
-                 * @description passages that the set coverage chooses
-                 * @default 6
-                 */
-                coverage: number;
-                /**
-                 * @description cosine above which a passage repeats a better one, and moves to the end
-                 * @default 0.95
-                 */
-                repetition: number;
-            } | {
-                /**
-                 * @description distance of neighbours in DBSCAN, as 1 - cosine
-                 * @default 0.5
-                 */
-                eps: number;
-                /**
-                 * @description neighbours of a core document in DBSCAN
-                 * @default 5
-                 */
-                min_samples: number;
-                /**
-                 * @description layers that pass vectors along attention (equation 2)
-                 * @default 0
-                 */
-                layers: number;
-                /**
-                 * @description layers that pass relevance along structural links
-                 * @default 1
-                 */
-                relevance_layers: number;
-                /**
-                 * @description share of its relevance that a passage passes on
-                 * @default 0.5
-                 */
-                relevance_share: number;
-                /**
-                 * @description strength of a link by a title
-                 * @default 0.6
-                 */
-                title_link: number;
-                /**
-                 * @description factor that separates the scores
-                 * @default 8
-                 */
-                temperature: number;
-                /**
-                 * @description weight of the question's words
-                 * @default 0.4
-                 */
-                words: number;
-                /**
-                 * @description weight of the order of the words
-                 * @default 0.3
-                 */
-                order: number;
-                /**
-                 * @description weight of similarity
-                 * @default 0.3
-                 */
-                meaning: number;
-                /**
-                 * @description factor of a score for each rank
-                 * @default 0.98
-                 */
-                decay: number;
-                /**
-                 * @description documents of the question's graph
-                 * @default 128
-                 */
-                documents: number;
-                /**
-                 * @description links that a document keeps
-                 * @default 10
-                 */
-                degree: number;
-                /**
-                 * @description weight of a link beyond a document's two best
-                 * @default 0.5
-                 */
-                threshold: number;
-            } | {
-                /**
-                 * @description nearest statements that restart the walk
-                 * @default 5
-                 */
-                statements: number;
-                /**
-                 * @description nearest entities that restart the walk
-                 * @default 5
-                 */
-                entities: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages with most of the walk's mass among the candidates
-                 * @default 100
-                 */
-                walked: number;
-                /**
-                 * @description passages about things that the question names among the candidates
-                 * @default 40
-                 */
-                named: number;
-                /**
-                 * @description candidates that aboutness links add, in each direction
-                 * @default 20
-                 */
-                injected: number;
-                /**
-                 * @description passages that open a pair
-                 * @default 20
-                 */
-                firsts: number;
-                /**
-                 * @description passages that the set coverage chooses
-                 * @default 6
-                 */
-                coverage: number;
-            } | {
-                /**
-                 * @description hops of the breadth-first search
-                 * @default 1
-                 */
-                hops: number;
-                /**
-                 * @description neighbours per entity that the breadth-first search follows, the heaviest first
-                 * @default 20
-                 */
-                degree: number;
-                /**
-                 * @description entities that the breadth-first search finds
-                 * @default 200
-                 */
-                size: number;
-                /**
-                 * @description width of the beam of the priority-guided search
-                 * @default 50
-                 */
-                beam: number;
-                /**
-                 * @description priority below which the guided search does not follow an entity
-                 * @default 0.25
-                 */
-                threshold: number;
-                /**
-                 * @description entities that the guided search visits
-                 * @default 60
-                 */
-                visits: number;
-                /**
-                 * @description multiplier of a relation whose predicate shares a word with the question
-                 * @default 1.5
-                 */
-                shared_word: number;
-                /**
-                 * @description multipliers of relations by predicate; they replace `shared_word`
-                 * @default {}
-                 */
-                multipliers: {
-                    [key: string]: number;
-                };
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages of explored entities among the candidates, by the walk's mass
-                 * @default 200
-                 */
-                explored: number;
-                /**
-                 * @description seeds to connect by a bridge
-                 * @default 3
-                 */
-                bridged: number;
-                /**
-                 * @description weight of relevance against novelty (maximal marginal relevance)
-                 * @default 0.8
-                 */
-                lambda: number;
-                /**
-                 * @description relations in the part of a community
-                 * @default 12
-                 */
-                relations: number;
-            } | null;
+            options: components["schemas"]["BridgeOptions"] | components["schemas"]["DaRagOptions"] | components["schemas"]["DynagragOptions"] | components["schemas"]["GlobalDynamicOptions"] | components["schemas"]["LocalOptions"] | components["schemas"]["NakgOptions"] | components["schemas"]["PassagesOptions"] | components["schemas"]["PipelineOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "auto";
+            options?: Record<string, never> | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "bridge";
+            options?: components["schemas"]["BridgeOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "da-rag";
+            options?: components["schemas"]["DaRagOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "dynagrag";
+            options?: components["schemas"]["DynagragOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "global";
+            options?: Record<string, never> | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "global-dynamic";
+            options?: components["schemas"]["GlobalDynamicOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode?: "local" | null;
+            options?: components["schemas"]["LocalOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "nakg";
+            options?: components["schemas"]["NakgOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "passages";
+            options?: components["schemas"]["PassagesOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "pipeline";
+            options?: components["schemas"]["PipelineOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "vector";
+            options?: Record<string, never> | null;
         };
         /**
          * StandingQuestionBody
@@ -3047,7 +2369,7 @@ export interface components {
              * @default null
              * @example vector
              */
-            mode: ("auto" | "bridge" | "da-rag" | "dynagrag" | "global" | "global-dynamic" | "local" | "nakg" | "passages" | "pipeline" | "vector") | null;
+            mode: ("bridge" | "local" | "passages" | "vector") | null;
             /**
              * Top K
              * @default null
@@ -3064,378 +2386,7 @@ export interface components {
              *       "coverage": 8
              *     }
              */
-            options: {
-                /**
-                 * @description entities of the question that are connected
-                 * @default 5
-                 */
-                terminals: number;
-                /**
-                 * @description cost of the longest path that counts as a connection
-                 * @default 10
-                 */
-                cost: number;
-                /**
-                 * @description links that the search reads
-                 * @default 4000
-                 */
-                links: number;
-            } | {
-                /**
-                 * @description search communities of passages first
-                 * @default true
-                 */
-                chunk_layer: boolean;
-                /**
-                 * @description search communities in the similarity layer, too
-                 * @default true
-                 */
-                similarity_layer: boolean;
-                /**
-                 * @description false: the neighbours of the most relevant node in place of a search
-                 * @default true
-                 */
-                community_search: boolean;
-                /**
-                 * @description least trussness of a community's edges: one k for all communities; 0: every k from 3
-                 * @default 0
-                 */
-                k: number;
-                /**
-                 * @description passages of the coarse search
-                 * @default 120
-                 */
-                coarse: number;
-                /**
-                 * @description passages of the coarse search by similarity; the others are the walk's best
-                 * @default 80
-                 */
-                nearest: number;
-                /**
-                 * @description entities of the fine search, the nearest to the question
-                 * @default 100
-                 */
-                working: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description weight of membership in a community beside a passage's similarity
-                 * @default 0.25
-                 */
-                membership: number;
-                /**
-                 * @description tokens of reports and passages together
-                 * @default 4800
-                 */
-                context_tokens: number;
-                /**
-                 * @description tokens of reports
-                 * @default 3200
-                 */
-                report_tokens: number;
-            } | {
-                /**
-                 * @description ego-graphs that are chosen
-                 * @default 5
-                 */
-                subgraphs: number;
-                /**
-                 * @description choose ego-graphs with different key entities
-                 * @default true
-                 */
-                diversity: boolean;
-                /**
-                 * @description prune by the soft mask
-                 * @default true
-                 */
-                pruning: boolean;
-                /**
-                 * @description order in which a subgraph is explored
-                 * @default similarity
-                 * @enum {string}
-                 */
-                traversal: "similarity" | "breadth";
-                /**
-                 * @description hops of an ego-graph
-                 * @default 3
-                 */
-                hops: number;
-                /**
-                 * @description heaviest relations of an entity that the ego-graph follows
-                 * @default 8
-                 */
-                degree: number;
-                /**
-                 * @description neighbours above which an entity is not traversed
-                 * @default 64
-                 */
-                hub: number;
-                /**
-                 * @description entities of an ego-graph for the choice
-                 * @default 24
-                 */
-                nodes: number;
-                /**
-                 * @description entities of a chosen ego-graph, from which the traversal selects
-                 * @default 96
-                 */
-                explored: number;
-            } | {
-                /**
-                 * @description rating from which a report is relevant, of 0 to 5
-                 * @default 1
-                 */
-                relevant: number;
-                /**
-                 * @description nearest entities that make communities reachable
-                 * @default 40
-                 */
-                entities: number;
-            } | {
-                /**
-                 * @description nearest statements that restart the walk
-                 * @default 5
-                 */
-                statements: number;
-                /**
-                 * @description nearest entities that restart the walk
-                 * @default 5
-                 */
-                entities: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages with most of the walk's mass among the candidates
-                 * @default 100
-                 */
-                walked: number;
-                /**
-                 * @description passages about things that the question names among the candidates
-                 * @default 40
-                 */
-                named: number;
-                /**
-                 * @description candidates that aboutness links add, in each direction
-                 * @default 20
-                 */
-                injected: number;
-                /**
-                 * @description passages that open a pair
-                 * @default 20
-                 */
-                firsts: number;
-                /**
-                 * @description passages that the set coverage chooses
-                 * @default 6
-                 */
-                coverage: number;
-                /**
-                 * @description cosine above which a passage repeats a better one, and moves to the end
-                 * @default 0.95
-                 */
-                repetition: number;
-            } | {
-                /**
-                 * @description distance of neighbours in DBSCAN, as 1 - cosine
-                 * @default 0.5
-                 */
-                eps: number;
-                /**
-                 * @description neighbours of a core document in DBSCAN
-                 * @default 5
-                 */
-                min_samples: number;
-                /**
-                 * @description layers that pass vectors along attention (equation 2)
-                 * @default 0
-                 */
-                layers: number;
-                /**
-                 * @description layers that pass relevance along structural links
-                 * @default 1
-                 */
-                relevance_layers: number;
-                /**
-                 * @description share of its relevance that a passage passes on
-                 * @default 0.5
-                 */
-                relevance_share: number;
-                /**
-                 * @description strength of a link by a title
-                 * @default 0.6
-                 */
-                title_link: number;
-                /**
-                 * @description factor that separates the scores
-                 * @default 8
-                 */
-                temperature: number;
-                /**
-                 * @description weight of the question's words
-                 * @default 0.4
-                 */
-                words: number;
-                /**
-                 * @description weight of the order of the words
-                 * @default 0.3
-                 */
-                order: number;
-                /**
-                 * @description weight of similarity
-                 * @default 0.3
-                 */
-                meaning: number;
-                /**
-                 * @description factor of a score for each rank
-                 * @default 0.98
-                 */
-                decay: number;
-                /**
-                 * @description documents of the question's graph
-                 * @default 128
-                 */
-                documents: number;
-                /**
-                 * @description links that a document keeps
-                 * @default 10
-                 */
-                degree: number;
-                /**
-                 * @description weight of a link beyond a document's two best
-                 * @default 0.5
-                 */
-                threshold: number;
-            } | {
-                /**
-                 * @description nearest statements that restart the walk
-                 * @default 5
-                 */
-                statements: number;
-                /**
-                 * @description nearest entities that restart the walk
-                 * @default 5
-                 */
-                entities: number;
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages with most of the walk's mass among the candidates
-                 * @default 100
-                 */
-                walked: number;
-                /**
-                 * @description passages about things that the question names among the candidates
-                 * @default 40
-                 */
-                named: number;
-                /**
-                 * @description candidates that aboutness links add, in each direction
-                 * @default 20
-                 */
-                injected: number;
-                /**
-                 * @description passages that open a pair
-                 * @default 20
-                 */
-                firsts: number;
-                /**
-                 * @description passages that the set coverage chooses
-                 * @default 6
-                 */
-                coverage: number;
-            } | {
-                /**
-                 * @description hops of the breadth-first search
-                 * @default 1
-                 */
-                hops: number;
-                /**
-                 * @description neighbours per entity that the breadth-first search follows, the heaviest first
-                 * @default 20
-                 */
-                degree: number;
-                /**
-                 * @description entities that the breadth-first search finds
-                 * @default 200
-                 */
-                size: number;
-                /**
-                 * @description width of the beam of the priority-guided search
-                 * @default 50
-                 */
-                beam: number;
-                /**
-                 * @description priority below which the guided search does not follow an entity
-                 * @default 0.25
-                 */
-                threshold: number;
-                /**
-                 * @description entities that the guided search visits
-                 * @default 60
-                 */
-                visits: number;
-                /**
-                 * @description multiplier of a relation whose predicate shares a word with the question
-                 * @default 1.5
-                 */
-                shared_word: number;
-                /**
-                 * @description multipliers of relations by predicate; they replace `shared_word`
-                 * @default {}
-                 */
-                multipliers: {
-                    [key: string]: number;
-                };
-                /**
-                 * @description probability with which a step of PageRank restarts at the seeds
-                 * @default 0.5
-                 */
-                restart: number;
-                /**
-                 * @description nearest passages among the candidates
-                 * @default 100
-                 */
-                near: number;
-                /**
-                 * @description passages of explored entities among the candidates, by the walk's mass
-                 * @default 200
-                 */
-                explored: number;
-                /**
-                 * @description seeds to connect by a bridge
-                 * @default 3
-                 */
-                bridged: number;
-                /**
-                 * @description weight of relevance against novelty (maximal marginal relevance)
-                 * @default 0.8
-                 */
-                lambda: number;
-                /**
-                 * @description relations in the part of a community
-                 * @default 12
-                 */
-                relations: number;
-            } | null;
+            options: components["schemas"]["BridgeOptions"] | components["schemas"]["DaRagOptions"] | components["schemas"]["DynagragOptions"] | components["schemas"]["GlobalDynamicOptions"] | components["schemas"]["LocalOptions"] | components["schemas"]["NakgOptions"] | components["schemas"]["PassagesOptions"] | components["schemas"]["PipelineOptions"] | null;
             /**
              * As Of
              * @description the same as `filters.as_of`
@@ -3448,6 +2399,416 @@ export interface components {
              * @default null
              */
             answer: boolean | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "bridge";
+            options?: components["schemas"]["BridgeOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode?: "local" | null;
+            options?: components["schemas"]["LocalOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "passages";
+            options?: components["schemas"]["PassagesOptions"] | null;
+        } | {
+            /** @enum {unknown} */
+            mode: "vector";
+            options?: Record<string, never> | null;
+        };
+        /**
+         * MetadataValue
+         * @description JSON without NUL characters, at most 16 levels deep
+         */
+        MetadataValue: (null | boolean) | string | number | components["schemas"]["MetadataValue"][] | {
+            [key: string]: components["schemas"]["MetadataValue"];
+        };
+        /** options of bridge */
+        BridgeOptions: {
+            /**
+             * @description entities of the question that are connected
+             * @default 5
+             */
+            terminals: number;
+            /**
+             * @description cost of the longest path that counts as a connection
+             * @default 10
+             */
+            cost: number;
+            /**
+             * @description links that the search reads
+             * @default 4000
+             */
+            links: number;
+        };
+        /** options of da-rag */
+        DaRagOptions: {
+            /**
+             * @description search communities of passages first
+             * @default true
+             */
+            chunk_layer: boolean;
+            /**
+             * @description search communities in the similarity layer, too
+             * @default true
+             */
+            similarity_layer: boolean;
+            /**
+             * @description false: the neighbours of the most relevant node in place of a search
+             * @default true
+             */
+            community_search: boolean;
+            /**
+             * @description least trussness of a community's edges: one k for all communities; 0: every k from 3
+             * @default 0
+             */
+            k: number;
+            /**
+             * @description passages of the coarse search
+             * @default 120
+             */
+            coarse: number;
+            /**
+             * @description passages of the coarse search by similarity; the others are the walk's best
+             * @default 80
+             */
+            nearest: number;
+            /**
+             * @description entities of the fine search, the nearest to the question
+             * @default 100
+             */
+            working: number;
+            /**
+             * @description probability with which a step of PageRank restarts at the seeds
+             * @default 0.5
+             */
+            restart: number;
+            /**
+             * @description weight of membership in a community beside a passage's similarity
+             * @default 0.25
+             */
+            membership: number;
+            /**
+             * @description tokens of reports and passages together
+             * @default 4800
+             */
+            context_tokens: number;
+            /**
+             * @description tokens of reports
+             * @default 3200
+             */
+            report_tokens: number;
+        };
+        /** options of dynagrag */
+        DynagragOptions: {
+            /**
+             * @description ego-graphs that are chosen
+             * @default 5
+             */
+            subgraphs: number;
+            /**
+             * @description choose ego-graphs with different key entities
+             * @default true
+             */
+            diversity: boolean;
+            /**
+             * @description prune by the soft mask
+             * @default true
+             */
+            pruning: boolean;
+            /**
+             * @description order in which a subgraph is explored
+             * @default similarity
+             * @enum {string}
+             */
+            traversal: "similarity" | "breadth";
+            /**
+             * @description hops of an ego-graph
+             * @default 3
+             */
+            hops: number;
+            /**
+             * @description heaviest relations of an entity that the ego-graph follows
+             * @default 8
+             */
+            degree: number;
+            /**
+             * @description neighbours above which an entity is not traversed
+             * @default 64
+             */
+            hub: number;
+            /**
+             * @description entities of an ego-graph for the choice
+             * @default 24
+             */
+            nodes: number;
+            /**
+             * @description entities of a chosen ego-graph, from which the traversal selects
+             * @default 96
+             */
+            explored: number;
+        };
+        /** options of global-dynamic */
+        GlobalDynamicOptions: {
+            /**
+             * @description rating from which a report is relevant, of 0 to 5
+             * @default 1
+             */
+            relevant: number;
+            /**
+             * @description nearest entities that make communities reachable
+             * @default 40
+             */
+            entities: number;
+        };
+        /** options of local */
+        LocalOptions: {
+            /**
+             * @description nearest statements that restart the walk
+             * @default 5
+             */
+            statements: number;
+            /**
+             * @description nearest entities that restart the walk
+             * @default 5
+             */
+            entities: number;
+            /**
+             * @description probability with which a step of PageRank restarts at the seeds
+             * @default 0.5
+             */
+            restart: number;
+            /**
+             * @description nearest passages among the candidates
+             * @default 100
+             */
+            near: number;
+            /**
+             * @description passages with most of the walk's mass among the candidates
+             * @default 100
+             */
+            walked: number;
+            /**
+             * @description passages about things that the question names among the candidates
+             * @default 40
+             */
+            named: number;
+            /**
+             * @description candidates that aboutness links add, in each direction
+             * @default 20
+             */
+            injected: number;
+            /**
+             * @description passages that open a pair
+             * @default 20
+             */
+            firsts: number;
+            /**
+             * @description passages that the set coverage chooses
+             * @default 6
+             */
+            coverage: number;
+            /**
+             * @description cosine above which a passage repeats a better one, and moves to the end
+             * @default 0.95
+             */
+            repetition: number;
+        };
+        /** options of nakg */
+        NakgOptions: {
+            /**
+             * @description distance of neighbours in DBSCAN, as 1 - cosine
+             * @default 0.5
+             */
+            eps: number;
+            /**
+             * @description neighbours of a core document in DBSCAN
+             * @default 5
+             */
+            min_samples: number;
+            /**
+             * @description layers that pass vectors along attention (equation 2)
+             * @default 0
+             */
+            layers: number;
+            /**
+             * @description layers that pass relevance along structural links
+             * @default 1
+             */
+            relevance_layers: number;
+            /**
+             * @description share of its relevance that a passage passes on
+             * @default 0.5
+             */
+            relevance_share: number;
+            /**
+             * @description strength of a link by a title
+             * @default 0.6
+             */
+            title_link: number;
+            /**
+             * @description factor that separates the scores
+             * @default 8
+             */
+            temperature: number;
+            /**
+             * @description weight of the question's words
+             * @default 0.4
+             */
+            words: number;
+            /**
+             * @description weight of the order of the words
+             * @default 0.3
+             */
+            order: number;
+            /**
+             * @description weight of similarity
+             * @default 0.3
+             */
+            meaning: number;
+            /**
+             * @description factor of a score for each rank
+             * @default 0.98
+             */
+            decay: number;
+            /**
+             * @description documents of the question's graph
+             * @default 128
+             */
+            documents: number;
+            /**
+             * @description links that a document keeps
+             * @default 10
+             */
+            degree: number;
+            /**
+             * @description weight of a link beyond a document's two best
+             * @default 0.5
+             */
+            threshold: number;
+        };
+        /** options of passages */
+        PassagesOptions: {
+            /**
+             * @description nearest statements that restart the walk
+             * @default 5
+             */
+            statements: number;
+            /**
+             * @description nearest entities that restart the walk
+             * @default 5
+             */
+            entities: number;
+            /**
+             * @description probability with which a step of PageRank restarts at the seeds
+             * @default 0.5
+             */
+            restart: number;
+            /**
+             * @description nearest passages among the candidates
+             * @default 100
+             */
+            near: number;
+            /**
+             * @description passages with most of the walk's mass among the candidates
+             * @default 100
+             */
+            walked: number;
+            /**
+             * @description passages about things that the question names among the candidates
+             * @default 40
+             */
+            named: number;
+            /**
+             * @description candidates that aboutness links add, in each direction
+             * @default 20
+             */
+            injected: number;
+            /**
+             * @description passages that open a pair
+             * @default 20
+             */
+            firsts: number;
+            /**
+             * @description passages that the set coverage chooses
+             * @default 6
+             */
+            coverage: number;
+        };
+        /** options of pipeline */
+        PipelineOptions: {
+            /**
+             * @description hops of the breadth-first search
+             * @default 1
+             */
+            hops: number;
+            /**
+             * @description neighbours per entity that the breadth-first search follows, the heaviest first
+             * @default 20
+             */
+            degree: number;
+            /**
+             * @description entities that the breadth-first search finds
+             * @default 200
+             */
+            size: number;
+            /**
+             * @description width of the beam of the priority-guided search
+             * @default 50
+             */
+            beam: number;
+            /**
+             * @description priority below which the guided search does not follow an entity
+             * @default 0.25
+             */
+            threshold: number;
+            /**
+             * @description entities that the guided search visits
+             * @default 60
+             */
+            visits: number;
+            /**
+             * @description multiplier of a relation whose predicate shares a word with the question
+             * @default 1.5
+             */
+            shared_word: number;
+            /**
+             * @description multipliers of relations by predicate; they replace `shared_word`
+             * @default {}
+             */
+            multipliers: {
+                [key: string]: number;
+            };
+            /**
+             * @description probability with which a step of PageRank restarts at the seeds
+             * @default 0.5
+             */
+            restart: number;
+            /**
+             * @description nearest passages among the candidates
+             * @default 100
+             */
+            near: number;
+            /**
+             * @description passages of explored entities among the candidates, by the walk's mass
+             * @default 200
+             */
+            explored: number;
+            /**
+             * @description seeds to connect by a bridge
+             * @default 3
+             */
+            bridged: number;
+            /**
+             * @description weight of relevance against novelty (maximal marginal relevance)
+             * @default 0.8
+             */
+            lambda: number;
+            /**
+             * @description relations in the part of a community
+             * @default 12
+             */
+            relations: number;
         };
     };
     responses: never;
@@ -4021,20 +3382,60 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/cloudevents+json": {
-                    specversion: string;
+                "application/cloudevents+json": ({
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description the document's id, without `subject` and an id in `data` */
                     id: string;
                     source: string;
+                    /** @description graphtide.document.deleted: delete the document; others publish it */
                     type: string;
+                    /** @description the document's id */
                     subject?: string;
+                    /** Format: date-time */
+                    time?: string;
+                    datacontenttype?: string;
+                    /** Format: uri */
+                    dataschema?: string;
+                    data?: components["schemas"]["DocumentBody"] | components["schemas"]["BatchDocument"] | string;
+                    data_base64?: string;
+                } & {
+                    [key: string]: unknown;
+                }) | {
+                    type?: unknown;
+                } | {
+                    type?: unknown;
+                } | {
+                    /** @enum {unknown} */
+                    type?: "graphtide.document.deleted";
                 };
-                "application/cloudevents-batch+json": {
-                    specversion: string;
+                "application/cloudevents-batch+json": (({
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description the document's id, without `subject` and an id in `data` */
                     id: string;
                     source: string;
+                    /** @description graphtide.document.deleted: delete the document; others publish it */
                     type: string;
+                    /** @description the document's id */
                     subject?: string;
-                }[];
+                    /** Format: date-time */
+                    time?: string;
+                    datacontenttype?: string;
+                    /** Format: uri */
+                    dataschema?: string;
+                    data?: components["schemas"]["DocumentBody"] | components["schemas"]["BatchDocument"] | string;
+                    data_base64?: string;
+                } & {
+                    [key: string]: unknown;
+                }) | {
+                    type?: unknown;
+                } | {
+                    type?: unknown;
+                } | {
+                    /** @enum {unknown} */
+                    type?: "graphtide.document.deleted";
+                })[];
             };
         };
         responses: {
@@ -4074,6 +3475,15 @@ export interface operations {
             };
             /** @description the credential does not grant this action or this graph */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the graph, document, entity or dead letter does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6783,7 +6193,7 @@ export interface operations {
     list_communities: {
         parameters: {
             query?: {
-                /** @description 0 to 99 */
+                /** @description 0 to 2 */
                 level?: number;
                 /** @description 1 to 1000 */
                 limit?: number;
@@ -6920,6 +6330,7 @@ export interface operations {
             path: {
                 /** @description a graph's name */
                 graph: string;
+                /** @description a community's number */
                 community: string;
             };
             cookie?: never;
@@ -7038,6 +6449,7 @@ export interface operations {
             path: {
                 /** @description a graph's name */
                 graph: string;
+                /** @description a token of publishing, or of a change */
                 token: string;
             };
             cookie?: never;
