@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from datetime import time as Time  # noqa: N812 - a time of day; `time` is the module of clocks
 from typing import TYPE_CHECKING
 
+from graphtide.infra.communities.leiden_process import LeidenProcess
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import GraphtideError
 from graphtide.streams.follow.view_registry import ViewRegistry
@@ -43,9 +44,11 @@ async def stop(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 async def check_now_and_then(stage: ConsolidateStage) -> None:
     """Check the drift of communities periodically. The number of changes decides which graphs are due."""
-    while True:
-        await asyncio.sleep(CHECK_EVERY_S)
-        await stage.check_drift()
+    async with LeidenProcess() as leiden:
+        while True:
+            await asyncio.sleep(CHECK_EVERY_S)
+            await stage.check_drift(leiden.run)
+            await leiden.end_if_idle()
 
 
 async def judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> None:

@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from graphtide.graph.communities.drift import Partition, leiden
+from graphtide.graph.communities.types import Int32, Int64
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.consolidation.consolidator import DriftSnapshot
 from graphtide.graph.records import GraphDelta
@@ -48,13 +49,16 @@ from graphtide.streams.ports import (
 from graphtide.streams.retry import supervise
 from graphtide.streams.usage import BillingContext, paid_by
 
-__all__ = ["STAGE", "ConsolidateSettings", "ConsolidateStage", "PairJudge"]
+__all__ = ["STAGE", "ConsolidateSettings", "ConsolidateStage", "LeidenRun", "PairJudge"]
 
 log = logging.getLogger("graphtide.streams")
 
 Follow = Callable[[GraphDelta], Awaitable[None]]
 PairJudge = Callable[[LabelKey, LabelKey], Awaitable[bool | None]]
 """Decides if two labels, (name, type) each, denote one entity; None when the judge cannot decide now."""
+
+LeidenRun = Callable[[Int32, Int64], Awaitable[Partition]]
+"""Partitions a graph of edges (m, 2) with weights (m,), as `leiden` does."""
 
 IDLE_S = 5.0
 FULL_S = 0.05
@@ -326,17 +330,18 @@ class ConsolidateStage:
         models = [(self._workers.get(model.partition), model) for model in self._models.all()]
         return [(worker.writer, model) for worker, model in models if worker is not None]
 
-    async def check_drift(self) -> None:
+    async def check_drift(self, run: LeidenRun | None = None) -> None:
         """Compare the communities of graphs that changed enough with a fresh Leiden run, and adopt the better ones.
 
-        The run is not on the hot path: batches continue beside it, and its result is adopted as of its start.
+        `run` is where Leiden runs: by default in a thread. It is not on the hot path: batches continue beside it, and
+        its result is adopted as of its start.
         """
         for owner, model in self._held():
             async with owner.writing:
                 check = await asyncio.to_thread(model.writer.drift_check)
             if check is None:
                 continue
-            fresh = await asyncio.to_thread(leiden, check.edges, check.weights)
+            fresh = await (run or _leiden_in_thread)(check.edges, check.weights)
             async with owner.writing:
                 if self._models.peek(model.writer.graph) is model:
                     await self._adopt(owner, model.writer, check, fresh)
@@ -381,3 +386,7 @@ async def _stop(reading: asyncio.Task[Sequence[ConsumedRecord]]) -> None:
     """Cancel a poll. Records that it took and did not return leave a gap in the offsets, and are sought again."""
     reading.cancel()
     await asyncio.gather(reading, return_exceptions=True)
+
+
+async def _leiden_in_thread(edges: Int32, weights: Int64) -> Partition:
+    return await asyncio.to_thread(leiden, edges, weights)

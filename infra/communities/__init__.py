@@ -1,0 +1,1 @@
+"""Leiden runs in a child process: the parent's side, and the child's."""
