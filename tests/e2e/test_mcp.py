@@ -95,6 +95,10 @@ async def test_agent_answers_with_citations_from_what_it_added(mode: str, tmp_pa
         assert [each["doc_id"] for each in found["passages"]] == ["a/b"] and found["version"] == answer["version"]
         [resource] = (await client.read_resource(found["passages"][0]["uri"])).contents
         assert isinstance(resource, types.TextResourceContents) and resource.text == text
+        asked = {"graph": "notes", "question": "Lima", "mode": "pipeline"}
+        assert (await called(client, "search_passages", **asked, options={"hops": 0, "near": 1}))["passages"]
+        assert "options.hops" in await refused(client, "ask", **asked, options={"hops": 99})
+        assert "known are hops" in await refused(client, "search_passages", **asked, options={"no_such": 1})
         entities = await called(client, "find_entities", graph="notes", q="Kenji")
         entity_id = entities["entities"][0]["id"]
         entity = await called(client, "get_entity", graph="notes", entity_id=entity_id)

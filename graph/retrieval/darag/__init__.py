@@ -5,6 +5,7 @@ qpeel.py              the embedding-attributed community search: Q-Peel, Algorit
 adaptive.py           the communities of every k, and the relevance score that chooses among them
 report.py             the text of a community, from its structure
 reading.py            the text of a community for a language model, and the report that it writes
+groups.py             the cohesive group of an entity, by kept trussness
 coarse_to_fine.py     from passages to working subgraphs to communities
 mode.py               the mode: reports packed under the token budget, then passages
 """

@@ -21,6 +21,7 @@ import numpy as np
 from graphtide.graph.layers import ChunkLayer, KnowledgeLayer, Layer, SimilarityLayer, working_entities
 from graphtide.graph.retrieval.darag.adaptive import Community, communities, neighbourhood
 from graphtide.graph.retrieval.darag.attributed_graph import AttributedGraph
+from graphtide.graph.retrieval.darag.groups import as_community, cohesive_groups
 from graphtide.graph.retrieval.darag.settings import COURSE, DaRagSettings
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring.candidates import score_passages
@@ -60,11 +61,13 @@ def coarse_to_fine(
         anchors = {number for each in coarse for number in each.members} or {hit.number for hit in passages[:ANCHORS]}
         entities = working_entities(view, anchors)
     else:
-        entities = _entities(view, question, mass, admits, course.working)
+        entities = set() if course.group else _entities(view, question, mass, admits, course.working)
+    if course.group:
+        return _groups(view, question, coarse, admits, course)
     near = _nearest(view, question, entities, course.working)
     layers: dict[str, Layer] = {"knowledge graph": KnowledgeLayer(view)}
     if course.similarity_layer:
-        layers["similarity"] = SimilarityLayer(view)
+        layers["similarity"] = SimilarityLayer(view, course.neighbours)
     numbers, cosines = tuple(near), tuple(near.values())
     fine = [
         each
@@ -72,6 +75,21 @@ def coarse_to_fine(
         for each in _search(AttributedGraph.over(numbers, cosines, layer.induced_edges(numbers)), name, course)
     ]
     return CommunitySearchResult(tuple(coarse), tuple(fine), near)
+
+
+def _groups(
+    view: LiveView,
+    question: Question,
+    coarse: Sequence[Community],
+    admits: ChunkPredicate | None,
+    course: DaRagSettings,
+) -> CommunitySearchResult:
+    """Return the cohesive groups around the question's entities instead of communities of working subgraphs."""
+    found = cohesive_groups(view, question, admits, course)
+    members = {node for group in found for node in group.members}
+    near = _nearest(view, question, members, len(members))
+    fine = (as_community(view, group, near) for group in found)
+    return CommunitySearchResult(tuple(coarse), tuple(each for each in fine if each is not None), near)
 
 
 def _search(graph: AttributedGraph, layer: str, course: DaRagSettings) -> list[Community]:

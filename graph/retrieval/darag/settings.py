@@ -17,6 +17,8 @@ class DaRagSettings:
     chunk_layer: bool = option(True, "search communities of passages first")
     similarity_layer: bool = option(True, "search communities in the similarity layer, too")
     community_search: bool = option(True, "false: the neighbours of the most relevant node in place of a search")
+    group: bool = option(False, "true: the cohesive group of each named entity in the whole graph in place of a search")
+    neighbours: int = option(5, "nearest entities that the similarity layer links with each entity", 1, 20)
     k: int = option(0, "least trussness of a community's edges: one k for all communities; 0: every k from 3", 0, 100)
     coarse: int = option(120, "passages of the coarse search", 3, 400)
     nearest: int = option(80, "passages of the coarse search by similarity; the others are the walk's best", 1, 400)

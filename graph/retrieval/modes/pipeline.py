@@ -6,8 +6,9 @@ explored entities; 5. a Steiner tree bridges seeds that are not connected among 
 
 Where the article gives no detail: passages are ranked by nearness to the question and by the walk's mass
 (pair_scoring.worth), candidates being the passages of the explored entities and the nearest ones; the passages of a
-bridge score as high as the best. The community's context is a part made of the statements among its explored entities:
-the article has a language model write a summary beforehand.
+bridge score as high as the best. The community's context is its kept report, which was written beforehand as in the
+article, or that of the finest community above it that has a valid one; without any it is a part made of the statements
+among the explored entities of the community. No report is requested: this mode reads what the summarize stage wrote.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from graphtide.graph.retrieval.explain import seed_steps
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
+from graphtide.graph.retrieval.global_search.reports import ReportScope, readable
 from graphtide.graph.retrieval.modes import bridge
 from graphtide.graph.retrieval.options.fields import settings_from
 from graphtide.graph.retrieval.options.settings import PipelineSettings
@@ -83,8 +85,10 @@ def retrieve_pipeline(view: LiveView, question: Question) -> RetrievalResult:
     numbers = [candidates.numbers[place] for place in order]
     passages = tuple(_passage(view, candidates.numbers[place], float(relevance[place])) for place in order)
     touched = regions(view, _entity_mass(found))
-    parts = (*_bridges(view, found), *_community(view, touched[:1], admits, settings.relations))
-    trace = _trace(view, found, touched, passages) if question.explain else None
+    report = _kept_report(view, question, touched[:1]) if settings.reports else None
+    context = (report,) if report else _community(view, touched[:1], admits, settings.relations)
+    parts = (*_bridges(view, found), *context)
+    trace = _trace(view, found, touched, passages, report) if question.explain else None
     return RetrievalResult(
         passages, supported_subgraph(view, numbers, found.mass), view.version, "pipeline", trace, parts
     )
@@ -157,6 +161,18 @@ def _bridges(view: LiveView, found: Explored) -> tuple[RetrievedPart, ...]:
     return tuple(part for part in bridge.render(view, found.tree, list(found.crossings), bridge.BOUNDS) if part.sources)
 
 
+def _kept_report(view: LiveView, question: Question, touched: Iterable[CommunityRegion]) -> RetrievedPart | None:
+    """Return the report of the finest community around the question that has a valid one within the filters."""
+    scope = ReportScope.of(view, question.filters)
+    for region in touched:
+        community = region.community
+        while community:
+            if view.reports.report(view, community) is not None and (found := readable(view, community, scope)):
+                return found.part
+            community = view.hierarchy.parent(community)
+    return None
+
+
 def _community(
     view: LiveView, touched: Iterable[CommunityRegion], admits: ChunkPredicate | None, most: int
 ) -> tuple[RetrievedPart, ...]:
@@ -183,12 +199,17 @@ def _passage(view: LiveView, number: int, score: float) -> RetrievedPassage:
 
 
 def _trace(
-    view: LiveView, found: Explored, touched: tuple[CommunityRegion, ...], passages: tuple[RetrievedPassage, ...]
+    view: LiveView,
+    found: Explored,
+    touched: tuple[CommunityRegion, ...],
+    passages: tuple[RetrievedPassage, ...],
+    report: RetrievedPart | None,
 ) -> Trace:
     def named(node: int, score: float, **parts: float) -> TraceItem:
         return TraceItem(view.entity_id(node), view.entities[node].name, score, tuple(parts.items()))
 
     shown = [named(region.entities[0], region.share, explored=float(len(region.entities))) for region in touched[:10]]
+    read = (TraceItem("", report.title, report.score),) if report else ()
     hops = [named(node, float(hop)) for node, hop in found.hops.items()][:40]
     visits = [named(visit.node, visit.priority) for visit in found.visits[:40]]
     ranked = sorted(_entity_mass(found).items(), key=lambda row: (-row[1], view.entity_id(row[0])))
@@ -205,6 +226,7 @@ def _trace(
         (
             *seed_steps(view, found.seeds),
             TraceStep("communities", "Communities of the explored entities, by the walk's mass in them.", tuple(shown)),
+            TraceStep("report", "The kept report of the first community, or of one above it.", read),
             TraceStep("breadth first", "Entities within one hop of the seeds.", tuple(hops)),
             TraceStep(
                 "priority-guided",

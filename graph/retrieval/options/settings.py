@@ -60,6 +60,7 @@ class PipelineSettings:
     explored: int = option(200, "passages of explored entities among the candidates, by the walk's mass", 0, 1_000)
     bridged: int = option(3, "seeds to connect by a bridge", 0, 5)
     trade_off: float = option(0.8, "weight of relevance against novelty (maximal marginal relevance)", 0, 1, "lambda")
+    reports: bool = option(True, "read the kept report of the community, where there is one")
     relations: int = option(12, "relations in the part of a community", 0, 100)
 
 

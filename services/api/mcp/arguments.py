@@ -45,6 +45,13 @@ class AgentQuestion(Arguments):
             "entities are related), global (about the whole graph), and others of the service."
         ),
     ] = "auto"
+    options: Annotated[
+        dict[str, Any],
+        Field(
+            description='Parameters of the mode by name, such as {"hops": 2} for pipeline or {"subgraphs": 8} for '
+            "dynagrag; auto has none. An unknown name is refused with the known ones."
+        ),
+    ] = {}
     doc_ids: Annotated[list[str], Field(description="Only passages of these documents.")] = []
     sources: Annotated[list[str], Field(description="Only passages of documents from these sources.")] = []
     metadata: Annotated[

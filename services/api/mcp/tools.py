@@ -72,7 +72,8 @@ async def _asked(session: AgentSession, given: AgentQuestion, generate: bool) ->
         occurred_to=given.occurred_to,
     )
     options: dict[str, Any] = {"mode": given.mode, "top_k": given.top_k, "after": given.after, "as_of": given.as_of}
-    return await session.graph(given.graph).ask(given.question, filters=filters, generate=generate, **options)
+    graph = session.graph(given.graph)
+    return await graph.ask(given.question, filters=filters, generate=generate, options=given.options or None, **options)
 
 
 async def find_entities(session: AgentSession, given: EntitySearch) -> Json:

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphtide.graph.browsing.group import cohesive_group, largest_k
 from graphtide.graph.layers import LayerLink
-from graphtide.graph.retrieval import Question, RetrievalResult
+from graphtide.graph.resolution.normalisation import normalise
+from graphtide.graph.retrieval import Filters, Question, RetrievalResult
 from graphtide.graph.retrieval.darag import retrieve_da_rag
 from graphtide.graph.retrieval.darag.adaptive import (
     LEVELS,
@@ -29,6 +31,7 @@ from graphtide.graph.retrieval.darag.qpeel import q_peel
 from graphtide.graph.retrieval.darag.settings import COURSE
 from graphtide.graph.retrieval.scoring.candidates import titled
 from graphtide.graph.text.token_count import count_tokens
+from graphtide.graph.view import LiveView
 from tests.model.paths_oracle import every_community, is_connected_truss, k_truss, literal_q_peel
 from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
 
@@ -259,3 +262,45 @@ def test_explanation_shows_the_kept_trussness_of_each_relation_in_a_community(se
         assert any(set(ends) <= members for members in chosen)
     scores = [item.score for item in steps["relations"]]
     assert scores == sorted(scores, reverse=True)
+
+
+# -- the cohesive group as an option -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_group_option_reads_the_cohesive_group_of_each_named_entity(seed: int) -> None:
+    """Each community is the connected k-truss of the whole graph around an entity that the question names."""
+    print("seed", seed)
+    view, name = _view_and_name(seed)
+    center = next(iter(view.named(normalise(name))))
+    for k in (0, 2, 3):
+        found = steps(retrieve_da_rag(view, ask(name), replace(COURSE, group=True, k=k, working=300)))["communities"]
+        expected = cohesive_group(view, center, min(k, largest_k(view, center)) or None, 300)
+        assert found == [" + ".join(sorted(node.id for node in expected.nodes))]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_group_option_reads_admitted_entities_only(seed: int) -> None:
+    """Under a filter every member has an admitted passage, and every source of a part is one."""
+    print("seed", seed)
+    view, name = _view_and_name(seed)
+    question = ask(name, filters=Filters(sources=("a",)))
+    result = retrieve_da_rag(view, question, replace(COURSE, group=True))
+    admitted = {number for number, chunk in view.chunks.items() if view.documents[chunk.doc_id].info.source == "a"}
+    for ids in steps(result)["communities"]:
+        assert all(admitted & set(view.entities[view.entity_nodes[each]].chunks) for each in ids.split(" + "))
+    assert all(view.chunk_numbers[source] in admitted for part in result.parts for source in part.sources)
+
+
+def test_group_option_takes_the_nearest_entity_where_the_question_names_none() -> None:
+    """A question without a name has the group of one entity."""
+    view, _ = _view_and_name(0)
+    result = retrieve_da_rag(view, ask("cedar"), replace(COURSE, group=True))
+    assert len(steps(result)["communities"]) <= 1
+
+
+def _view_and_name(seed: int) -> tuple[LiveView, str]:
+    """Return a graph and the name of one of its entities that has relations."""
+    view = small_view(random_documents(random.Random(seed), 90))
+    node = max(view.neighbours, key=lambda each: (len(view.neighbours[each]), view.entity_id(each)))
+    return view, view.entities[node].name

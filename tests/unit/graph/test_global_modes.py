@@ -17,6 +17,7 @@ from graphtide.graph.reports.cache import ReportRow
 from graphtide.graph.reports.subject import MIN_SIZE, community_context, extractive_report, members, row
 from graphtide.graph.retrieval import Filters, Question, RetrievalResult, Synthesis, retrieve
 from graphtide.graph.retrieval.global_search.dynamic import Selection, by_neighbourhood, neighbourhood_ranks
+from graphtide.graph.retrieval.options.table import read_options
 from graphtide.graph.view import LiveView
 from tests.model.memory.rows import Rows
 from tests.support.extractions import unit
@@ -254,6 +255,37 @@ def test_held_report_is_read_until_its_community_changes_and_is_wished_for_then(
     view.reports.put(view, [replace(written, title="Written by hand", fingerprint="")])
     assert "Written by hand" not in {part.title for part in retrieve(view, question).parts}
     assert community in view.reports.drain_requested()
+
+
+def test_pipeline_reads_the_kept_report_of_the_finest_community_that_has_one() -> None:
+    """The report replaces the list of statements while it is valid; no report is requested; the option omits it."""
+    view = _told_of_two_times()
+    question = ask(view, "Who knew Byron?", "pipeline")
+    before = retrieve(view, question)
+    chain = _ancestors(view, view.hierarchy.community(named(view, "Byron")))
+    findings = extractive_report(community_context(view, chain[-1])).findings
+    assert findings
+    for community in reversed(chain):
+        about = community_context(view, community)
+        report = replace(extractive_report(about), title=f"Written of {community}", findings=findings)
+        view.reports.put(view, [row(about, report, view.version)])
+        [part] = retrieve(view, question).parts
+        assert part.title == f"Written of {community}"
+        assert part.sources == tuple(view.chunk_numbers)
+    plain = retrieve(view, replace(question, options=read_options("pipeline", {"reports": False})))
+    assert plain == before
+    view.reports.retire(chain)
+    assert retrieve(view, question) == before
+    assert not view.reports.has_requests()
+
+
+def named(view: LiveView, name: str) -> int:
+    return next(node for node, entity in view.entities.items() if entity.name == name)
+
+
+def _ancestors(view: LiveView, community: int) -> list[int]:
+    """Return a community and those above it, the finest first."""
+    return [community, *_ancestors(view, view.hierarchy.parent(community))] if community else []
 
 
 @pytest.mark.parametrize("level", [-1, 3])
