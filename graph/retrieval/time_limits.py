@@ -18,10 +18,9 @@ def with_time_limits(view: LiveView, question: Question) -> Question:
 
     Call under `view.lock.read()`. Cost: the documents, for a question that names a month or a year.
     """
-    filters = question.filters
-    named = time_words(question.text)
-    if not named or filters.occurred_from or filters.occurred_to or not is_corpus_question(question.text):
+    if not is_time_limited(question):
         return question
+    filters, named = question.filters, time_words(question.text)
     months = sorted(MONTHS.index(word) + 1 for word in named if word in MONTHS)
     years = sorted(word for word in named if word.isdigit())
     if not months:
@@ -31,6 +30,14 @@ def with_time_limits(view: LiveView, question: Question) -> Question:
     if not years:
         return question
     return _between(question, filters, f"{years[0]}-{months[0]:02d}", f"{years[-1]}-{months[-1]:02d}")
+
+
+def is_time_limited(question: Question) -> bool:
+    """Return whether the words of the question limit the time, whatever the documents."""
+    filters = question.filters
+    if filters.occurred_from or filters.occurred_to or not time_words(question.text):
+        return False
+    return is_corpus_question(question.text)
 
 
 def _latest_year(view: LiveView, months: list[int]) -> list[str]:

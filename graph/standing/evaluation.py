@@ -25,7 +25,6 @@ from graphtide.graph.retrieval import Question, retrieve
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.options.fields import settings_from
 from graphtide.graph.retrieval.options.settings import LocalSettings, PairSettings
-from graphtide.graph.retrieval.question_words import time_words
 from graphtide.graph.retrieval.scoring.about_links import mentioned_names
 from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.scoring.pair_reranking import PairRanking, rank_by_pairs
@@ -34,7 +33,7 @@ from graphtide.graph.retrieval.seeds import (
     nearest_with_ties,
     statement_key,
 )
-from graphtide.graph.retrieval.time_limits import with_time_limits
+from graphtide.graph.retrieval.time_limits import is_time_limited, with_time_limits
 from graphtide.graph.standing.types import Evidence, EvidencePassage
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
@@ -92,8 +91,8 @@ class Evaluation:
 def evaluate(view: LiveView, question: Question) -> Evaluation:
     """Evaluate a question exactly, as a query with `exact`. Call under `view.lock.read()`."""
     asked = replace(question, exact=True, explain=False)
-    timed = with_time_limits(view, asked) if time_words(asked.text) else asked
-    if timed is not asked or asked.filters.as_of or asked.mode not in _TRACKED:
+    if is_time_limited(asked) or asked.filters.as_of or asked.mode not in _TRACKED:
+        timed = with_time_limits(view, asked)
         return Evaluation(_evidence(view, timed), Dependencies(Bounds(ALWAYS, ALWAYS, ALWAYS), everything=True))
     return _by_similarity(view, asked) if asked.mode == "vector" else _by_pairs(view, asked)
 

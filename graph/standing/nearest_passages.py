@@ -1,8 +1,9 @@
 """Evaluations in the mode `vector` without filters: those that a commit affects are made together.
 
-The evidence of such a question is the `top_k` passages nearest to it. A commit that added passages near it is merged
-into the passages before; one that changed or deleted a passage of the evidence needs a search. Both are made for all
-affected questions at once: one matrix product finds the pairs of a question and a new passage, one search the rest.
+The evidence of such a question is the `top_k` passages nearest to it. A commit that added or changed passages near it
+is merged into the passages before; one that leaves less than `top_k` of them as near as the last one needs a search.
+Both are made for all affected questions at once: one matrix product finds the pairs of a question and a passage, one
+search the rest.
 
 Invariant: the evidence of a slot is that of `retrieve` with `exact` at the last version. The passages that are kept
 are all whose similarity reaches that of the last one of the evidence.
@@ -11,13 +12,13 @@ are all whose similarity reaches that of the last one of the evidence.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from graphtide.graph.retrieval.question_words import time_words
 from graphtide.graph.retrieval.seeds import TIES, Hit, nearest_with_ties
+from graphtide.graph.retrieval.time_limits import is_time_limited
 from graphtide.graph.retrieval.types import Filters, Question, QuestionVector
 from graphtide.graph.standing.bounds import BoundedVectors
 from graphtide.graph.standing.changed_rows import ChangedRows
@@ -61,7 +62,7 @@ class NearestPassages:
 
     def admits(self, question: Question) -> bool:
         """Return True for a question that may have a slot: its result depends on similarity alone."""
-        if question.mode != "vector" or question.filters != Filters() or question.options or time_words(question.text):
+        if question.mode != "vector" or question.filters != Filters() or question.options or is_time_limited(question):
             return False
         same_length = self._bounds.dimensions in (0, question.vector.size)
         return same_length and bool(np.any(question.vector))
@@ -90,10 +91,13 @@ class NearestPassages:
             return {}
         if changed.whole:
             return self._search(view, list(self._kept))
-        anew = {slot for number in changed.chunks for slot in self._by_row.get(number, ())}
-        found = {
-            slot: self._merge(slot, more) for slot, more in self._near(view, changed.added).items() if slot not in anew
-        }
+        near = self._near(view, changed.added)
+        found, anew = dict[int, Evidence](), list[int]()
+        for slot in near.keys() | {slot for number in changed.chunks for slot in self._by_row.get(number, ())}:
+            if self._merge(slot, near.get(slot, ()), changed.chunks):
+                found[slot] = self._kept[slot].evidence()
+            else:
+                anew.append(slot)
         return found | self._search(view, sorted(anew))
 
     def _near(self, view: LiveView, added: Iterable[int]) -> dict[int, list[Ranked]]:
@@ -116,13 +120,20 @@ class NearestPassages:
                 found[slot].append(_ranked(number, passage, cosine))
         return found
 
-    def _merge(self, slot: int, more: list[Ranked]) -> Evidence:
+    def _merge(self, slot: int, near: Sequence[Ranked], changed: Collection[int]) -> bool:
+        """Merge the changed passages that are near into those of the slot. Return False if a search is necessary.
+
+        Every other passage is farther than the last one was, so `top_k` passages as near as that are the result.
+        """
         kept = self._kept[slot]
-        bound = -kept.bound()
-        entered = [each for each in more if each[0] <= bound]
-        if entered:
-            self._set(slot, kept, sorted((*kept.ranked, *entered)))
-        return kept.evidence()
+        least = -kept.bound()
+        ranked = [each for each in kept.ranked if each[2] not in changed]
+        ranked += [each for each in near if each[0] <= least]
+        if len(ranked) < kept.top_k and len(kept.ranked) >= kept.top_k:
+            return False
+        ranked.sort()
+        self._set(slot, kept, ranked)
+        return True
 
     def _search(self, view: LiveView, slots: Collection[int]) -> dict[int, Evidence]:
         """Search for the passages of each slot. Cost: the passages of the graph for each."""
@@ -144,16 +155,18 @@ class NearestPassages:
 
     def _set(self, slot: int, kept: _Kept, ranked: list[Ranked]) -> None:
         """Keep the first `top_k` of the passages, and those that are as similar as the last of them."""
-        last = ranked[: kept.top_k][-1][0] if ranked else 0.0
         count = len(ranked)
-        while count > kept.top_k and ranked[count - 1][0] > last:
-            count -= 1
-        before, after = {each[2] for each in kept.ranked}, {each[2] for each in ranked[:count]}
+        if count > kept.top_k:
+            last = ranked[kept.top_k - 1][0]
+            while ranked[count - 1][0] > last:
+                count -= 1
+        before, after = [each[2] for each in kept.ranked], [each[2] for each in ranked[:count]]
         kept.ranked = tuple(ranked[:count])
         self._bounds.move(slot, kept.bound())
-        self._unlink(slot, before - after)
-        for number in after - before:
-            self._by_row.setdefault(number, set()).add(slot)
+        if before != after:
+            self._unlink(slot, set(before).difference(after))
+            for number in set(after).difference(before):
+                self._by_row.setdefault(number, set()).add(slot)
 
     def _unlink(self, slot: int, numbers: Iterable[int]) -> None:
         for number in numbers:

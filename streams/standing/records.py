@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -94,12 +95,12 @@ class QuestionEvent:
         """Return the token of the commit: a query or a change feed resumes after it."""
         return f"v{self.version}"
 
-    def encode(self, dumped: str = "") -> str:
-        """Return the causes and passages as JSON. `dumped`: the passages by `dump_evidence`, if they are known."""
-        entered, left = dump_evidence(self.entered), dump_evidence(self.left)
-        passages = dumped or dump_evidence(self.passages)
-        causes = ",".join(f"[{encode_basestring(cause.doc_id)},{cause.revision}]" for cause in self.causes)
-        return f'{{"entered":{entered},"left":{left},"passages":{passages},"causes":[{causes}]}}'
+    def encode(self) -> str:
+        """Return the causes and passages as JSON. Entered passages are named by their places among the passages."""
+        known = {passage.chunk_id for passage in self.entered}
+        entered = [place for place, passage in enumerate(self.passages) if passage.chunk_id in known]
+        left, passages = dump_evidence(self.left), dump_evidence(self.passages)
+        return f'{{"entered":{entered},"left":{left},"passages":{passages},"causes":{_dump_causes(self.causes)}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,8 @@ def decode_event(
     """Return the event of its stored columns."""
     parts = json.loads(body)
     causes = tuple(Cause(doc_id, revision) for doc_id, revision in parts["causes"])
-    entered, left, passages = (decode_evidence(parts[name]) for name in ("entered", "left", "passages"))
+    left, passages = decode_evidence(parts["left"]), decode_evidence(parts["passages"])
+    entered = tuple(passages[each] if isinstance(each, int) else EvidencePassage(*each) for each in parts["entered"])
     return QuestionEvent(
         question_id, seq, version, occurred_ms, causes, entered, left, passages, answer, bool(answer_due)
     )
@@ -136,10 +138,18 @@ def encode_evidence(evidence: Evidence) -> list[list[Any]]:
 
 def dump_evidence(evidence: Evidence) -> str:
     """Return `encode_evidence` as JSON. A commit stores hundreds: a general encoder takes longer."""
-    rows = [
-        f"[{encode_basestring(each.doc_id)},{encode_basestring(each.chunk_id)},{each.score!r}]" for each in evidence
-    ]
-    return f"[{','.join(rows)}]"
+    return f"[{','.join([f'[{_dump_names(each.doc_id, each.chunk_id)},{each.score!r}]' for each in evidence])}]"
+
+
+@lru_cache(maxsize=4096)
+def _dump_names(doc_id: str, chunk_id: str) -> str:
+    return f"{encode_basestring(doc_id)},{encode_basestring(chunk_id)}"
+
+
+@lru_cache(maxsize=8)
+def _dump_causes(causes: tuple[Cause, ...]) -> str:
+    """Return the causes as JSON. All events of a commit have the same."""
+    return f"[{','.join(f'[{encode_basestring(cause.doc_id)},{cause.revision}]' for cause in causes)}]"
 
 
 def decode_evidence(rows: list[list[Any]]) -> Evidence:

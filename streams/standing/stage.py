@@ -64,11 +64,25 @@ class _Graph:
 
     evaluator: GraphEvaluator = field(default_factory=GraphEvaluator)
     definitions: dict[str, QuestionDefinition] = field(default_factory=dict)
+    encoded: dict[str, tuple[QuestionDefinition, str]] = field(default_factory=dict)
+    """The encoded definitions of questions that had an event, each with the definition: hundreds are needed at once."""
     version: int = 0
     """The version that the evidence is of."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     evaluated: asyncio.Event = field(default_factory=asyncio.Event)
     loaded: bool = False
+
+    def encode(self, definition: QuestionDefinition) -> str:
+        """Return the encoded definition, which is made once."""
+        known = self.encoded.get(definition.id)
+        if known is None or known[0] is not definition:
+            known = self.encoded[definition.id] = definition, definition.encode()
+        return known[1]
+
+    def forget(self, question_id: str) -> None:
+        """Drop the definition of a question, if there is one."""
+        self.definitions.pop(question_id, None)
+        self.encoded.pop(question_id, None)
 
     def reach(self, version: int) -> None:
         """Note that the evidence is that of the version, and wake those that wait for it."""
@@ -142,7 +156,7 @@ class StandingStage:
         if view is None:
             return
         await self._evaluate_missed(graph, held, view)
-        held.evaluator, held.definitions, after = GraphEvaluator(), {}, ""
+        held.evaluator, held.definitions, held.encoded, after = GraphEvaluator(), {}, {}, ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
             asked = await self._asked_until_embedded(graph, page)
@@ -219,7 +233,7 @@ class StandingStage:
             held.loaded = False
             await self._load(view.graph, held, delta)
             return
-        rows = [_changed(change, held.definitions[change.question_id]) for change in changes]
+        rows = [_changed(held, change) for change in changes]
         events = await self._settle(view.graph, view.version, rows, delta)
         held.reach(view.version)
         seconds = asyncio.get_running_loop().time() - started
@@ -318,7 +332,7 @@ class StandingStage:
             await self._settle(graph, version, rows, None)
         for gone in held.definitions.keys() - seen:
             held.evaluator.drop(gone)
-            del held.definitions[gone]
+            held.forget(gone)
 
     async def delete(self, graph: str, question_id: str) -> bool:
         """Delete a question with its events. Returns False when it does not exist."""
@@ -327,7 +341,7 @@ class StandingStage:
             return await self._store.delete(graph, question_id)
         async with held.lock:
             held.evaluator.drop(question_id)
-            held.definitions.pop(question_id, None)
+            held.forget(question_id)
             return await self._store.delete(graph, question_id)
 
 
@@ -368,8 +382,9 @@ def _is_news(held: StoredQuestion, evidence: Evidence) -> bool:
     return not held.version or not same_evidence(held.evidence, evidence)
 
 
-def _changed(change: EvidenceChange, definition: QuestionDefinition) -> EvaluatedQuestion:
-    return EvaluatedQuestion(change.question_id, change.after, (), definition.answer, definition.encode())
+def _changed(held: _Graph, change: EvidenceChange) -> EvaluatedQuestion:
+    definition = held.definitions[change.question_id]
+    return EvaluatedQuestion(change.question_id, change.after, (), definition.answer, held.encode(definition))
 
 
 def _with_causes(row: EvaluatedQuestion, causes: tuple[Cause, ...]) -> EvaluatedQuestion:

@@ -1,5 +1,8 @@
 """The QuestionStore port on SQLite: two tables beside the graphs, by the number of the graph.
 
+A commit may have hundreds of events, so an event is one row, and the row of its question is not written: the state of a
+question is that of its last event, if this is later than the registration.
+
 Invariant: events of a question have consecutive numbers, and rising versions.
 """
 
@@ -7,8 +10,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from hashlib import blake2b
 
 from graphtide.graph.standing.types import Evidence
 from graphtide.infra.sqlite.bulk import delete, insert, portions
@@ -32,9 +35,9 @@ CREATE TABLE IF NOT EXISTS questions (
     graph      INTEGER NOT NULL,
     id         TEXT    NOT NULL,
     definition TEXT    NOT NULL,                -- JSON
-    version    INTEGER NOT NULL DEFAULT 0,      -- of the last event or of the registration; 0: not evaluated yet
+    version    INTEGER NOT NULL DEFAULT 0,      -- of the first evaluation; 0: not evaluated yet
     changed_ms INTEGER NOT NULL DEFAULT 0,
-    seq        INTEGER NOT NULL DEFAULT 0,      -- of the last event
+    seq        INTEGER NOT NULL DEFAULT 0,      -- of the last event before the first evaluation: a later one counts
     evidence   TEXT    NOT NULL DEFAULT '[]',   -- JSON [[doc_id, chunk_id, score], ...]
     answer     TEXT    NOT NULL DEFAULT '',
     answer_seq INTEGER NOT NULL DEFAULT 0,
@@ -54,8 +57,20 @@ CREATE TABLE IF NOT EXISTS question_events (
 ) WITHOUT ROWID
 """,
     "CREATE INDEX IF NOT EXISTS question_answers_due ON question_events (graph, id, seq) WHERE answer_due",
+    "CREATE INDEX IF NOT EXISTS question_answers ON questions (graph, id) WHERE answer <> ''",
 )
-_COLUMNS = "id, definition, version, changed_ms, seq, evidence, answer, answer_seq"
+_LAST = (
+    "FROM questions AS q LEFT JOIN question_events AS e ON e.graph = q.graph AND e.id = q.id AND e.seq > q.seq"
+    " AND e.seq = (SELECT max(seq) FROM question_events WHERE graph = q.graph AND id = q.id) WHERE q.graph = ?"
+)
+"""Questions, each with its last event if there is one since its registration."""
+_SETTLED = "coalesce(e.version, q.version), coalesce(e.seq, q.seq), coalesce(e.body, q.evidence)"
+_HELD = f"SELECT q.id, q.definition, coalesce(e.occurred_ms, q.changed_ms), q.answer, q.answer_seq, {_SETTLED} {_LAST}"
+_DUE = "SELECT DISTINCT id FROM question_events INDEXED BY question_answers_due WHERE answer_due AND graph = ?"
+_ANSWERED = "SELECT id FROM questions INDEXED BY question_answers WHERE answer <> '' AND graph = ?"
+"""Named indexes: SQLite would otherwise prefer the primary key, and read every event of the graph."""
+MEMO = 2 * MAX_QUESTIONS
+"""The number of questions whose stored evidence is remembered."""
 
 
 class SqliteQuestionStore:
@@ -65,6 +80,8 @@ class SqliteQuestionStore:
         """Create a store of at most `most` questions of each graph."""
         self._database = database
         self._most = most
+        self._memo = _EvidenceMemo()
+        """Belongs to the writer's thread."""
 
     async def create(self) -> None:
         """Create the tables if they are missing."""
@@ -87,8 +104,8 @@ class SqliteQuestionStore:
                 check_count(graph, _count(connection, graph), self._most)
             connection.execute(
                 "INSERT INTO questions (graph, id, definition) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
-                " definition = excluded.definition, version = 0, evidence = '[]', answer = '', answer_seq = 0",
-                (number, definition.id, definition.encode()),
+                " definition = excluded.definition, version = 0, evidence = '[]', answer = '', answer_seq = 0, seq = ?",
+                (number, definition.id, definition.encode(), held.seq if held else 0),
             )
             _end_answers(connection, number, definition.id)
             return _get(connection, number, definition.id) or StoredQuestion(definition)
@@ -114,7 +131,7 @@ class SqliteQuestionStore:
 
     async def page(self, graph: str, after: str, limit: int) -> Sequence[StoredQuestion]:
         """See QuestionStore.page."""
-        query = f"SELECT {_COLUMNS} FROM questions WHERE graph = ? AND id > ? ORDER BY id LIMIT ?"  # noqa: S608 - constants
+        query = f"{_HELD} AND q.id > ? ORDER BY q.id LIMIT ?"
         return await self._database.read(
             lambda connection: [
                 _question(*row)
@@ -140,12 +157,20 @@ class SqliteQuestionStore:
             number = graphs.known(connection, graph)
             if number is None:
                 return []
-            held = _get_all(connection, number, [each.question_id for each in evaluated])
-            found = ((held.get(each.question_id), each) for each in evaluated)
-            settled = [_settled(question, each, version, at_ms) for question, each in found if question is not None]
-            rows = [row for row in settled if row is not None]
-            _store(connection, number, version, at_ms, rows)
-            return [row.event for row in rows if row.event is not None]
+            held = _get_all(connection, number, [each.question_id for each in evaluated], self._memo)
+            first, events = list[EvaluatedQuestion](), list[QuestionEvent]()
+            for each in evaluated:
+                question = held.get(each.question_id)
+                if question is None or not question.admits(each, version):
+                    continue
+                event = event_of(question, each, version, at_ms)
+                if event is not None:
+                    events.append(event)
+                elif not question.version:
+                    first.append(each)
+            _store_first(connection, number, version, at_ms, first)
+            _store_events(connection, number, events, self._memo)
+            return events
 
         return await self._database.write(work)
 
@@ -158,7 +183,7 @@ class SqliteQuestionStore:
 
     async def due_answers(self, graph: str) -> Sequence[QuestionEvent]:
         """See QuestionStore.due_answers."""
-        return await self._database.read(lambda connection: _events(connection, graph, "e.answer_due = 1", ()))
+        return await self._database.read(lambda connection: _events(connection, graph, "e.answer_due", ()))
 
     async def answer(self, graph: str, question_id: str, seq: int, answer: str) -> None:
         """See QuestionStore.answer."""
@@ -166,13 +191,14 @@ class SqliteQuestionStore:
         def work(connection: sqlite3.Connection) -> None:
             number = graphs.known(connection, graph)
             due = connection.execute(
-                "UPDATE question_events SET answer_due = 0 WHERE graph = ? AND id = ? AND seq = ? AND answer_due = 1",
+                "UPDATE question_events SET answer_due = 0 WHERE graph = ? AND id = ? AND seq = ? AND answer_due",
                 (number, question_id, seq),
             ).rowcount
             if due:
                 connection.execute(
-                    "UPDATE questions SET answer = ?, answer_seq = seq WHERE graph = ? AND id = ? AND seq = ?",
-                    (answer, number, question_id, seq),
+                    "UPDATE questions SET answer = ?, answer_seq = ? WHERE graph = ? AND id = ? AND NOT EXISTS"
+                    " (SELECT 1 FROM question_events WHERE graph = ? AND id = ? AND seq > ?)",
+                    (answer, seq, number, question_id, number, question_id, seq),
                 )
 
         await self._database.write(work)
@@ -184,77 +210,108 @@ def _count(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _get(connection: sqlite3.Connection, graph: int | None, question_id: str) -> StoredQuestion | None:
-    query = f"SELECT {_COLUMNS} FROM questions WHERE graph = ? AND id = ?"  # noqa: S608 - constants of this module
-    row = connection.execute(query, (graph, question_id)).fetchone()
+    row = connection.execute(f"{_HELD} AND q.id = ?", (graph, question_id)).fetchone()
     return _question(*row) if row else None
 
 
-def _question(  # noqa: PLR0913, PLR0917 -- the columns of the table
-    id_: str, definition: str, version: int, changed_ms: int, seq: int, evidence: str, answer: str, answer_seq: int
+def _question(  # noqa: PLR0913, PLR0917 -- the columns of the query
+    id_: str, definition: str, changed_ms: int, answer: str, answer_seq: int, version: int, seq: int, stored: str
 ) -> StoredQuestion:
-    held: Evidence = decode_evidence(json.loads(evidence))
     decoded = QuestionDefinition.decode(id_, definition)
-    return StoredQuestion(decoded, version, changed_ms, seq, held, answer, answer_seq)
+    return StoredQuestion(decoded, version, changed_ms, seq, _evidence(stored), answer, answer_seq)
 
 
-def _get_all(connection: sqlite3.Connection, graph: int, ids: Sequence[str]) -> dict[str, SettledEvidence]:
+def _evidence(stored: str) -> Evidence:
+    """Return the evidence of a question's row, or of the body of an event."""
+    found = json.loads(stored)
+    return decode_evidence(found["passages"] if isinstance(found, dict) else found)
+
+
+class _EvidenceMemo:
+    """The evidence of stored texts: most evaluations meet the text that was stored last for their question."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, str], tuple[bytes, Evidence]] = {}
+
+    def read(self, graph: int, question_id: str, stored: str) -> Evidence:
+        """Return the evidence of a stored text."""
+        found = self._held.get((graph, question_id))
+        if found is not None and found[0] == _text_hash(stored):
+            return found[1]
+        return self.note(graph, question_id, stored, _evidence(stored))
+
+    def note(self, graph: int, question_id: str, stored: str, evidence: Evidence) -> Evidence:
+        """Remember the evidence of a text, which need not be stored in the end; return it."""
+        if len(self._held) >= MEMO:
+            self._held.clear()
+        self._held[graph, question_id] = _text_hash(stored), evidence
+        return evidence
+
+
+def _text_hash(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+def _get_all(
+    connection: sqlite3.Connection, graph: int, ids: Sequence[str], memo: _EvidenceMemo
+) -> dict[str, SettledEvidence]:
     found: dict[str, SettledEvidence] = {}
     for portion in portions(ids):
-        query = (
-            "SELECT id, definition, version, seq, evidence FROM questions"  # noqa: S608 - only placeholders are added
-            f" WHERE graph = ? AND id IN ({','.join('?' * len(portion))})"
-        )
-        for id_, definition, version, seq, evidence in connection.execute(query, (graph, *portion)).fetchall():
-            found[id_] = SettledEvidence(definition, version, seq, decode_evidence(json.loads(evidence)))
+        query = f"SELECT q.id, q.definition, {_SETTLED} {_LAST} AND q.id IN ({','.join('?' * len(portion))})"
+        for id_, definition, version, seq, stored in connection.execute(query, (graph, *portion)).fetchall():
+            found[id_] = SettledEvidence(definition, version, seq, memo.read(graph, id_, stored))
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Settled:
-    """The evidence of a question to store, with its event if it is one."""
-
-    question_id: str
-    seq: int
-    evidence: str
-    event: QuestionEvent | None
-
-
-def _settled(held: SettledEvidence, each: EvaluatedQuestion, version: int, at_ms: int) -> _Settled | None:
-    if not held.admits(each, version):
-        return None
-    event = event_of(held, each, version, at_ms)
-    if event is None and held.version:
-        return None
-    return _Settled(each.question_id, held.seq + (event is not None), dump_evidence(each.after), event)
-
-
-def _store(connection: sqlite3.Connection, graph: int, version: int, at_ms: int, rows: Sequence[_Settled]) -> None:
+def _store_first(
+    connection: sqlite3.Connection, graph: int, version: int, at_ms: int, first: Sequence[EvaluatedQuestion]
+) -> None:
     insert(
         connection,
-        "INSERT INTO questions (graph, id, definition, version, changed_ms, seq, evidence)",
-        [(graph, row.question_id, "", version, at_ms, row.seq, row.evidence) for row in rows],
-        " ON CONFLICT DO UPDATE SET version = excluded.version, changed_ms = excluded.changed_ms, seq = excluded.seq,"
+        "INSERT INTO questions (graph, id, definition, version, changed_ms, evidence)",
+        [(graph, each.question_id, "", version, at_ms, dump_evidence(each.after)) for each in first],
+        " ON CONFLICT DO UPDATE SET version = excluded.version, changed_ms = excluded.changed_ms,"
         " evidence = excluded.evidence, answer = ''",
     )
-    due = connection.execute("SELECT DISTINCT id FROM question_events WHERE graph = ? AND answer_due = 1", (graph,))
-    ids = {row.question_id for row in rows if row.event is not None}
-    for (question_id,) in due.fetchall():
-        if question_id in ids:
-            _end_answers(connection, graph, question_id)
-    events = [(row.event, row.evidence) for row in rows if row.event is not None]
+
+
+def _store_events(
+    connection: sqlite3.Connection, graph: int, events: Sequence[QuestionEvent], memo: _EvidenceMemo
+) -> None:
+    if not events:
+        return
+    _end_answers_of(connection, graph, {event.question_id for event in events})
+    rows = [(graph, e.question_id, e.seq, e.version, e.occurred_ms, e.encode(), e.answer_due) for e in events]
     insert(
         connection,
         "INSERT INTO question_events (graph, id, seq, version, occurred_ms, body, answer_due)",
-        [(graph, e.question_id, e.seq, e.version, e.occurred_ms, e.encode(found), e.answer_due) for e, found in events],
+        rows,
     )
-    old = [(graph, event.question_id, event.seq - EVENTS_KEPT) for event, _ in events if event.seq > EVENTS_KEPT]
+    for event, row in zip(events, rows, strict=True):
+        memo.note(graph, event.question_id, row[5], event.passages)
+    old = [(graph, event.question_id, event.seq - EVENTS_KEPT) for event in events if event.seq > EVENTS_KEPT]
     delete(connection, "question_events", ("graph", "id", "seq"), old)
+
+
+def _end_answers_of(connection: sqlite3.Connection, graph: int, ids: Collection[str]) -> None:
+    """Delete the answers of earlier events, and show those whose answers were not written in time."""
+    due = connection.execute(_DUE, (graph,))
+    for (question_id,) in due.fetchall():
+        if question_id in ids:
+            _end_answers(connection, graph, question_id)
+    answered = connection.execute(_ANSWERED, (graph,))
+    for (question_id,) in answered.fetchall():
+        if question_id in ids:
+            key = (graph, question_id)
+            connection.execute("UPDATE questions SET answer = '' WHERE graph = ? AND id = ?", key)
 
 
 def _end_answers(connection: sqlite3.Connection, graph: int, question_id: str) -> None:
     """Show the earlier events without the answers that were not written in time."""
     connection.execute(
-        "UPDATE question_events SET answer_due = 0 WHERE graph = ? AND id = ? AND answer_due = 1", (graph, question_id)
+        "UPDATE question_events INDEXED BY question_answers_due SET answer_due = 0"
+        " WHERE answer_due AND graph = ? AND id = ?",
+        (graph, question_id),
     )
 
 

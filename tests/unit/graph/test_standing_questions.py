@@ -189,6 +189,28 @@ def test_evaluations_are_few_and_changes_complete_when_topics_are_separate(
     assert counters.evaluated > 0
 
 
+@pytest.mark.parametrize("mode", ["vector", "local"])
+def test_question_that_names_a_month_follows_the_first_document_of_that_month(mode: str) -> None:
+    """Until then its words limit nothing. The document may be the farthest of all."""
+    view, world, evaluator = empty_view(), RandomWorld(random.Random(5)), GraphEvaluator()
+    near = [
+        Extraction(f"near{n}", n, DocumentInfo(f"near{n}"), (unit(f"{NAMES[0]} note {n}", [(NAMES[0], "", "")], []),))
+        for n in range(6)
+    ]
+    view.apply(world.change(*near))
+    question = Question("summarise the notes of March", vector(near[0].units[0].text).astype(np.float32), 2, mode)
+    evaluator.put(view, "q", question)
+    before = ask_exactly(view, question)
+    far = Extraction("far", 9, DocumentInfo("far", "", "2024-03-05"), (unit("zinc", [(NAMES[3], "", "")], []),))
+    delta = world.change(far)
+    view.apply(delta)
+    changed = {change.question_id for change in evaluator.advance(view, delta)}
+    after = ask_exactly(view, question)
+    assert before != after
+    assert changed == {"q"}
+    assert [passage.chunk_id for passage in evaluator.evidence("q")] == after
+
+
 def test_graph_without_questions_costs_nothing() -> None:
     """No exact index is built, and no commit is examined."""
     view, world, evaluator = empty_view(), RandomWorld(random.Random(3)), GraphEvaluator()
