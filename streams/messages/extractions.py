@@ -1,0 +1,226 @@
+"""The messages of the topic `extractions`: what a revision contributes to its graph, or its deletion.
+
+Embeddings are one base64 block of float16 rows beside the JSON fields, which refer to the rows by order.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from graphtide.graph.records import ChunkContribution, Extraction, Fact, Mention, Vector
+from graphtide.graph.text.place import NO_PLACE, decode_place
+from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.json_parts import dump, dump_in_parts
+from graphtide.streams.messages.fields import (
+    MALFORMED,
+    SCHEMA,
+    describe,
+    info_fields,
+    load_record,
+    media_type_fields,
+    parse_info,
+    parse_media_type,
+    parse_string,
+)
+from graphtide.streams.messages.keys import document_key, split_document_key
+
+SMALL_BYTES, KEPT = 32 << 10, 64
+"""Size and number of the extractions that are kept decoded."""
+FACT_FIELDS = (6, 8)
+"""Number of fields of an extraction's fact. The last two are its validity period, which older records lack."""
+NO_HEADING = ("", "")
+BASE64_SLICE = 4 << 20
+"""Characters that are decoded in one call; a multiple of four."""
+_VECTORS = b'"vectors":"'
+_BEFORE_VECTORS = re.compile(rb'"dimensions":[0-9]{1,9},$')
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionMessage:
+    """The outcome of the extract stage for one revision; `extraction` None means that the document was deleted.
+
+    `accepted_ms` is when the revision entered `documents` (milliseconds since the epoch): freshness counts from it.
+    """
+
+    graph: str
+    doc_id: str
+    revision: int
+    extraction: Extraction | None
+    accepted_ms: int = 0
+
+    def encode(self) -> bytes:
+        head: dict[str, Any] = {"schema": SCHEMA, "graph": self.graph, "doc_id": self.doc_id}
+        head |= {"revision": self.revision, "accepted_ms": self.accepted_ms}
+        if self.extraction is None:
+            return dump(head | {"deleted": True})
+        return dump_in_parts(head | _extraction_out(self.extraction))
+
+
+def decode_extraction(value: bytes) -> ExtractionMessage:
+    """Return the message in an `extractions` record. Raises Rejected with the reason.
+
+    The newest small ones are kept: the consolidation, the status of a document and its next edit read the same bytes.
+    """
+    return _decode_extraction(value) if len(value) > SMALL_BYTES else _decode_small_extraction(value)
+
+
+def _decode_extraction(value: bytes) -> ExtractionMessage:
+    body = _load_extraction(value)
+    try:
+        extraction = None if body.get("deleted") else _extraction_in(body)
+        graph, doc_id = split_document_key(document_key(body["graph"], body["doc_id"]))
+        return ExtractionMessage(graph, doc_id, int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
+    except MALFORMED as error:
+        raise Rejected(f"the extraction record is malformed: {describe(error)}") from error
+
+
+_decode_small_extraction = lru_cache(maxsize=KEPT)(_decode_extraction)
+
+
+def decode_stored(graph: str, doc_id: str, value: bytes) -> Extraction | None:
+    """Return the stored extraction of a document; None for a deleted one.
+
+    Raises Broken when it cannot be read: Graphtide wrote it, so the store is damaged.
+    """
+    try:
+        return decode_extraction(value).extraction
+    except Rejected as error:
+        raise Broken(
+            f"the stored extraction of document {doc_id!r} of graph {graph!r} is damaged ({error}):"
+            " restore the data from a backup"
+        ) from error
+
+
+def extraction_of(value: bytes) -> tuple[str, str, int] | None:
+    """Return the (graph, doc_id, revision) that a record of `extractions` names, even if the rest is malformed."""
+    try:
+        body = json.loads(value)
+        return (*split_document_key(document_key(body["graph"], body["doc_id"])), int(body["revision"]))
+    except (Rejected, *MALFORMED):
+        return None
+
+
+def unit_key(
+    text: str,
+    vector: Vector,
+    mentions: tuple[Mention, ...],
+    facts: tuple[Fact, ...],
+    heading: tuple[str, str] = NO_HEADING,
+) -> bytes:
+    """Return 16 bytes that identify the contribution of a unit; its place in the document is not included.
+
+    `heading` is its title and description.
+    """
+    digest = blake2b(digest_size=16)
+    stated = [text, [_mention_out(m) for m in mentions], [_fact_out(f) for f in facts]]
+    digest.update(dump([*stated, heading] if any(heading) else stated))
+    for row in (vector, *(m.vector for m in mentions), *(f.vector for f in facts)):
+        digest.update(row.tobytes())
+    return digest.digest()
+
+
+def _extraction_out(extraction: Extraction) -> dict[str, Any]:
+    rows: list[Vector] = []
+    units = []
+    for unit in extraction.units:
+        rows.append(unit.vector)
+        rows.extend(mention.vector for mention in unit.mentions)
+        rows.extend(fact.vector for fact in unit.facts)
+        mentions, facts = [_mention_out(m) for m in unit.mentions], [_fact_out(f) for f in unit.facts]
+        units.append([unit.key.hex(), unit.text, unit.start, unit.end, mentions, facts])
+    block = np.stack(rows).tobytes() if rows else b""
+    body = {
+        "info": info_fields(extraction.info),
+        "units": units,
+        "gaps": extraction.gaps,
+        "dimensions": len(rows[0]) if rows else 0,
+        "vectors": base64.b64encode(block).decode(),
+    }
+    # Beside the units, not in them: a reader that does not know headings can still read the rest.
+    headings = [(unit.title, unit.description) for unit in extraction.units]
+    places = [(n, place) for n, unit in enumerate(extraction.units) if (place := unit.place.encode())]
+    sources = [(n, unit.source) for n, unit in enumerate(extraction.units) if unit.source is not None]
+    extra = {"headings": headings if any(map(any, headings)) else [], "places": places, "sources": sources}
+    return body | {name: rows for name, rows in extra.items() if rows} | media_type_fields(extraction.media_type)
+
+
+def _extraction_in(body: dict[str, Any]) -> Extraction:
+    dimensions = int(body["dimensions"])
+    block = np.frombuffer(_vectors_in(body["vectors"]), np.float16)
+    table = block.reshape(-1, dimensions) if dimensions else block.reshape(0, 1)
+    if not (np.isfinite(table).all() and table.any(axis=1).all()):
+        raise ValueError("a vector is zero or not finite")
+    rows = iter(table)
+    headings = _headings_in(body.get("headings"), len(body["units"]))
+    places = {int(at): decode_place(parse_string(place)) for at, place in body.get("places", ())}
+    sources = {int(at): parse_string(source) for at, source in body.get("sources", ())}
+    units = []
+    for at, ((key, text, start, end, mentions, facts), heading) in enumerate(zip(body["units"], headings, strict=True)):
+        vector = _next(rows)
+        named = tuple(Mention(name, type_, text_, _next(rows)) for name, type_, text_ in mentions)
+        if any(len(fact) not in FACT_FIELDS for fact in facts):
+            raise ValueError(f"a fact does not have {FACT_FIELDS[0]} or {FACT_FIELDS[1]} fields")
+        stated = tuple(Fact(s, p, o, text_, line, w, _next(rows), *times) for s, p, o, text_, line, w, *times in facts)
+        if any(not 0 <= index < len(named) for fact in stated for index in (fact.subject, fact.object)):
+            raise ValueError("a fact refers to a mention that does not exist")
+        layout = (*heading, places.get(at, NO_PLACE), sources.get(at))
+        units.append(ChunkContribution(bytes.fromhex(key), text, start, end, vector, named, stated, *layout))
+    gaps = tuple(body["gaps"])
+    if gaps and len(gaps) != len(units) + 1:
+        raise ValueError(f"{len(units)} units need {len(units) + 1} gaps, not {len(gaps)}")
+    head = (body["doc_id"], int(body["revision"]), parse_info(body["info"]))
+    return Extraction(*head, tuple(units), gaps, parse_media_type(body))
+
+
+def _vectors_in(encoded: str | bytes) -> bytes:
+    """Decode base64 in slices: one call holds the interpreter lock."""
+    slices = range(0, len(encoded), BASE64_SLICE)
+    return b"".join([base64.b64decode(encoded[start : start + BASE64_SLICE]) for start in slices])
+
+
+def _next(rows: Iterator[Vector]) -> Vector:
+    # StopIteration inside a generator expression would become a RuntimeError.
+    row = next(rows, None)
+    if row is None:
+        raise ValueError("there are fewer vectors than texts")
+    return row
+
+
+def _mention_out(mention: Mention) -> list[str]:
+    return [mention.name, mention.type, mention.description]
+
+
+def _fact_out(fact: Fact) -> list[Any]:
+    stated = [fact.subject, fact.predicate, fact.object, fact.description, fact.sentence, fact.weight_milli]
+    return [*stated, fact.valid_from, fact.valid_to]
+
+
+def _headings_in(rows: list[Any] | None, count: int) -> list[tuple[str, str]]:
+    """Return the heading of each unit. Older records, and records that no model extracted, have none."""
+    headings = [(parse_string(title), parse_string(description)) for title, description in rows or [NO_HEADING] * count]
+    if len(headings) != count:
+        raise ValueError(f"{count} units need {count} headings, not {len(headings)}")
+    return headings
+
+
+def _load_extraction(value: bytes) -> dict[str, Any]:
+    """Load the record without its vectors, and add these as bytes: most of the record is vectors. No other
+    `"vectors":"` can follow, since a quote inside a string is escaped.
+    """
+    at = value.rfind(_VECTORS)
+    if _BEFORE_VECTORS.search(value[max(0, at - 40) : max(0, at)]) is None:
+        return load_record(value)
+    start = at + len(_VECTORS)
+    end = value.find(b'"', start)
+    body = load_record(value[:start] + value[end:] if end >= 0 else value)
+    body["vectors"] = value[start:end]
+    return body
