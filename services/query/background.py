@@ -24,7 +24,7 @@ from graphtide.graph.retrieval.scoring.links import linked_passages
 from graphtide.graph.retrieval.seeds import Hit, nearest_passages, searched_indexes
 from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.graph.view import LiveView
-from graphtide.infra.models.local.answers.question import plan_of
+from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.words import keys_of
 
 MAX_READ = 400

@@ -13,9 +13,11 @@ from functools import partial
 
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.text.quotation import neutralise
-from graphtide.infra.models.local.answers.choosing import Quotation, choose
-from graphtide.infra.models.local.answers.matching import score_units
-from graphtide.infra.models.local.answers.question import QuestionPlan, plan_of
+from graphtide.infra.models.local.answers.choosing.rendering import Quotation
+from graphtide.infra.models.local.answers.choosing.selection import choose
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.themes import beginnings
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, units_of
 from graphtide.infra.models.local.answers.words import keys_of

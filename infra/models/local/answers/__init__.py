@@ -4,10 +4,10 @@
     thesaurus.py    words of one meaning, and the words that an answer type implies
     values.py       typed values in a text: quantities, dates, names
     units.py        sentences and table rows with their context
-    question.py     the kind of a question, its terms, dates and options
-    matching.py     scores of units: covered terms, type, similarity
+    questions/      the kind of a question, its terms, dates and options
+    matching/       scores of units: covered terms, type, similarity
     succession.py   units that a later unit replaces
-    choosing.py     the strategies: one unit, two hops, a comparison, a list, a summary
+    choosing/       the strategies: one unit, two hops, a comparison, a list, a summary
     support.py      the refusal of unsupported answers
 
 Invariants: everything is deterministic, and linear in the length of the context.

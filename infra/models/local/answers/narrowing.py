@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.matching import Scored
-from graphtide.infra.models.local.answers.question import Bound, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.matching.types import Scored
+from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
 
 _AGES = frozenset({"oldest", "youngest", "newest"})

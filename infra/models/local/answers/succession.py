@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from graphtide.infra.models.local.answers.matching import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.values import days_in, has_phrase
 from graphtide.infra.models.local.answers.words import spaced, words_of
 

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.matching import (
-    IDENTIFIERS,
-    PERMITTING,
-    REASON_KEYS,
-    TYPED,
-    AnswerEvidence,
-    Scored,
-    has_attribute,
-)
-from graphtide.infra.models.local.answers.question import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.matching.answer_types import IDENTIFIERS, REASON_KEYS, TYPED, has_attribute
+from graphtide.infra.models.local.answers.matching.coverage import PERMITTING
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.values import has_phrase
 
 MIN_COVERAGE = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.choosing import MAX_WORDS, Quotation
+from graphtide.infra.models.local.answers.choosing.rendering import MAX_WORDS, Quotation
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 
 MAX_TEXTS = 6

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from graphtide.graph.text.place import PassageKind
-from graphtide.infra.models.local.answers.matching import AnswerEvidence, score_units
-from graphtide.infra.models.local.answers.question import plan_of
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
+from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.units import units_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.support.growth import grows_linearly

@@ -1,0 +1,1 @@
+"""The choice of the units that answer a question (`selection.py`), and their texts (`rendering.py`)."""

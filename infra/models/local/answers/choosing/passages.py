@@ -1,0 +1,85 @@
+"""Answers from several places: both sides of a comparison, and the sentences of a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.succession import corrects
+from graphtide.infra.models.local.answers.support import coverage, has_names, union
+from graphtide.infra.models.local.answers.units import UnitKind
+from graphtide.infra.models.local.answers.values import has_number
+
+
+def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
+    """Return the best unit for each option of the question, or one unit that covers both."""
+    plan = evidence.plan
+    sides = []
+    optional = frozenset().union(*plan.options)
+    optional_places = [i for i, term in enumerate(plan.terms) if term.key in optional]
+    for option in plan.options:
+        own = [i for i, term in enumerate(plan.terms) if term.key in option]
+        rest = [i for i, term in enumerate(plan.terms) if term.key not in optional]
+        sides.append((own, rest))
+
+    def value(one: Scored, own: list[int], rest: list[int]) -> float:
+        covered = sum(evidence.weights[i] * one.covers[i] for i in own) / (sum(evidence.weights[i] for i in own) or 1)
+        others = sum(evidence.weights[i] * one.covers[i] for i in rest) / (sum(evidence.weights[i] for i in rest) or 1)
+        mine, theirs = ({plan.terms[i].key for i in side} for side in (own, set(optional_places) - set(own)))
+        said = (
+            one.unit.keys
+            | one.unit.columns
+            | (one.unit.before.keys if one.unit.dangling and one.unit.before else frozenset())
+        )
+        wrong = bool(theirs - mine) and theirs - mine <= said and not mine - theirs <= said
+        return (
+            (2.0 if covered >= 0.7 else covered)
+            + others
+            + 0.1 * one.score
+            + 0.15 * has_number(one.unit.text)
+            - 2.0 * wrong
+        )
+
+    both = [one for one in ranked if all(one.covers[i] >= 0.95 for own, _ in sides for i in own)]
+    chosen = []
+    for own, rest in sides:
+        best = max(ranked, key=lambda one: value(one, own, rest))
+        chosen.append(best)
+    if both:
+        single = max(both, key=lambda one: one.score)
+        if coverage(evidence, single.covers) >= coverage(evidence, union(chosen)) - 0.05:
+            return [single]
+    return chosen if chosen[0].unit is not chosen[1].unit else chosen[:1]
+
+
+def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
+    """Return consecutive sentences of the passage that concerns the question most; a later update of it wins."""
+    passages: dict[int, list[Scored]] = {}
+    for one in evidence.scored:
+        if one.unit.kind is UnitKind.SENTENCE:
+            passages.setdefault(one.unit.origin, []).append(one)
+    if not passages:
+        return ranked[:1]
+
+    def worth(group: list[Scored]) -> float:
+        first, *rest = sorted((one.score for one in group), reverse=True)
+        return first + sum(0.25 * other for other in rest[:2])
+
+    named = [group for group in passages.values() if has_names(evidence, group)]
+    order = sorted(named or passages.values(), key=worth, reverse=True)
+    best = order[0]
+    for group in order[1:8]:
+        if (
+            worth(group) >= 0.75 * worth(best)
+            and group[0].unit.date > best[0].unit.date
+            and _updates(group)
+            and not _updates(best)
+        ):
+            best = group
+    limit = 0.6 * max(one.score for one in best)
+    start = next(at for at, one in enumerate(best) if one.score >= limit)
+    return best[start : start + 5]
+
+
+def _updates(group: Sequence[Scored]) -> bool:
+    return any(corrects(text) for text in (*group[0].unit.headings, *(one.unit.text for one in group)))

@@ -1,0 +1,113 @@
+"""The texts of the chosen units.
+
+Invariants: at most MAX_WORDS words; a unit that depends on the previous sentence brings it along.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
+from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person
+from graphtide.infra.models.local.answers.values import has_full_name, has_reason
+from graphtide.infra.models.local.answers.words import keys_of
+
+MAX_WORDS = 76
+_WORD = re.compile(r"[^\s,;|]+")
+MAIL = "Mail from "
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """A text of an answer, and the unit that it was taken from."""
+
+    text: str
+    unit: Unit
+    listed: bool = False
+    """True if it is one of the items of a list."""
+
+
+def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotation]:
+    """Return the texts of the chosen units within MAX_WORDS, in the order of the text within a passage."""
+    quotations: list[Quotation] = []
+    left = MAX_WORDS
+    rows = sum(one.unit.kind is UnitKind.ROW for one in chosen)
+    used: set[int] = set()
+    listed = len(chosen) > 2 and evidence.plan.kind is not Kind.SUMMARY
+    for one in chosen:
+        for unit in (*_with_context(one.unit, _lacks_person(evidence, one.unit)), *_explanation(evidence, one.unit)):
+            if id(unit) in used:
+                continue
+            used.add(id(unit))
+            text = (
+                _prefix(evidence, one, unit) + _row(evidence, unit, 26 if rows <= 2 else MAX_WORDS // rows)
+                if unit.cells
+                else _prefix(evidence, one, unit) + unit.text
+            )
+            count = len(_WORD.findall(text))
+            if count > left:
+                if quotations:
+                    continue
+                text = " ".join(text.split()[:left])
+                count = left
+            quotations.append(Quotation(text, unit, listed))
+            left -= count
+    return quotations
+
+
+def _prefix(evidence: AnswerEvidence, one: Scored, unit: Unit) -> str:
+    """Return the heading that holds the value asked for, or the title that names the thing asked for."""
+    if unit is not one.unit:
+        return ""
+    if one.heading:
+        return f"{one.heading}: "
+    if evidence.plan.kind is Kind.PERSON and first_person(unit) and unit.headings[:1] and not has_full_name(unit.text):
+        return f"{unit.headings[0]}: " if unit.headings[0].startswith(MAIL) else ""
+    focus = {term.key for term in evidence.plan.terms if term.kind is TermKind.FOCUS}
+    short = len(unit.title.split()) <= 4 and any(char.isdigit() for char in unit.title)
+    if short and focus & unit.title_keys and not focus & (unit.keys | unit.columns) and not unit.headings:
+        return f"{unit.title}: "
+    return ""
+
+
+def _lacks_person(evidence: AnswerEvidence, unit: Unit) -> bool:
+    """Return whether the question asks for a person, and the unit names none with a full name."""
+    return evidence.plan.kind is Kind.PERSON and not unit.cells and not has_full_name(unit.text)
+
+
+def _with_context(unit: Unit, lacks_person: bool) -> Iterable[Unit]:
+    """Yield the sentences that a unit depends on, then the unit: before a pronoun, and, where a person is asked for
+    and none is named, before "the" and a noun of the sentence before.
+    """
+    depends = unit.dangling or (lacks_person and unit.resumes)
+    if depends and unit.before is not None and unit.before.block == unit.block:
+        missing = lacks_person and not has_full_name(unit.before.text)
+        if missing and unit.before.resumes and unit.before.before is not None:
+            yield unit.before.before
+        yield unit.before
+    yield unit
+
+
+def _explanation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
+    """Return the next sentence where the question asks for a reason, the unit has none, and that one has."""
+    after = unit.after
+    if evidence.plan.kind is not Kind.REASON or after is None or after.block != unit.block:
+        return ()
+    return (after,) if has_reason(after.text) and not has_reason(unit.text) else ()
+
+
+def _row(evidence: AnswerEvidence, unit: Unit, limit: int) -> str:
+    """Return the cells of a row: all if they are few, else the first and those that the question concerns."""
+    whole = "; ".join(cell.text for cell in unit.cells)
+    if len(_WORD.findall(whole)) <= limit:
+        return whole
+    asked = evidence.plan.keys | frozenset().union(*(term.synonyms for term in evidence.plan.terms))
+    kept = [cell for at, cell in enumerate(unit.cells) if at == 0 or _concerns(cell, asked)]
+    return "; ".join(cell.text for cell in kept)
+
+
+def _concerns(cell: Cell, asked: frozenset[str]) -> bool:
+    return bool(keys_of(re.sub(r"[_./-]", " ", cell.text)) & asked)

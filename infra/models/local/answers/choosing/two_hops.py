@@ -1,0 +1,116 @@
+"""Pairs of units that share a rare name and together cover more of a question than one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.choosing.rendering import MAIL
+from graphtide.infra.models.local.answers.matching.answer_types import TYPED
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.support import connected, coverage, union
+from graphtide.infra.models.local.answers.units import Unit, UnitKind
+from graphtide.infra.models.local.answers.values import is_calendar
+from graphtide.infra.models.local.answers.words import words_of
+
+_TWO_HOP_GAIN = 0.14
+_VALUE_GAIN = 0.05
+_OWN_SHARE = 0.18
+_FIRST_HOPS = 25
+_RARITY_SHARE = 0.08
+_STATED, _DISTANT = 0.7, 0.4
+_SAME_NAME, _TWO_HOP_TERMS = 0.6, 3
+_ENOUGH, _NEARLY_ALL = 0.72, 0.9
+
+
+def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> list[Scored]:
+    """Return two units that share a rare name and together cover clearly more of the question than the best one."""
+    plan = evidence.plan
+    if sum(term.kind is not TermKind.WEAK for term in plan.terms) < _TWO_HOP_TERMS:
+        return []
+    if best.coverage > (_ENOUGH if plan.kind in TYPED and best.fits and not _lacks_role(plan, best) else _NEARLY_ALL):
+        return []
+    rare = max(6, len(evidence.units) // 10)
+    usable = [one for one in evidence.scored if one.unit.kind not in (UnitKind.ABOUT, UnitKind.CODE) and one.on_day]
+    by_name: dict[str, list[Scored]] = {}
+    bridges: dict[int, frozenset[str]] = {}
+    for one in usable:
+        keys = frozenset(key for key in _bridge_keys(one.unit) - plan.keys if evidence.frequency[key] <= rare)
+        bridges[id(one)] = keys
+        for key in keys:
+            by_name.setdefault(key, []).append(one)
+    found: tuple[float, list[Scored]] = (0.0, [])
+    for one in [one for one in ranked if id(one) in bridges][:_FIRST_HOPS]:
+        others = {id(other): other for key in sorted(bridges[id(one)]) for other in by_name[key]}
+        for other in others.values():
+            if other is one or not _states_value(plan, one, other) or _siblings(one.unit, other.unit):
+                continue
+            if min(_exclusive(evidence, one, other), _exclusive(evidence, other, one)) < _OWN_SHARE:
+                continue
+            if _splits_name(plan, one, other) or not connected(evidence, [one, other]):
+                continue
+            shared = bridges[id(one)] & bridges[id(other)]
+            rarity = max(1.0 / max(1, evidence.frequency[key]) for key in shared)
+            value = (
+                coverage(evidence, _firm(union([one, other])))
+                + 0.05 * (one.score + other.score)
+                + _RARITY_SHARE * rarity
+            )
+            if value > found[0]:
+                found = (value, [one, other])
+    pair = found[1]
+    needed = _TWO_HOP_GAIN if best.fits else _VALUE_GAIN
+    if not pair or coverage(evidence, union(pair)) < best.coverage + needed:
+        return []
+    return pair
+
+
+def _lacks_role(plan: QuestionPlan, best: Scored) -> bool:
+    """Return whether a person is asked for by a first word that the unit lacks: any name counts as a person."""
+    first = next((c for t, c in zip(plan.terms, best.covers, strict=True) if t.kind is not TermKind.WEAK), 1.0)
+    return plan.kind is Kind.PERSON and first < _DISTANT
+
+
+def _splits_name(plan: QuestionPlan, one: Scored, other: Scored) -> bool:
+    """Return whether a name of two words is covered only by a word in each unit: it is of two things then."""
+    names = {term.key: i for i, term in enumerate(plan.terms) if term.kind is TermKind.NAME}
+    pairs = [(names[a], names[b]) for a, b in plan.pairs if a in names and b in names]
+    return any(all(min(unit.covers[a], unit.covers[b]) < _SAME_NAME for unit in (one, other)) for a, b in pairs)
+
+
+def _states_value(plan: QuestionPlan, one: Scored, other: Scored) -> bool:
+    """Return whether one of two units has a value of the type asked for; a date of a heading is of the document."""
+    return any(unit.fits and not (unit.heading and plan.kind is Kind.DATE) for unit in (one, other))
+
+
+def _firm(covers: Sequence[float]) -> list[float]:
+    """Return the shares with those of distant context lowered."""
+    return [share if share >= _STATED else share * _DISTANT for share in covers]
+
+
+def _siblings(one: Unit, other: Unit) -> bool:
+    """Return whether both are rows of one table."""
+    rows = one.kind is other.kind is UnitKind.ROW
+    return rows and one.doc_id == other.doc_id and one.headings == other.headings
+
+
+def _exclusive(evidence: AnswerEvidence, one: Scored, other: Scored) -> float:
+    """Return the share of the question that one unit covers well and the other hardly."""
+    pairs = zip(evidence.weights, one.covers, other.covers, strict=True)
+    typed = 0.1 if evidence.plan.kind in (*TYPED, Kind.PLACE) and one.fits and not other.fits else 0.0
+    return typed + sum(w for w, a, b in pairs if a >= 0.7 and b <= 0.5) / (evidence.total or 1.0)
+
+
+def _bridge_keys(unit: Unit) -> frozenset[str]:
+    """Return the names of a unit, of the sentences beside it, and of its context."""
+    found = unit.names | frozenset(
+        key for key in unit.title_keys if any(char.isdigit() for char in key) and len(key) > 3
+    )
+    before = unit.before
+    if before is not None and before.block == unit.block and (unit.dangling or len(before.text.split()) <= 4):
+        found |= before.names
+    for heading in unit.headings[:1]:
+        if not heading.startswith(MAIL):
+            continue
+        found |= frozenset(word.key for word in words_of(heading) if word.capital)
+    return frozenset(key for key in found if not is_calendar(key))

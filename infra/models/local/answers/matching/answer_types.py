@@ -1,0 +1,153 @@
+"""Whether a unit has a value of the type that a question asks for, and is about its day and its attribute."""
+
+from __future__ import annotations
+
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.units import Unit, UnitKind, first_person
+from graphtide.infra.models.local.answers.values import (
+    column_measures,
+    days_in,
+    has_address,
+    has_count,
+    has_date,
+    has_number,
+    has_phrase,
+    has_place,
+    has_quantity,
+    has_reason,
+    has_version,
+    is_relative_date,
+    lasts_until,
+    same_day,
+)
+from graphtide.infra.models.local.answers.words import (
+    key_of,
+    keys_of,
+    words_of,
+)
+from graphtide.infra.models.local.english.lexical.words import ROLES
+
+IDENTIFIERS = keys_of("code pin password port number extension")
+"""Attributes whose values have no unit, so that any number would fit."""
+
+
+def has_attribute(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit or its context has the attribute asked for, and not just its neighbours."""
+    term = next((term for term in plan.terms if term.key == plan.attribute), None)
+    if term is None:
+        return True
+    accepted = {term.key, *term.synonyms, *term.same}
+    before = unit.before.keys if unit.dangling and unit.before is not None else frozenset()
+    keys = (unit.keys, unit.columns, unit.lead_keys, unit.head_keys, unit.title_keys, before)
+    return any(not accepted.isdisjoint(held) for held in keys)
+
+
+def denies(text: str) -> bool:
+    """Return whether a text says that something is not so."""
+    return has_phrase(text, _DENYING) or "n't " in text
+
+
+_DENYING = ("no", "not", "nobody", "none", "never", "neither", "nor", "without", "cannot", "except", "lacks")
+
+
+TYPED = frozenset({Kind.PERSON, Kind.DATE, Kind.QUANTITY, Kind.VERSION})
+
+
+def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 -- one return for each kind
+    """Return whether the unit has a value of the type asked for that the question does not have itself."""
+    plan = evidence.plan
+    match plan.kind:
+        case Kind.PERSON:
+            keys = unit.keys | unit.before.keys if unit.dangling and unit.before is not None else unit.keys
+            return bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
+        case Kind.DATE:
+            return _new_digits(plan, unit.text, dates=True) and (has_date(unit.text) or is_relative_date(unit.text))
+        case Kind.QUANTITY:
+            return _measured(plan, unit)
+        case Kind.VERSION:
+            return has_version(unit.text) and _new_digits(plan, unit.text)
+        case Kind.ADDRESS:
+            return has_address(unit.text)
+        case Kind.PLACE:
+            return has_place(unit.text) or unit.kind is UnitKind.ROW
+        case Kind.REASON:
+            return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys)
+        case _:
+            return True
+
+
+REASON_KEYS = keys_of("cause reason")
+
+
+def _names_role(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the unit names a person by a role that the question does not have: "a passing pilot"."""
+    words = words_of(unit.text)
+    return any(word.text.lower() in ROLES and word.key not in plan.keys for word in words)
+
+
+def valued_heading(plan: QuestionPlan, unit: Unit) -> str:
+    """Return the innermost heading, or the title, that holds the date or version asked for."""
+    if plan.kind not in (Kind.DATE, Kind.VERSION):
+        return ""
+    has = has_date if plan.kind is Kind.DATE else has_version
+    texts = (*reversed(unit.headings), unit.title if " " in unit.title else "")
+    return next((text for text in texts if has(text) and _new_digits(plan, text) and _is_dated(plan, text)), "")
+
+
+def _is_dated(plan: QuestionPlan, text: str) -> bool:
+    """Return whether a heading names a day or month, and not just a number that may be a year."""
+    return plan.kind is not Kind.DATE or bool(days_in(text))
+
+
+_COST, _SHARE, _FREQUENCY = key_of("cost"), frozenset({"share"}), frozenset({"frequency"})
+
+
+def _measured(plan: QuestionPlan, unit: Unit) -> bool:
+    if _measured_in_words(plan, unit):
+        return True
+    if not _new_digits(plan, unit.text):
+        return False
+    if not plan.measures:
+        return has_count(unit.text) if plan.counted else has_number(unit.text)
+    if has_quantity(unit.text, plan.measures) or ("duration" in plan.measures and lasts_until(unit.text)):
+        return True
+    implied = [term for term in plan.terms if term.kind is TermKind.IMPLIED]
+    if "money" in plan.measures and _COST in unit.keys and has_quantity(unit.text, _SHARE):
+        return True
+    accepted = frozenset().union(*({term.key} | term.synonyms for term in implied))
+    asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
+    charges_share = "money" in plan.measures and _COST in unit.keys and has_quantity(unit.text, _SHARE)
+    return charges_share or any(
+        has_number(cell.value)
+        and (column_measures(cell.column, plan.measures) or cell.column_keys & (accepted | asked))
+        for cell in unit.cells
+    )
+
+
+def _measured_in_words(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the value may lack a number: a code in a column of that name, or how often something happens."""
+    if "frequency" in plan.measures and has_quantity(unit.text, _FREQUENCY):
+        return True
+    coded = plan.attribute in IDENTIFIERS and not plan.measures
+    return coded and any(cell.column_keys >= {plan.attribute} for cell in unit.cells)
+
+
+def _new_digits(plan: QuestionPlan, text: str, dates: bool = False) -> bool:
+    """Return whether a number of the text is not the question's."""
+    asked = plan.keys
+    if dates and not any(char.isdigit() for char in text):
+        return True
+    return any(has_number(word.text) and word.key not in asked for word in words_of(text))
+
+
+def day_fits(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the unit may be about the day that the question names: it names no other day."""
+    days = [day for day in plan.dates if day[2]]
+    if not days or (unit.kind is UnitKind.ROW and plan.kind is Kind.DATE):
+        return True
+    stated = days_in(unit.text) or ([unit.date] if unit.date != (0, 0, 0) else [])
+    full = [day for day in stated if day[2]]
+    if not full:
+        return True
+    return any(same_day(day, other) for day in days for other in [*full, *([unit.date] if unit.date[2] else [])])

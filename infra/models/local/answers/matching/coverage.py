@@ -1,0 +1,86 @@
+"""How far a unit covers each term of a question.
+
+A term counts fully in the unit's own text or the name of its column, less in its context: the introduction of its list,
+the headings, the title, the sentences around it.
+"""
+
+from __future__ import annotations
+
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
+from graphtide.infra.models.local.answers.questions.lexicon import STATES
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
+from graphtide.infra.models.local.answers.values import (
+    has_phrase,
+    has_quantity,
+    same_day,
+)
+from graphtide.infra.models.local.answers.words import (
+    keys_of,
+    word_set,
+)
+
+OWN, COLUMN, LEAD, HEADING, TITLE, BEFORE, AFTER, NEAR, DOCUMENT = 1.0, 1.0, 0.9, 0.9, 0.85, 0.6, 0.45, 0.5, 0.3
+SYNONYM, EXPRESSED = 0.75, 0.6
+
+
+def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
+    """Return how far a unit covers a term by its date, or by a value of the type that the term asks for."""
+    plan = evidence.plan
+    if term.key in plan.date_keys and unit.date[1] and any(same_day(day, unit.date) for day in plan.dates):
+        return HEADING
+    if term.text.lower() in STATES and unit.text.startswith((DONE, TO_DO)):
+        return float(unit.text.startswith(DONE if STATES[term.text.lower()] else TO_DO))
+    if plan.kind is Kind.YES_NO and term.verb and _answers_yes_or_no(plan, unit):
+        return SYNONYM
+    if plan.kind is Kind.YES_NO and term.key in _PERMISSION_KEYS:
+        return SYNONYM if has_phrase(unit.text, PERMITTING) else 0.0
+    expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
+    return EXPRESSED if expressed and unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures) else 0.0
+
+
+def _answers_yes_or_no(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a column that the question names has "yes" or "no": the verb of the question is implied."""
+    return any(cell.value.lower() in _YES_NO and not plan.keys.isdisjoint(cell.column_keys) for cell in unit.cells)
+
+
+_YES_NO = word_set("yes no y n true false required optional")
+PERMITTING = (
+    "may", "must", "allowed", "permitted", "forbidden", "prohibited", "only", "never", "nobody", "cannot", "not",
+)  # fmt: skip
+"""Words of a sentence that permits or forbids."""
+
+
+def cover(term: Term, unit: Unit) -> float:
+    """Return how far a unit covers a term, from 0 to 1."""
+    own = _place_of(term.key, unit)
+    if own >= 1.0:
+        return own
+    if any(_place_of(key, unit) >= 1.0 for key in term.same):
+        return 1.0
+    other = max((_place_of(key, unit) for key in term.synonyms), default=0.0)
+    return max(own, SYNONYM * other)
+
+
+def _place_of(key: str, unit: Unit) -> float:  # noqa: PLR0911 -- one return for each place
+    if key in unit.keys:
+        return OWN
+    if key in unit.columns:
+        return COLUMN
+    if key in unit.lead_keys:
+        return LEAD
+    if key in unit.head_keys:
+        return HEADING
+    before, after = unit.before, unit.after
+    if before is not None and before.block == unit.block and key in before.keys:
+        return 0.95 if unit.dangling else BEFORE + 0.15
+    if key in unit.title_keys:
+        return TITLE
+    if before is not None and key in before.keys:
+        return BEFORE
+    if after is not None and key in after.keys:
+        return AFTER
+    return NEAR if key in unit.near_keys else 0.0
+
+
+_PERMISSION_KEYS = keys_of("allowed permitted forbidden prohibited")

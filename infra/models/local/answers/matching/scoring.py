@@ -1,0 +1,172 @@
+"""Scores of units: how much of the question each covers, and whether it has a value of the type asked for.
+
+Invariant: a score depends on the question and the units alone. Cost: units times terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.matching.answer_types import (
+    TYPED,
+    day_fits,
+    denies,
+    fits_type,
+    has_attribute,
+    valued_heading,
+)
+from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT, cover, implied_coverage
+from graphtide.infra.models.local.answers.matching.names import conflicts, names_holder, person_keys, with_first_names
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.units import TO_DO, Cell, Unit, UnitKind
+from graphtide.infra.models.local.answers.values import (
+    has_phrase,
+    stands_somewhere,
+)
+from graphtide.infra.models.local.answers.words import (
+    word_set,
+)
+
+_KIND_WEIGHT = {
+    TermKind.NAME: 1.4,
+    TermKind.CODE: 1.8,
+    TermKind.WORD: 1.0,
+    TermKind.FOCUS: 0.7,
+    TermKind.IMPLIED: 0.9,
+    TermKind.WEAK: 0.2,
+}
+MAX_RARITY, RARITY_SHARE, VERB_RARITY = 4.0, 0.5, 2.5
+TYPE_BONUS, SIMILARITY_SHARE, NO_TYPE = 0.12, 0.2, 0.5
+
+
+def score_units(plan: QuestionPlan, units: Sequence[Unit], similarities: Sequence[float]) -> AnswerEvidence:
+    """Return the evidence with all units scored, in their order."""
+    frequency = Counter(name for unit in units for name in unit.names)
+    evidence = AnswerEvidence(
+        plan, units, _weights(plan, units), person_keys(units), frequency, _documents(plan, units)
+    )
+    low, high = min(similarities, default=0.0), max(similarities, default=0.0)
+    scale = high - low or 1.0
+    for unit, similarity in zip(units, similarities, strict=True):
+        evidence.scored.append(_scored(evidence, unit, (similarity - low) / scale))
+    return evidence
+
+
+def _weights(plan: QuestionPlan, units: Sequence[Unit]) -> tuple[float, ...]:
+    """Return the weight of each term: its kind times its inverse document frequency among the units, bounded."""
+    count = len(units) + 1
+    weights = []
+    for term in plan.terms:
+        accepted = {term.key, *term.synonyms}
+        having = sum(1 for unit in units if accepted & unit.keys or accepted & unit.columns)
+        least = VERB_RARITY if term.verb else 0.0
+        rarity = min(MAX_RARITY, max(least, math.log(count / (having + 0.5))))
+        weights.append(_KIND_WEIGHT[term.kind] * (1.0 + RARITY_SHARE * rarity))
+    return tuple(weights)
+
+
+def _documents(plan: QuestionPlan, units: Sequence[Unit]) -> dict[str, frozenset[str]]:
+    """Return the question's keys that occur anywhere in each document's units."""
+    found: dict[str, set[str]] = {}
+    for unit in units:
+        found.setdefault(unit.doc_id, set()).update(plan.keys & (unit.keys | unit.head_keys | unit.title_keys))
+    return {doc_id: frozenset(keys) for doc_id, keys in found.items()}
+
+
+def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
+    plan = evidence.plan
+    known = evidence.documents.get(unit.doc_id, frozenset())
+    covers = tuple(
+        max(cover(term, unit), DOCUMENT if term.key in known else 0.0, implied_coverage(evidence, term, unit))
+        for term in plan.terms
+    )
+    covers = with_first_names(plan, unit, covers)
+    total = evidence.total
+    coverage = sum(w * c for w, c in zip(evidence.weights, covers, strict=True)) / total if total else 0.0
+    fits, heading = fits_type(evidence, unit), ""
+    if not fits:
+        heading = valued_heading(plan, unit)
+        fits = bool(heading)
+    found = Scored(unit, covers, coverage, fits, similarity, on_day=day_fits(plan, unit), heading=heading)
+    found.score = (
+        coverage
+        + SIMILARITY_SHARE * similarity * coverage
+        + (TYPE_BONUS * _strength(evidence, unit, heading) if fits else 0.0)
+    )
+    if not fits and plan.kind in TYPED:
+        found.score *= NO_TYPE
+    if not found.on_day:
+        found.score *= 0.4
+    if plan.to_do and not unit.text.startswith(TO_DO):
+        found.score *= NOT_TO_DO
+    if unit.kind is UnitKind.ROW and plan.kind is Kind.REASON and not fits:
+        found.score *= NO_REASON
+    if plan.kind in (Kind.THING, Kind.QUANTITY) and not plan.measures and not has_attribute(plan, unit):
+        found.score *= NO_ATTRIBUTE
+    if plan.negated and not denies(unit.text):
+        found.score *= NOT_DENIED
+    found.score *= _form(plan, unit)
+    found.score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
+    return found
+
+
+CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6, 0.6, 0.8, 0.5
+_WAS = ("was", "were", "former", "became", "had been")
+
+
+def _strength(evidence: AnswerEvidence, unit: Unit, heading: str) -> float:
+    plan = evidence.plan
+    if heading:
+        return 0.5
+    if plan.kind is Kind.PLACE:
+        return 1.5 if stands_somewhere(unit.text) else 0.6
+    if plan.kind is Kind.PERSON:
+        named = any(_is_person_column(cell) for cell in unit.cells) or (
+            not unit.cells and names_holder(evidence, unit.text)
+        )
+        return 1.3 if named else 1.0
+    return 1.0
+
+
+def _is_person_column(cell: Cell) -> bool:
+    return cell.column.lower() in _PERSON_COLUMNS and cell.value[:1].isupper()
+
+
+_PERSON_COLUMNS = word_set(
+    "who name assignee owner author lead leader responsible contact tenant member person reporter reviewer by"
+)
+STALE = (
+    "still is", "still insured", "still listed", "still shows", "still says", "still has", "is still", "was still",
+    "so far", "until now", "formerly", "previously", "used to", "originally", "a figure of", "at first", "was to be",
+)  # fmt: skip
+"""Words of a sentence about an old value."""
+
+
+def _form(plan: QuestionPlan, unit: Unit) -> float:
+    """Return the factor of a unit's form: questions, titles, code and quoted mails are poor answers."""
+    factor = 1.0
+    if unit.kind is UnitKind.CODE:
+        factor *= 0.3
+    if unit.kind is UnitKind.ABOUT:
+        factor *= 1.0 if _describes(plan, unit) else 0.55
+    if unit.quoted:
+        factor *= 0.8
+    if has_phrase(unit.text, STALE):
+        factor *= 0.9
+    if unit.text.endswith("?"):
+        factor *= 0.6
+    if unit.text.endswith(":") or len(unit.text.split()) < 2:
+        factor *= 0.6
+    return factor
+
+
+def _describes(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the question asks for a field of a document's own description: its author, its owner."""
+    asked = frozenset().union(*({t.key} | t.synonyms for t in plan.terms if t.kind is not TermKind.WEAK))
+    return any(cell.column_keys & asked and cell.column.lower() not in _NAMING for cell in unit.cells)
+
+
+_NAMING = word_set("title subject mail tags")

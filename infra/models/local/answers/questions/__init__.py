@@ -1,0 +1,1 @@
+"""Plans of questions: what a question asks for, by rules on its words (`plan.py`)."""

@@ -1,0 +1,178 @@
+"""The kind of a question: the type of the answer that it asks for, from its question word and its noun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.questions.lexicon import (
+    AUXILIARIES,
+    CAUSES,
+    CAUSING,
+    COPULAS,
+    DATE_NOUNS,
+    FINDING,
+    HOW,
+    PERSON_NOUNS,
+    PLACE_NOUNS,
+    QUANTITY_NOUNS,
+    SUMMARIES,
+)
+from graphtide.infra.models.local.answers.questions.types import Kind
+from graphtide.infra.models.local.answers.values import has_phrase
+from graphtide.infra.models.local.answers.words import (
+    STOP_WORDS,
+    key_of,
+)
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
+
+
+def _asks_for_cause(tokens: Sequence[str]) -> bool:
+    """Return whether it is "what caused …" or "what is the cause of …"."""
+    if tokens[:1] != ["what"]:
+        return False
+    return tokens[1] in CAUSING or (tokens[1] in COPULAS and not CAUSES.isdisjoint(tokens[2:5]))
+
+
+def kind_of(asking: str, tokens: list[str]) -> tuple[Kind, frozenset[str]]:  # noqa: PLR0911 -- one return for each kind
+    first = _first_wh(tokens)
+    if len(tokens) > 1 and _asks_for_cause(tokens):
+        return Kind.REASON, frozenset()
+    if _asks_for_summary(asking, tokens) and first not in ("who", "when", "where"):
+        return Kind.SUMMARY, frozenset()
+    if first in ("who", "whom", "whose"):
+        return Kind.PERSON, frozenset()
+    if first == "when":
+        return Kind.DATE, frozenset()
+    if first == "where":
+        return Kind.PLACE, frozenset()
+    if first == "why":
+        return Kind.REASON, frozenset()
+    if first == "how":
+        return _how(tokens)
+    if first in ("which", "what"):
+        return _of_noun(tokens, first)
+    if tokens and tokens[0] in AUXILIARIES:
+        return Kind.YES_NO, frozenset()
+    if tokens and tokens[0] in ("list", "name"):
+        return Kind.LIST, frozenset()
+    return Kind.THING, frozenset()
+
+
+def _asks_for_summary(asking: str, tokens: list[str]) -> bool:
+    if has_phrase(asking, SUMMARIES):
+        return True
+    return tokens[:2] == ["what", "did"] and tokens[-1] in FINDING
+
+
+def _first_wh(tokens: list[str]) -> str:
+    if tokens and tokens[0] in AUXILIARIES:
+        return ""
+    return next(
+        (t for t in tokens if t in ("who", "whom", "whose", "when", "where", "why", "how", "which", "what")), ""
+    )
+
+
+def _how(tokens: list[str]) -> tuple[Kind, frozenset[str]]:
+    after = tokens[tokens.index("how") + 1] if tokens.index("how") + 1 < len(tokens) else ""
+    if after not in HOW:
+        return Kind.THING, frozenset()
+    rest = tokens[tokens.index("how") + 2 :]
+    if "how" in rest:
+        _, more = _how(rest)
+        return Kind.QUANTITY, frozenset(HOW[after]) | more
+    if after in ("much", "many"):
+        noun = tokens[tokens.index("how") + 2] if tokens.index("how") + 2 < len(tokens) else ""
+        units = {"seconds", "minutes", "hours", "days", "weeks", "months", "years"}
+        if noun in units:
+            return Kind.QUANTITY, frozenset({"duration"})
+        if after == "much" and noun not in AUXILIARIES and noun not in ("money", "compensation", "it"):
+            return Kind.QUANTITY, frozenset()
+        money = {"money"} if after == "much" else set()
+        return Kind.QUANTITY, frozenset(money)
+    return Kind.QUANTITY, frozenset(HOW[after]) - {"count"} if "count" not in HOW[after] else frozenset()
+
+
+def _of_noun(tokens: list[str], first: str) -> tuple[Kind, frozenset[str]]:  # noqa: PLR0911 -- one return for each kind
+    """Return the kind of a question with `which` or `what` by the noun that it asks for."""
+    at = tokens.index(first)
+    noun = _head_noun(tokens, at)
+    before = tokens[at - 1] if at else ""
+    if noun in DATE_NOUNS:
+        return Kind.DATE, frozenset()
+    if noun in QUANTITY_NOUNS:
+        measures = QUANTITY_NOUNS[noun]
+        if noun == "number" and not {"telephone", "phone", "mobile"} & set(tokens) and not _of_person(tokens):
+            measures = ()
+        return Kind.QUANTITY, frozenset(measures) - {"count"} if "count" not in measures else frozenset()
+    if noun == "address":
+        return Kind.ADDRESS, frozenset()
+    if noun == "version":
+        return Kind.VERSION, frozenset()
+    if noun in PLACE_NOUNS:
+        return Kind.PLACE, frozenset()
+    if noun in PERSON_NOUNS:
+        return Kind.PERSON, frozenset()
+    if before in ("until", "since") and noun:
+        return Kind.DATE, frozenset()
+    money = {"insured", "cost", "costs", "pay", "paid", "price"} & set(tokens)
+    if first == "what" and money and not _content_noun(tokens, at):
+        return Kind.QUANTITY, frozenset({"money"})
+    return Kind.THING, frozenset()
+
+
+def _of_person(tokens: Sequence[str]) -> bool:
+    """Return whether a number is asked for that belongs to one who does something: "number of the bee keeper"."""
+    last = tokens[-1]
+    return "of" in tokens and (last in PERSON_NOUNS or (last.endswith(("er", "or", "ist")) and last not in VERBS))
+
+
+def _content_noun(tokens: list[str], at: int) -> bool:
+    after = tokens[at + 1] if at + 1 < len(tokens) else ""
+    return after not in AUXILIARIES
+
+
+def _head_noun(tokens: list[str], at: int) -> str:
+    """Return the noun after `which` or after `what is the`: the word before "of", a verb or the end."""
+    rest = tokens[at + 1 :]
+    if rest and rest[0] in AUXILIARIES:
+        if rest[0] not in COPULAS:
+            return ""
+        rest = rest[1:]
+        if rest and rest[0] in ("the", "a", "an", "our", "my", "your", "his", "her", "their"):
+            rest = rest[1:]
+        elif not rest or rest[0] not in QUANTITY_NOUNS:
+            return ""
+    noun = ""
+    for word in rest[:4]:
+        if word in STOP_WORDS or word in AUXILIARIES or (noun and word in VERBS):
+            break
+        noun = word
+        if word in DATE_NOUNS or word in QUANTITY_NOUNS or word in PLACE_NOUNS:
+            break
+    return noun
+
+
+def focus_keys(tokens: list[str]) -> frozenset[str]:
+    """Return the keys of the noun that names the kind of thing asked for: "which hospital", "which tickets"."""
+    found = set()
+    for at, token in enumerate(tokens):
+        if token in ("which", "what") and at + 1 < len(tokens) and tokens[at + 1] not in AUXILIARIES | STOP_WORDS:
+            noun = _head_noun(tokens, at)
+            if noun:
+                found.add(key_of(noun))
+    return frozenset(found)
+
+
+def asks_for_several(tokens: list[str], kind: Kind) -> bool:
+    if kind is Kind.LIST or "to do" in " ".join(tokens):
+        return True
+    for at, word in enumerate(tokens):
+        if word == "which" and at + 1 < len(tokens):
+            return _head_noun(tokens, at).endswith("s") and not _head_noun(tokens, at).endswith("ss")
+        if word in ("what", "who") and at + 1 < len(tokens):
+            return tokens[at + 1] in ("are", "were", "all")
+    return False
+
+
+def asks_for_present(tokens: list[str]) -> bool:
+    return not {"was", "were", "did", "had"} & set(tokens) and bool({"is", "are", "does", "do", "has"} & set(tokens))

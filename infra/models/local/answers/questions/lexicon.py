@@ -1,0 +1,84 @@
+"""The words by which the kind of a question and the limits on its answer are recognised."""
+
+from __future__ import annotations
+
+import re
+
+from graphtide.infra.models.local.answers.words import (
+    key_of,
+    word_set,
+)
+
+HOW = {
+    "long": ("duration", "length"), "much": ("money",), "many": (), "far": ("length", "duration"), "heavy": ("mass",),
+    "deep": ("length",), "tall": ("length",), "high": ("length",), "wide": ("length",), "thick": ("length",),
+    "old": ("duration",), "large": ("area", "length", "count"), "big": ("area", "length", "count"), "full": ("share",),
+    "fast": ("duration", "length"), "hot": ("temperature",), "warm": ("temperature",), "cold": ("temperature",),
+    "often": ("duration", "frequency"), "quickly": ("duration",), "soon": ("duration",), "late": (), "early": (),
+    "small": ("area", "length"), "short": ("length", "duration"), "strong": (), "loud": (), "expensive": ("money",),
+    "few": (), "little": (), "bright": (), "dangerous": (),
+}  # fmt: skip
+QUANTITY_NOUNS = {
+    "number": ("phone",), "telephone": ("phone",), "phone": ("phone",), "extension": (), "price": ("money",),
+    "cost": ("money",), "costs": ("money",), "salary": ("money",), "budget": ("money",), "fee": ("money",),
+    "weight": ("mass",), "length": ("length",), "height": ("length",), "depth": ("length",), "width": ("length",),
+    "distance": ("length",), "area": ("area", "count"), "temperature": ("temperature",), "age": ("duration",),
+    "duration": ("duration",), "speed": (), "pressure": (), "percentage": ("share",), "share": (), "amount": (),
+    "size": (), "limit": (), "threshold": (), "capacity": (), "volume": ("volume",), "maximum": (), "minimum": (),
+    "total": (), "score": (), "rate": (), "code": (), "pin": (), "port": (), "sum": ("money",), "deposit": ("money",),
+    "rent": ("money",), "value": (), "insured": ("money",),
+}  # fmt: skip
+DATE_NOUNS = word_set("""date day month year deadline time weekday season evening morning week hour""")
+PLACE_NOUNS = word_set("""address place location city town country street room floor shelf building village office""")
+PERSON_NOUNS = word_set("""person name author owner leader manager director engineer contact customer donor teacher""")
+AUXILIARIES = word_set("""is are was were do does did can could may must should has have had will would""")
+TITLES = word_set("""mr mrs ms miss dr prof professor sir""")
+COPULAS = word_set("""is are was were""")
+STATES = {"open": False, "pending": False, "outstanding": False, "unfinished": False, "done": True, "finished": True}
+SUPERLATIVES = {
+    word: sign
+    for sign, words in ((1, "highest largest biggest longest tallest heaviest most oldest deepest hottest strongest"),
+                        (-1, "lowest smallest shortest lightest least fewest cheapest coldest youngest newest"))
+    for word in words.split()
+}  # fmt: skip
+SUMMARIES = (
+    "summarise", "summarize", "summary", "overview", "came out of", "outcome", "result of", "results of", "finding",
+    "findings", "tell me about", "what happened", "problem with", "describe", "explain", "do we know", "is known",
+    "catch me up", "status of", "learn about", "learned about",
+)  # fmt: skip
+TO_DO = ("to do", "to be done", "left to do", "remains")
+BOUNDS = {
+    word: sign
+    for sign, words in ((1, "over above exceeding more greater higher longer heavier older later larger"),
+                        (-1, "under below less fewer lower shorter lighter cheaper younger earlier smaller"))
+    for word in words.split()
+}  # fmt: skip
+CAUSES = word_set("cause causes caused reason reasons")
+CAUSING = word_set("caused causes triggered")
+NEGATIONS = word_set("not never isn't aren't wasn't weren't doesn't don't didn't hasn't haven't cannot can't won't")
+MODALS = word_set("may can must should could")
+BEFORE_OBJECTS = word_set("the a an in on at into with to my our your his her their any")
+FINDING = frozenset({"find", "show", "reveal", "learn"})
+COMPARATIVES = frozenset({"more", "less", "fewer", "first", "better", "worse", "most", "least"})
+NOT_COMPARATIVE = word_set(
+    """number water after over other under ever never whether together either neither member paper letter
+    winter summer newsletter december september october november customer river tower power user order
+    controller manager leader her per for officer engineer partner server router printer computer weather
+    quarter per chapter corner dinner offer answer cover register insurer roofer carpenter september master
+    filter sister brother mother father daughter teacher poster center folder header rather former latter
+    further"""
+)
+SENTENCE_END = re.compile(r"[.?!](?=\s)")
+_MEASURING = {"pay": "money", "pays": "money", "paid": "money", "cost": "money", "costs": "money", "earn": "money"}
+MAX_OPTION_WORDS, MIN_DEED_WORDS = 8, 4
+_IMPLIED = {
+    "duration": "long last take need require hour minute day",
+    "money": "cost price pay much charge",
+    "mass": "heavy weigh weight",
+    "length": "long tall high deep wide",
+    "phone": "telephone phone number",
+    "share": "full percentage",
+    "area": "large big size area",
+    "temperature": "temperature hot cold warm",
+}
+IMPLIED: dict[str, frozenset[str]] = {kind: frozenset(map(key_of, text.split())) for kind, text in _IMPLIED.items()}

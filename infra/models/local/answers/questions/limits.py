@@ -1,0 +1,104 @@
+"""The limits of a question on its answer: bounds, counted nouns, attributes, permissions, options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from graphtide.infra.models.local.answers.questions.lexicon import (
+    BEFORE_OBJECTS,
+    BOUNDS,
+    COMPARATIVES,
+    MAX_OPTION_WORDS,
+    MIN_DEED_WORDS,
+    MODALS,
+    NOT_COMPARATIVE,
+)
+from graphtide.infra.models.local.answers.questions.types import Bound
+from graphtide.infra.models.local.answers.thesaurus import WEAK
+from graphtide.infra.models.local.answers.words import (
+    STOP_WORDS,
+    Word,
+    key_of,
+    words_of,
+)
+
+
+def bound_words(tokens: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a limit, which the rows beyond it need not have."""
+    yield from (token for token in tokens if token in BOUNDS or token[0].isdigit())
+
+
+def bound_of(tokens: Sequence[str]) -> Bound | None:
+    """Return the limit on a value, None without one."""
+    for at, token in enumerate(tokens):
+        sign = BOUNDS.get(token, 0)
+        if not sign:
+            continue
+        first = at + 1 + (tokens[at + 1 : at + 2] == ["than"])
+        number = tokens[first].replace(",", "") if first < len(tokens) else ""
+        if number.replace(".", "", 1).isdecimal() and number.isascii():
+            return Bound(sign, float(number))
+    return None
+
+
+def deed_of(tokens: Sequence[str]) -> str:
+    """Return the key of the word before the object of a question with a modal verb, "" without one."""
+    if len(tokens) < MIN_DEED_WORDS or tokens[0] not in MODALS:
+        return ""
+    end = next((at for at, token in enumerate(tokens[2:], 2) if token in BEFORE_OBJECTS), 0)
+    return key_of(tokens[end - 1]) if end > 2 else ""
+
+
+def attribute_of(tokens: Sequence[str]) -> str:
+    """Return the key of the noun before "of" or "for" in "what is the …", "" if it says little."""
+    if tokens[:1] != ["what"] or tokens[1:3] not in (["is", "the"], ["are", "the"], ["was", "the"], ["were", "the"]):
+        return ""
+    end = next((at for at, token in enumerate(tokens) if token in ("of", "for")), 0)
+    if 3 < end == len(tokens) - 1 and not tokens[end - 1].endswith("ed"):
+        end = 0
+    key = key_of(tokens[end - 1]) if end > 3 else ""
+    return "" if key in WEAK else key
+
+
+def counted_noun(tokens: Sequence[str]) -> str:
+    """Return the key of the noun after "how many", "" if it says little."""
+    at = next((at for at, pair in enumerate(pairwise(tokens)) if pair == ("how", "many")), -1)
+    if at < 0 or at + 2 >= len(tokens):
+        return ""
+    key = key_of(tokens[at + 2])
+    return "" if key in WEAK or tokens[at + 2] in STOP_WORDS else key
+
+
+def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
+    """Return the two options of a question, and whether they are alternatives of a yes-or-no question."""
+    words = words_of(text)
+    places = [at for at, word in enumerate(words) if word.text.lower() == "or"]
+    if len(places) != 1:
+        return (), False
+    at = places[0]
+    right = [word for word in words[at + 1 :] if word.text.lower() not in STOP_WORDS]
+    left = _left_option(text, words[:at], len(right))
+    if not left or not right or len(right) > MAX_OPTION_WORDS:
+        return (), False
+    comparing = any(_is_comparative(word.text.lower()) for word in words)
+    return (frozenset(word.key for word in left), frozenset(word.key for word in right)), not comparing
+
+
+def _left_option(text: str, words: Sequence[Word], count: int) -> list[Word]:
+    """Return the words of the option before "or": after the last comma, else capitalised, else as many as after."""
+    comma = text.rfind(",", 0, words[-1].start) if words else -1
+    if comma >= 0:
+        return [word for word in words if word.start > comma and word.text.lower() not in STOP_WORDS]
+    names: list[Word] = []
+    for word in reversed(words):
+        if not (word.capital or word.coded):
+            break
+        names.append(word)
+    return names or list(words[-max(1, count) :])
+
+
+def _is_comparative(word: str) -> bool:
+    if word in COMPARATIVES:
+        return True
+    return len(word) > 4 and word.endswith(("er", "est")) and word not in NOT_COMPARATIVE

@@ -1,0 +1,86 @@
+"""The plan of a question by rules on its words alone, without a model.
+
+Invariant: the plan depends on the question's text alone.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from graphtide.infra.models.local.answers.questions.kinds import asks_for_present, asks_for_several, focus_keys, kind_of
+from graphtide.infra.models.local.answers.questions.lexicon import (
+    CAUSES,
+    CAUSING,
+    NEGATIONS,
+    SENTENCE_END,
+    STATES,
+    SUPERLATIVES,
+    TO_DO,
+)
+from graphtide.infra.models.local.answers.questions.limits import (
+    attribute_of,
+    bound_of,
+    bound_words,
+    counted_noun,
+    deed_of,
+    options_of,
+)
+from graphtide.infra.models.local.answers.questions.terms import adjacent_pairs, date_keys, terms_of
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
+from graphtide.infra.models.local.answers.values import days_in, has_phrase
+from graphtide.infra.models.local.answers.words import (
+    key_of,
+    words_of,
+)
+
+
+def plan_of(question: str) -> QuestionPlan:
+    """Return the plan of a question. Cost: linear in its length."""
+    text = " ".join(question.split())
+    words = words_of(text)
+    asking = _asking(text)
+    tokens = [word.text.lower() for word in words_of(asking)]
+    kind, measures = kind_of(asking, tokens)
+    options, alternatives = options_of(text)
+    if options and not alternatives:
+        kind = Kind.CHOICE
+    dates = tuple(days_in(text))
+    focus = focus_keys(tokens)
+    causes = frozenset(map(key_of, CAUSES | CAUSING)) if kind is Kind.REASON else frozenset()
+    bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
+    weak = causes | frozenset(map(key_of, bound_words(tokens) if bound else ()))
+    if kind in (Kind.PERSON, Kind.THING, Kind.LIST):
+        weak |= frozenset(key_of(token) for token in tokens if token in SUPERLATIVES)
+    terms = tuple(terms_of(words, text, focus, measures, weak, kind is Kind.YES_NO))
+    return QuestionPlan(
+        text,
+        kind,
+        terms,
+        measures,
+        dates,
+        options,
+        alternatives,
+        asks_for_several(tokens, kind),
+        asks_for_present(tokens),
+        adjacent_pairs(words, text),
+        date_keys(words) if dates else frozenset(),
+        attribute_of(tokens),
+        counted_noun(tokens),
+        False if has_phrase(asking, TO_DO) else next((STATES[token] for token in tokens if token in STATES), None),
+        next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
+        kind in (Kind.PERSON, Kind.THING, Kind.LIST) and not NEGATIONS.isdisjoint(tokens),
+        bound,
+        has_phrase(asking, TO_DO),
+        deed_of(tokens),
+    )
+
+
+def _asking(text: str) -> str:
+    """Return the sentence that asks, the last one with a question mark, else the whole."""
+    parts = [part.strip() for part in _sentences(text)]
+    return next((part for part in reversed(parts) if part.endswith("?")), text)
+
+
+def _sentences(text: str) -> list[str]:
+    ends = [0, *(match.end() for match in SENTENCE_END.finditer(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(ends)]

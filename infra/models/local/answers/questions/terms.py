@@ -1,0 +1,84 @@
+"""The terms of a question: its content words, each with its kind and the words that it accepts instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from graphtide.graph.retrieval.question_words import MONTHS
+from graphtide.infra.models.local.answers.questions.lexicon import IMPLIED, SENTENCE_END, TITLES
+from graphtide.infra.models.local.answers.questions.types import Term, TermKind
+from graphtide.infra.models.local.answers.thesaurus import WEAK, opposites_of, synonyms_of
+from graphtide.infra.models.local.answers.words import (
+    NUMBER_WORDS,
+    STOP_WORDS,
+    Word,
+    words_of,
+)
+
+
+def date_keys(words: Sequence[Word]) -> frozenset[str]:
+    """Return the keys of months, and of the numbers beside them."""
+    months = {at for at, word in enumerate(words) if word.capital and word.text.lower() in MONTHS}
+    days = {near for at in months for near in (at - 1, at + 1, at + 2) if 0 <= near < len(words) and words[near].coded}
+    return frozenset(words[at].key for at in months | days)
+
+
+def terms_of(
+    words: Sequence[Word],
+    text: str,
+    focus: frozenset[str],
+    measures: frozenset[str],
+    weak: frozenset[str],
+    either_way: bool,
+) -> list[Term]:
+    implied = frozenset().union(*(IMPLIED.get(kind, frozenset()) for kind in measures)) if measures else frozenset()
+    starts = {0, *(match.end() + 1 for match in SENTENCE_END.finditer(text))}
+    either = _either(text)
+    terms: dict[str, Term] = {}
+    for word in words:
+        if word.text.lower() in STOP_WORDS or word.key in terms:
+            continue
+        kind = TermKind.WEAK if word.key in weak else _term_kind(word, focus, implied, starts)
+        same = either - {word.key} if word.key in either else frozenset()
+        synonyms = synonyms_of(word.text) | (opposites_of(word.text) if either_way else frozenset())
+        terms[word.key] = Term(word.text, word.key, kind, synonyms, word.start, same)
+    return list(terms.values())
+
+
+def adjacent_pairs(words: Sequence[Word], text: str) -> tuple[tuple[str, str], ...]:
+    """Return the keys of adjacent content words."""
+    found = []
+    for one, other in pairwise(words):
+        between = text[one.start + len(one.text) : other.start]
+        if between == " " and not {one.text.lower(), other.text.lower()} & STOP_WORDS:
+            found.append((one.key, other.key))
+    return tuple(found)
+
+
+def _either(text: str) -> frozenset[str]:
+    """Return the keys of two words in lower case joined by "or": either is enough."""
+    words = words_of(text)
+    for at in range(1, len(words) - 1):
+        if words[at].text == "or" and words[at - 1].text.islower() and words[at + 1].text.islower():
+            return frozenset({words[at - 1].key, words[at + 1].key})
+    return frozenset()
+
+
+def _term_kind(word: Word, focus: frozenset[str], implied: frozenset[str], starts: set[int]) -> TermKind:  # noqa: PLR0911 -- one return for each kind
+    lower = word.text.lower()
+    if word.coded:
+        return TermKind.CODE
+    if lower in TITLES:
+        return TermKind.WEAK
+    if word.capital and word.start not in starts and lower not in MONTHS:
+        return TermKind.NAME
+    if word.key in implied:
+        return TermKind.IMPLIED
+    if word.key in WEAK:
+        return TermKind.WEAK
+    if word.key in focus:
+        return TermKind.FOCUS
+    if lower in NUMBER_WORDS:
+        return TermKind.IMPLIED
+    return TermKind.WORD

@@ -1,0 +1,116 @@
+"""The plan of a question: its kind, its terms, and the limits on its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from graphtide.infra.models.local.answers.words import (
+    IRREGULAR,
+)
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
+
+
+class Kind(StrEnum):
+    """The type of the answer that a question asks for."""
+
+    PERSON = "person"
+    DATE = "date"
+    PLACE = "place"
+    QUANTITY = "quantity"
+    REASON = "reason"
+    YES_NO = "yes or no"
+    CHOICE = "choice"
+    VERSION = "version"
+    ADDRESS = "address"
+    LIST = "list"
+    SUMMARY = "summary"
+    THING = "thing"
+
+
+class TermKind(StrEnum):
+    NAME = "name"
+    CODE = "code"
+    WORD = "word"
+    FOCUS = "focus"
+    WEAK = "weak"
+    IMPLIED = "implied"
+    """The type of the answer expresses it already: "heavy" asks for a weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of the question. `same` are words that it accepts instead: "handled or solved"."""
+
+    text: str
+    key: str
+    kind: TermKind
+    synonyms: frozenset[str] = frozenset()
+    start: int = 0
+    same: frozenset[str] = frozenset()
+
+    @property
+    def coded(self) -> bool:
+        """Return whether it has a digit."""
+        return any(char.isdigit() for char in self.text)
+
+    @property
+    def verb(self) -> bool:
+        """Return whether the word is a form of a common verb in the past, or after an auxiliary."""
+        return self.text in VERBS or self.text in IRREGULAR or (self.text.endswith("ed") and self.text.islower())
+
+    @property
+    def hard(self) -> bool:
+        """Return whether evidence without this term is about something else."""
+        return self.kind in (TermKind.NAME, TermKind.CODE)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A limit on the values asked for: "more than 7 pounds" has the sign 1 and the value 7."""
+
+    sign: int
+    value: float
+
+    def admits(self, value: float) -> bool:
+        return value > self.value if self.sign > 0 else value < self.value
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPlan:
+    """See the module. `measures` are the kinds of units that fit a quantity; empty: any number."""
+
+    text: str
+    kind: Kind
+    terms: tuple[Term, ...]
+    measures: frozenset[str] = frozenset()
+    dates: tuple[tuple[int, int, int], ...] = ()
+    options: tuple[frozenset[str], ...] = ()
+    alternatives: bool = False
+    plural: bool = False
+    present: bool = False
+    """It asks what is true now: "who is", "where does"."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Keys of adjacent words that name one thing: "rain sensor", "Hedvig Lund"."""
+    date_keys: frozenset[str] = frozenset()
+    """Keys of the words of its dates."""
+    attribute: str = ""
+    """Key of N in "what is the N of X"."""
+    counted: str = ""
+    """Key of the noun after "how many"."""
+    done: bool | None = None
+    """True if it asks for what is done, False for what is still open."""
+    extreme: int = 0
+    """1 if it asks for the greatest value, -1 for the least."""
+    negated: bool = False
+    """It asks for what is not so: "who does not work in"."""
+    bound: Bound | None = None
+    """It asks for rows with a greater or smaller value."""
+    to_do: bool = False
+    """It asks for what is to do: "what is still to do"."""
+    deed: str = ""
+    """Key of the verb of a question whether something is permitted: "may visitors enter the"."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset(term.key for term in self.terms)
