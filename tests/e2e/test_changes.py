@@ -22,7 +22,7 @@ from graphtide.infra.settings import Settings
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema.shapes import dump, fields_json
 from graphtide.services.application import Application, ChangeQuery
-from graphtide.services.cli.commands.documents import app as commands
+from graphtide.services.cli.top_level.app import app as commands
 from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application

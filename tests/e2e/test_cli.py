@@ -266,7 +266,7 @@ async def test_help_names_every_exit_code_and_imports_nothing_heavy() -> None:
     ended = await graphtide("--help")
     assert (ended.code, "5 verification found differences" in " ".join(ended.out.split())) == (0, True)
     heavy = "{'httpx', 'uvicorn', 'fastapi', 'grpc', 'pydantic', 'numpy'}"
-    code = f"import sys, graphtide.services.cli.commands.documents; sys.exit(len({heavy} & set(sys.modules)))"
+    code = f"import sys, graphtide.services.cli.top_level.app; sys.exit(len({heavy} & set(sys.modules)))"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, cwd=ROOT)
     assert await process.wait() == 0
 

@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from graphtide.services.cli.commands.documents import app
+from graphtide.services.cli.top_level.app import app
 from tests.support.llm_server import LlmServer
 from tests.support.processes import service
 from tests.support.watching import POISON, unreadable

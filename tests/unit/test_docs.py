@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_group
 
-from graphtide.services.cli.commands.documents import app
+from graphtide.services.cli.top_level.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

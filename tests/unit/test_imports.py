@@ -77,7 +77,7 @@ def test_service_without_a_language_model_imports_no_client_of_one() -> None:
 
 def test_service_and_command_line_import_no_evaluation() -> None:
     """It is an optional part, which `graphtide eval` loads when it runs."""
-    modules = "graphtide.services.process.serve, graphtide.services.wiring, graphtide.services.cli.commands.documents"
+    modules = "graphtide.services.process.serve, graphtide.services.wiring, graphtide.services.cli.top_level.app"
     script = f"import {modules}, sys; print([name for name in sys.modules if 'services.evaluation' in name])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphtide.services.cli.exit_codes import FAILED, UNREACHABLE, USAGE, CommandError
+from graphtide.services.cli.parameters import LONG_TIMEOUT_S, URL, AsJson, Config, Data, Url, client_of
 from graphtide.services.cli.terminal import progress, result
 
 if TYPE_CHECKING:
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
     from graphtide.services.cli.client import Json
     from graphtide.services.cli.terminal import Advance
 
-Data = Annotated[Path | None, typer.Option(help="The data folder.  [default: graphtide-data]")]
-Config = Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Target = Annotated[Path, typer.Argument(metavar="DIR", help="The backup: a folder that does not exist, or is empty.")]
-URL = "http://127.0.0.1:8080"
 Source = Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")]
 
 
@@ -121,7 +118,7 @@ def purge(
         bool, typer.Option("--check", help="Cluster: count the records in the topics, and delete nothing.")
     ] = False,
     config: Config = None,
-    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")] = URL,
+    url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
     """Delete the remains of deleted documents from the files: text, names, vectors, in all graphs.
@@ -131,9 +128,6 @@ def purge(
     documents in the topics.
     """
     from graphtide.services.cli import render as show
-    from graphtide.services.cli.client import Client
-    from graphtide.services.cli.connection import CONNECTION
-    from graphtide.services.cli.terminal import tell
 
     settings = _settings(None, config)
     if settings.bolt:
@@ -144,7 +138,7 @@ def purge(
         raise CommandError(
             "--check needs the settings of a cluster; run graphtide purge without it for a data folder", USAGE
         )
-    with Client(url, tell, timeout_s=3600.0, connection=CONNECTION) as client, progress(as_json) as bar:
+    with client_of(url, LONG_TIMEOUT_S) as client, progress(as_json) as bar:
         bar("Purging", 0)
         body = client.post("/v1/purge")
     result(body, as_json, show.fields)

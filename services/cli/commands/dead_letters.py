@@ -8,24 +8,20 @@ from urllib.parse import quote, urlencode
 
 import typer
 
-from graphtide.services.cli.connection import CONNECTION
 from graphtide.services.cli.exit_codes import USAGE, CommandError
-from graphtide.services.cli.terminal import deprecated, result, tell
+from graphtide.services.cli.parameters import GRAPH, URL, AsJson, Url, client_of
+from graphtide.services.cli.terminal import deprecated, result
 
 if TYPE_CHECKING:
-    from graphtide.services.cli.client import Client
+    pass
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Dead letters: list records that could not be processed, publish them again, or discard them.",
 )
 
-URL = "http://127.0.0.1:8080"
-GRAPH = "default"
 
-Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")]
 Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name; '*': records whose key names no graph.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 LetterId = Annotated[str, typer.Argument(metavar="ID", help="The dead letter's id, such as 0-12.")]
 Correction = Annotated[
     Path | None, typer.Option("--file", "-f", help="The corrected document: JSON, as for PUT, or - for standard input.")
@@ -50,7 +46,7 @@ def list_letters(
     if settled:
         deprecated("--settled", "--resolved")
     asked = urlencode({"limit": limit, "after": after, "resolved": str(resolved or settled).lower()})
-    with _client(url) as client:
+    with client_of(url) as client:
         result(client.get(f"{_letters(graph)}?{asked}"), as_json, show.letters)
 
 
@@ -59,7 +55,7 @@ def show_letter(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json:
     """Show a dead letter: its reason and its content, with unprintable characters escaped."""
     from graphtide.services.cli import render as show
 
-    with _client(url) as client:
+    with client_of(url) as client:
         result(client.get(_letter(graph, letter)), as_json, show.letter)
 
 
@@ -71,7 +67,7 @@ def retry(
     from graphtide.services.cli import render as show
 
     body = b"" if file is None else _read(file)
-    with _client(url) as client:
+    with client_of(url) as client:
         receipt = client.send("POST", f"{_letter(graph, letter)}/retry", body, "application/json" if body else "")
     result(receipt, as_json, show.fields)
 
@@ -81,7 +77,7 @@ def discard(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJ
     """Mark a dead letter as resolved: it is no longer listed; the topic keeps the record."""
     from graphtide.services.cli import render as show
 
-    with _client(url) as client:
+    with client_of(url) as client:
         result(client.delete(_letter(graph, letter)), as_json, show.letter)
 
 
@@ -90,12 +86,6 @@ def drop(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson
     """Mark a dead letter as resolved: the old name of `discard`."""
     deprecated("dlq drop", "dlq discard")
     discard(letter, graph, url, as_json)
-
-
-def _client(url: str) -> Client:
-    from graphtide.services.cli.client import Client
-
-    return Client(url, tell, connection=CONNECTION)
 
 
 def _letters(graph: str) -> str:

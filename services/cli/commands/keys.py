@@ -11,6 +11,7 @@ import typer
 from graphtide.services.access.keys import GRAPH_PATTERN, KEY_NAME
 from graphtide.services.access.policy import Action
 from graphtide.services.cli.exit_codes import USAGE, CommandError
+from graphtide.services.cli.parameters import AsJson
 from graphtide.services.cli.terminal import result, tell
 
 app = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys in their file, without the service.")
@@ -20,7 +21,6 @@ File = Annotated[
     typer.Option("--file", envvar="GRAPHTIDE_API_KEYS_FILE", help="The key file, which the service reads too."),
 ]
 Name = Annotated[str, typer.Argument(help="The key's name, for the log and for revoking it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 @app.command()

@@ -11,23 +11,18 @@ import typer
 
 from graphtide.services.cli.asking.filters import HELP, filters_of
 from graphtide.services.cli.asking.options import OPTION_HELP, options_from
-from graphtide.services.cli.connection import CONNECTION
+from graphtide.services.cli.parameters import GRAPH, URL, AsJson, Graph, Url, client_of
 from graphtide.services.cli.terminal import console, result, tell
 
 if TYPE_CHECKING:
-    from graphtide.services.cli.client import Client, Json
+    from graphtide.services.cli.client import Json
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Standing questions: register questions, and report every change of their evidence.",
 )
 
-URL = "http://127.0.0.1:8080"
-GRAPH = "default"
 
-Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")]
-Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 QuestionId = Annotated[str, typer.Argument(metavar="ID", help="The question's id.")]
 
 
@@ -52,7 +47,7 @@ def put(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameter
     body |= ({"as_of": as_of} if as_of else {}) | ({"answer": True} if answer else {})
     body |= {"filters": filters_of(filters)} if filters else {}
     body |= {"options": options_from(options)} if options else {}
-    with _client(url) as client:
+    with client_of(url) as client:
         found = client.send("PUT", _path(graph, question_id), json.dumps(body).encode(), "application/json")
     result(found, as_json, show.question)
 
@@ -62,7 +57,7 @@ def get(question_id: QuestionId, graph: Graph = GRAPH, url: Url = URL, as_json: 
     """Print a question with its evidence, its answer, and when it last changed."""
     from graphtide.services.cli.commands import question_views as show
 
-    with _client(url) as client:
+    with client_of(url) as client:
         result(client.get(_path(graph, question_id)), as_json, show.question)
 
 
@@ -78,14 +73,14 @@ def list_questions(
     from graphtide.services.cli.commands import question_views as show
 
     asked = urlencode({"limit": limit} | ({"cursor": cursor} if cursor else {}))
-    with _client(url) as client:
+    with client_of(url) as client:
         result(client.get(f"{_path(graph)}?{asked}"), as_json, show.questions)
 
 
 @app.command()
 def delete(question_id: QuestionId, graph: Graph = GRAPH, url: Url = URL) -> None:
     """Delete a question with its events."""
-    with _client(url) as client:
+    with client_of(url) as client:
         client.remove(_path(graph, question_id))
     tell(f"question {question_id} is deleted")
 
@@ -103,7 +98,7 @@ def watch(
     from graphtide.services.cli.commands import question_views as show
 
     seen = 0
-    with _client(url) as client:
+    with client_of(url) as client:
         for event in client.follow(f"{_path(graph, question_id)}/events", after):
             if as_json:
                 sys.stdout.write(json.dumps(event, ensure_ascii=False) + "\n")
@@ -113,12 +108,6 @@ def watch(
             seen += 1
             if seen == count:
                 return
-
-
-def _client(url: str) -> Client:
-    from graphtide.services.cli.client import Client
-
-    return Client(url, tell, connection=CONNECTION)
 
 
 def _path(graph: str, question_id: str = "") -> str:

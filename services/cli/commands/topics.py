@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphtide.services.cli.exit_codes import USAGE, CommandError
+from graphtide.services.cli.parameters import AsJson, Config
 from graphtide.services.cli.terminal import result
 
 if TYPE_CHECKING:
@@ -21,11 +22,9 @@ app = typer.Typer(
     no_args_is_help=True, help="Create and compare the topics on the Kafka cluster; no other command does."
 )
 
-Config = Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")]
 Partitions = Annotated[
     int | None, typer.Option(min=1, max=4_096, help="The number of partitions, instead of the default of each topic.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 @app.command()

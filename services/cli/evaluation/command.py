@@ -10,6 +10,7 @@ import typer
 
 from graphtide.services.cli.connection import CONNECTION
 from graphtide.services.cli.exit_codes import FAILED, USAGE, CommandError
+from graphtide.services.cli.parameters import URL, AsJson, Config, Graph, Url
 from graphtide.services.cli.terminal import Advance, progress, result, tell
 
 if TYPE_CHECKING:
@@ -17,12 +18,10 @@ if TYPE_CHECKING:
 
     from graphtide.services.cli.client import Json
 
-URL = "http://127.0.0.1:8080"
-
 
 def evaluate(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
     questions: Annotated[Path, typer.Argument(help="The questions: JSON lines or a JSON list.", exists=True)],
-    graph: Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")] = "default",
+    graph: Graph = "default",
     mode: Annotated[str, typer.Option(help="The evaluated system: a mode, or a file of answers.")] = "local",
     against: Annotated[
         list[str] | None, typer.Option(help="A mode, or a file of another system's answers; may be repeated.")
@@ -48,9 +47,9 @@ def evaluate(  # noqa: PLR0913, PLR0917 -- the options of a command are its para
         "graphtide-evaluation"
     ),
     data: Annotated[Path | None, typer.Option(help="A data folder to ask instead of a service.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
-    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")] = URL,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    config: Config = None,
+    url: Url = URL,
+    as_json: AsJson = False,
 ) -> None:
     """Evaluate answers: exact match and F1, judged comparisons and scores, the measures of GraphRAG-Bench.
 

@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphtide.services.cli.connection import CONNECTION
 from graphtide.services.cli.exit_codes import FAILED, USAGE, CommandError
-from graphtide.services.cli.terminal import result, tell
+from graphtide.services.cli.parameters import URL, AsJson, Url, client_of
+from graphtide.services.cli.terminal import result
 
 if TYPE_CHECKING:
     from graphtide.services.cli.client import Client, Json
 
-URL = "http://127.0.0.1:8080"
 WAIT_S = 60
+TIMEOUT_S = 120.0
 
 app = typer.Typer(help="The graphs of the service: list them with their versions, or delete one.")
 
-Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Name = Annotated[str, typer.Argument(metavar="GRAPH", help="The graph's name.")]
 
 
@@ -35,7 +33,7 @@ def list_graphs(url: Url = URL, as_json: AsJson = False) -> None:
     """List the graphs with their versions."""
     from graphtide.services.cli import render as show
 
-    with _client(url) as client:
+    with client_of(url, TIMEOUT_S) as client:
         result(client.get("/v1/graphs"), as_json, show.graphs)
 
 
@@ -51,7 +49,7 @@ def delete_graph(
 
     if not yes and not _confirmed(graph):
         raise CommandError(f"graph {graph} was not deleted; pass --yes to delete it without a question", USAGE)
-    with _client(url) as client:
+    with client_of(url, TIMEOUT_S) as client:
         body = _deleted(client, graph)
     result(body, as_json, show.fields)
 
@@ -73,9 +71,3 @@ def _confirmed(graph: str) -> bool:
         return typer.confirm(f"Delete graph {graph} with all its documents?", err=True)
     except typer.Abort:
         return False
-
-
-def _client(url: str) -> Client:
-    from graphtide.services.cli.client import Client
-
-    return Client(url, tell, timeout_s=120.0, connection=CONNECTION)

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from graphtide.infra.settings import Settings
-from graphtide.services.cli.commands.documents import app
 from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.cli.top_level.app import app
 from graphtide.services.evaluation.answers import MISSING, AnswerStyle, EvaluatedAnswer
 from graphtide.services.evaluation.measures.pairwise import CRITERIA
 from graphtide.services.evaluation.measures.rubric import SCORES

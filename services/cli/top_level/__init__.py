@@ -1,0 +1,1 @@
+"""The main commands of `graphtide`: their options and their calls of the service."""
