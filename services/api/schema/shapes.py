@@ -1,6 +1,6 @@
 """JSON forms of the application's answers, which HTTP sends and the command line reads.
 
-`services/application.py` defines the types. The contract fixes names and nesting.
+`services/application` defines the types. The contract fixes names and nesting.
 """
 
 from __future__ import annotations

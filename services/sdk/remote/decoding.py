@@ -1,4 +1,4 @@
-"""Conversion of the service's JSON to the results of `services/application.py`.
+"""Conversion of the service's JSON to the results of `services/application`.
 
 The invariant: what `services/api/schema/shapes.py` encodes decodes to an equal value. Fields that this release does not
 know are dropped, so an older client reads a newer service.
