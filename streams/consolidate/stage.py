@@ -28,7 +28,9 @@ from graphtide.streams.consolidate.forwarding import Forwarder
 from graphtide.streams.consolidate.graph_deletion import GraphEraser
 from graphtide.streams.consolidate.outbox_relay import OutboxRelay
 from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES, PartitionBuffer
-from graphtide.streams.consolidate.partition_writer import Announce, LocalFollowers, PartitionWriter, WriterDependencies
+from graphtide.streams.consolidate.partitions.dependencies import Announce, WriterDependencies
+from graphtide.streams.consolidate.partitions.followers import LocalFollowers
+from graphtide.streams.consolidate.partitions.writer import PartitionWriter
 from graphtide.streams.consolidate.write_models import MAX_WRITE_MODELS, WriteModel, WriteModels
 from graphtide.streams.errors import GraphStopped
 from graphtide.streams.follow.delta_records import notice_records

@@ -20,7 +20,7 @@ from graphtide.infra.sqlite import SqliteBackend
 from graphtide.services.changes.past_views import copy_of
 from graphtide.streams.changes.change_log import ChangedDocument, ChangeRecord, ChangeRetention
 from graphtide.streams.changes.recent import RecentChanges
-from graphtide.streams.consolidate.partition_writer import Announce
+from graphtide.streams.consolidate.partitions.dependencies import Announce
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.ports import (
     Commit,

@@ -1,0 +1,1 @@
+"""The single writer of a partition of `extractions` (`writer.py`) and its parts."""

@@ -1,0 +1,68 @@
+"""The followers in a process: views that apply each durable delta."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from graphtide.graph.records import GraphDelta
+from graphtide.streams.ports import (
+    GraphStore,
+)
+from graphtide.streams.retry import outcome_of
+from graphtide.streams.tracing import span
+
+log = logging.getLogger("graphtide.streams")
+
+
+class LocalFollowers:
+    """The followers in this process, and the version of each graph that they have applied."""
+
+    def __init__(self, follow: Callable[[GraphDelta], object] | None, store: GraphStore) -> None:
+        self._follow = follow
+        self._store = store
+        self._versions: dict[str, int] | None = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def exist(self) -> bool:
+        """Return True if this process has followers: queries to it see the versions that they have applied."""
+        return self._follow is not None
+
+    async def catch_up(self) -> None:
+        """Bring the followers to the stored versions, where an earlier run ended between a commit and its `take`."""
+        if self._follow is None:
+            return
+        async with self._lock:
+            stored = await self._store.graphs()
+            for graph, version in (self._versions or {}).items():
+                if graph not in stored:
+                    await self._apply(GraphDelta(graph, version + 1, snapshot=True, deleted=True))
+            for graph, version in stored.items():
+                if self._versions is not None and self._versions.get(graph, 0) < version:
+                    await self._apply(await self._store.snapshot(graph))
+            self._versions = dict(stored)
+
+    async def take(self, delta: GraphDelta) -> None:
+        """Apply a durable delta. No record causes a failure here: the followers start over from a snapshot."""
+        if self._follow is None:
+            return
+        async with self._lock:
+            with span("follow", graph=delta.graph, version=delta.version):
+                failure = await outcome_of(self._apply(delta))
+            if failure is not None:
+                log.error(
+                    "graph %s: applying version %d failed; loading a snapshot instead",
+                    delta.graph,
+                    delta.version,
+                    exc_info=failure,
+                )
+                await self._apply(await self._store.snapshot(delta.graph))
+            self._versions = {**(self._versions or {}), delta.graph: delta.version}
+            if delta.deleted:
+                del self._versions[delta.graph]
+
+    async def _apply(self, delta: GraphDelta) -> None:
+        if self._follow is not None:
+            await self._follow(delta)  # type: ignore[misc]

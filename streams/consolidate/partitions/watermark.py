@@ -1,0 +1,107 @@
+"""The watermark of a partition and the commits that advance it.
+
+A commit is one transaction: watermark, rows, document states, outcomes, notices; an unbound graph is bound to the
+partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from graphtide.graph.records import GraphDelta
+from graphtide.streams.consolidate.batches import ConsolidationBatch
+from graphtide.streams.consolidate.partitions.dependencies import WriterDependencies
+from graphtide.streams.dead_letters.writer import write_dead_letter
+from graphtide.streams.errors import Broken
+from graphtide.streams.follow.freshness import accepted
+from graphtide.streams.messages import EXTRACTIONS
+from graphtide.streams.ports import (
+    Commit,
+    ConsumedRecord,
+    Record,
+    RevisionOutcome,
+    Watermark,
+)
+from graphtide.streams.tracing import inject
+
+MAX_OVERTAKEN = 1_000
+"""Maximum number of applied records after the watermark: a restart reads them again."""
+
+
+class PartitionWatermark:
+    """The position of one writer in its partition. Every commit passes through it, and advances or keeps it."""
+
+    def __init__(self, partition: int, dependencies: WriterDependencies) -> None:
+        self.held = Watermark(0, 0)
+        self._partition = partition
+        self._dependencies = dependencies
+        self._overtaken: set[int] = set()
+        """Offsets after the watermark whose records are applied."""
+
+    @property
+    def next_offset(self) -> int:
+        """Return the first offset whose record is not applied."""
+        return self.held.next_offset
+
+    async def claim(self) -> None:
+        """Become the partition's writer. Raises Broken when log and store have different histories."""
+        self.held = await self._dependencies.store.claim(self._partition)
+        self._overtaken.clear()
+        await self._check()
+
+    async def _check(self) -> None:
+        held = self.held.next_offset
+        end = (await self._dependencies.log.end(EXTRACTIONS)).get(self._partition, 0)
+        if held > end:
+            raise Broken(
+                f"the graph store has consumed partition {self._partition} of {EXTRACTIONS} up to {held}, but the log"
+                f" ends at {end}: the store and the log have different histories; restore both from one backup"
+            )
+        start = (await self._dependencies.log.start(EXTRACTIONS)).get(self._partition, 0)
+        if held < start:
+            raise self._gap(start)
+
+    def check_next(self, delivered: ConsumedRecord) -> None:
+        """Raise Broken unless the record is the next one."""
+        if delivered.position.offset != self.next_offset:
+            raise self._gap(delivered.position.offset)
+
+    def _gap(self, offset: int) -> Broken:
+        return Broken(
+            f"the graph store has consumed partition {self._partition} of {EXTRACTIONS} up to {self.next_offset},"
+            f" but the log continues at {offset}: the records between are lost; restore the store and the log from one"
+            " backup"
+        )
+
+    def note_overtaken(self, delivered: Sequence[ConsumedRecord]) -> None:
+        """Note that these records after the watermark are applied."""
+        self._overtaken.update(consumed.position.offset for consumed in delivered)
+
+    @property
+    def may_be_overtaken(self) -> bool:
+        """Return whether more records after the watermark may be applied."""
+        return len(self._overtaken) < MAX_OVERTAKEN
+
+    async def commit(self, batch: ConsolidationBatch, next_offset: int, replies: tuple[Record, ...] = ()) -> None:
+        """Commit the batch, with the watermark at `next_offset` or after the applied records that follow it."""
+        for letter in batch.letters:
+            await write_dead_letter(self._dependencies.log, letter)
+        while next_offset in self._overtaken:
+            next_offset += 1
+        times = batch.accepted_ms()
+        parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
+        notices = tuple(record for part in parts for record in self._announced(part.delta, outcomes, times)) + replies
+        more = self._dependencies.overwritten
+        await self._dependencies.store.commit(
+            Commit(self._partition, self.held, next_offset, parts, outcomes, notices, more)
+        )
+        self.held = Watermark(self.held.epoch, next_offset)
+        self._overtaken = {offset for offset in self._overtaken if offset > next_offset}
+
+    def _announced(
+        self, delta: GraphDelta, outcomes: Sequence[RevisionOutcome], times: Mapping[str, Sequence[int]]
+    ) -> tuple[Record, ...]:
+        notice, *parts = self._dependencies.announce(delta, outcomes)
+        headers = (*notice.headers, *inject(), *accepted(times.get(delta.graph, ())))
+        return (replace(notice, headers=headers), *parts)
