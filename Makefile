@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# Test modules are compiled once for all processes and layers of the tests, also where Python may not write bytecode.
+export PYTHONDONTWRITEBYTECODE :=
 KERNELS := $(shell find graph/kernels -type f)
 
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)

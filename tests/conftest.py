@@ -20,7 +20,9 @@ from tests.support.secured import secured_kafka, secured_neo4j, trusted
 
 __all__ = ["graph_server", "kafka", "secured_kafka", "secured_neo4j", "trusted"]
 
+TESTS = Path(__file__).parent
 SLOW_FOLDERS = ("e2e", "recovery", "deploy", "secure", "engines")
+FAST_FOLDERS = ("unit", "lint")
 SERVERS = frozenset({"kafka", "graph_server"})
 ADAPTERS = frozenset({"kafka", "bolt"})
 """Parameters that choose an adapter whose server is started on first use."""
@@ -34,15 +36,31 @@ settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("busy")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the folders of the other layer: every process of pytest-xdist would import them and drop their
+    tests.
+    """
+    if not collection_path.is_relative_to(TESTS):
+        return None
+    layer = config.option.markexpr
+    other = SLOW_FOLDERS if "not servers" in layer else FAST_FOLDERS if layer == "servers" else ()
+    return True if collection_path.relative_to(TESTS).parts[:1] in [(folder,) for folder in other] else None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what needs servers. Their layer runs by file, so that the tests of a module share its costly fixtures."""
     if isinstance(item, pytest.Function) and _needs_servers(item):
+        if _folder(item) in FAST_FOLDERS:
+            raise pytest.UsageError(f"{item.nodeid} needs a server: move it to tests/contract")
         item.add_marker(pytest.mark.servers)
 
 
 def _needs_servers(item: pytest.Function) -> bool:
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
     chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return folder in SLOW_FOLDERS or bool(
+    return _folder(item) in SLOW_FOLDERS or bool(
         SERVERS & set(item.fixturenames) or ADAPTERS & {one for one in chosen if isinstance(one, str)}
     )
+
+
+def _folder(item: pytest.Function) -> str:
+    return item.path.relative_to(TESTS).parts[0]

@@ -50,7 +50,7 @@ def patterns(root: Path) -> list[Found]:
     """Find every regular expression in the packages under `root`. Imports the modules that have one."""
     trees = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in modules(root)}
     used = _methods_by_name(trees.values())
-    return [one for name, tree in trees.items() for one in _of_module(name, tree, used)]
+    return [found for name, tree in trees.items() if _imports_re(tree) for found in _of_module(name, tree, used)]
 
 
 def other_engines(root: Path) -> list[str]:
@@ -64,6 +64,10 @@ def other_engines(root: Path) -> list[str]:
                 hidden += [f"{name}: {one.name}" for one in node.names if one.name == "regex"]
                 hidden += [f"{name}: re as {one.asname}" for one in node.names if one.name == "re" and one.asname]
     return hidden
+
+
+def _imports_re(tree: ast.AST) -> bool:
+    return any(isinstance(node, ast.Import) and node.names[0].name == "re" for node in ast.walk(tree))
 
 
 def _calls_of_re(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:

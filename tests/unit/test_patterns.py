@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,21 @@ FIRST, LAST = 24, 1536
 MADE_AT_RUN_TIME: dict[str, str] = {"infra.models.openai.errors:sub": "the escaped key of the endpoint: no repetition"}
 """Patterns that no scan can evaluate, and why each is safe."""
 
-FOUND = patterns(ROOT)
+SHARES = 16
+"""The number of tests among which the patterns are divided: collecting a test must not import every module."""
+
+
+@cache
+def found_patterns() -> tuple[Found, ...]:
+    """Return all patterns that can be evaluated, and those that cannot."""
+    return tuple(patterns(ROOT))
+
+
+def share_of(share: int) -> list[tuple[Found, re.Pattern[Any]]]:
+    """Return every SHARES-th pattern that can be evaluated."""
+    evaluated = [(found, found.pattern) for found in found_patterns() if found.pattern is not None]
+    assert len(evaluated) > SHARES
+    return evaluated[share::SHARES]
 
 
 @pytest.fixture(autouse=True)
@@ -67,19 +82,21 @@ def first_excess(pattern: re.Pattern[str], methods: frozenset[str]) -> tuple[flo
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("found", [one for one in FOUND if one.pattern], ids=lambda one: one.where)
-def test_pattern_takes_steps_in_proportion_to_any_text(found: Found) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_pattern_takes_steps_in_proportion_to_any_text(share: int) -> None:
     """Doubling a text that was made to slow the pattern down at most doubles the steps."""
-    assert found.pattern is not None
-    excess = first_excess(found.pattern, found.methods)
-    assert excess is None, f"{found.where} {found.source}: growth, method and text are {excess}"
+    excesses = {
+        f"{found.where} {found.source}": first_excess(pattern, found.methods) for found, pattern in share_of(share)
+    }
+    slow = {where: excess for where, excess in excesses.items() if excess is not None}
+    assert slow == {}, "growth, method and text of each slow pattern"
 
 
 @pytest.mark.thorough
 def test_scan_sees_every_engine_and_every_pattern() -> None:
     """No pattern is hidden by an alias, another engine, or run-time construction without a reason."""
     assert other_engines(ROOT) == []
-    assert {one.where for one in FOUND if one.pattern is None} == set(MADE_AT_RUN_TIME)
+    assert {found.where for found in found_patterns() if found.pattern is None} == set(MADE_AT_RUN_TIME)
 
 
 @pytest.mark.thorough
@@ -101,17 +118,22 @@ def test_attack_is_found_for_patterns_known_to_be_slow(pattern: str, method: str
     assert first_excess(re.compile(pattern), frozenset({method})) is not None
 
 
-@pytest.mark.parametrize("found", [one for one in FOUND if one.pattern], ids=lambda one: one.where)
-def test_counted_search_finds_what_re_finds(found: Found) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_counted_search_finds_what_re_finds(share: int) -> None:
     """The counter takes the same path through a pattern as `re` does, so its spans are the same."""
-    assert found.pattern is not None
-    search = Search(found.pattern, 10 * MAX_STEPS)
-    is_bytes = isinstance(found.pattern.pattern, bytes)
+    for found, pattern in share_of(share):
+        check_counted_search(found, pattern)
+
+
+def check_counted_search(found: Found, pattern: re.Pattern[Any]) -> None:
+    """Compare the spans of the counter with those of `re` on texts made from the pattern."""
+    search = Search(pattern, 10 * MAX_STEPS)
+    is_bytes = isinstance(pattern.pattern, bytes)
     for head, pump, tail in attacks(search)[::7]:
         text = head + pump * 3 + tail
         if is_bytes and not text.isascii():
             continue
         given: Any = text.encode() if is_bytes else text
         for method in ("search", "match", "fullmatch"):
-            span = getattr(found.pattern, method)(given)
-            assert search.scan(text, method) == ([span.span()] if span else []), (method, text)
+            span = getattr(pattern, method)(given)
+            assert search.scan(text, method) == ([span.span()] if span else []), (found.where, method, text)

@@ -1,4 +1,4 @@
-"""What the writers of all partitions of a process share, and what a writer needs of its partition's buffer."""
+"""The objects that the writers of all partitions of a process share, and the port of a partition's buffer."""
 
 from __future__ import annotations
 

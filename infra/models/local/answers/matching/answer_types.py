@@ -1,4 +1,4 @@
-"""Whether a unit has a value of the type that a question asks for, and is about its day and its attribute."""
+"""Checks of a unit: a value of the type that a question asks for, its day and its attribute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a unit covers each term of a question.
+"""The share of each term of a question that a unit covers.
 
 A term counts fully in the unit's own text or the name of its column, less in its context: the introduction of its list,
 the headings, the title, the sentences around it.
