@@ -1,12 +1,13 @@
 """Damage of stored graphs that a check has found, for health and log, until a later check finds none.
 
-Invariant: a graph is named here from the check that found damage to the check, or the rebuild, that proves it sound.
+Invariant: a graph is named here from the check that found damage to its deletion, or to the check or the rebuild that
+proves it sound.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from graphtide.services.component_state import ComponentState, degraded
@@ -44,6 +45,10 @@ class Damage:
             self._note(graph, f"damaged: {first}; run `graphtide rebuild {graph}`")
         else:
             self.repaired(graph)
+
+    def keep(self, exists: Callable[[str], bool]) -> None:
+        """Remove the graphs that no longer exist."""
+        self._found = {graph: message for graph, message in self._found.items() if exists(graph)}
 
     def repaired(self, graph: str) -> None:
         """Remove the graph: it is sound."""

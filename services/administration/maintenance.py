@@ -23,12 +23,14 @@ from graphtide.services.component_state import degraded, task_states
 from graphtide.streams.consolidate import verification as recounting
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceReply, MaintenanceRequest
 from graphtide.streams.consolidate.stage import ConsolidateStage
-from graphtide.streams.errors import Broken, BudgetExceeded, DeadlineExceeded
+from graphtide.streams.errors import Broken, BudgetExceeded, DeadlineExceeded, NotFound
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, DeltaNotice
 from graphtide.streams.ports import GraphDeletion, GraphStore, Log, Position, Record
+
+DELETED = "graph {graph!r} was deleted before it was processed; publish a document to create it again"
 
 
 class Maintenance(Protocol):
@@ -110,10 +112,21 @@ class EmbeddedMaintenance:
             return await self.purger()
 
     def _present(self, view: LiveView) -> LiveView:
-        """Return the graph's current view: a rebuild may have replaced it while this call waited for the pause."""
-        return self.views.get(view.graph) or view
+        """Return the graph's current view: a rebuild may have replaced it while this call waited for the pause.
+
+        Raises NotFound if the graph was deleted meanwhile.
+        """
+        present = self.views.get(view.graph)
+        if present is None and view.graph not in self.views.damaged:
+            raise NotFound(DELETED.format(graph=view.graph))
+        return present or view
+
+    def _forget_deleted(self) -> None:
+        """Forget the damage of graphs that were deleted."""
+        self.damage.keep(lambda graph: self.views.get(graph) is not None or graph in self.views.damaged)
 
     def health(self) -> Health:
+        self._forget_deleted()
         components = task_states(self.notes)
         if self.waiting:
             (graph, doc_id), reason = next(iter(self.waiting.items()))
@@ -207,6 +220,8 @@ class ClusterMaintenance:
             ) from error
         finally:
             self._asked.pop(request.id, None)
+        if reply.failure and self._views.get(graph) is None and graph not in self._views.damaged:
+            raise NotFound(DELETED.format(graph=graph))
         if reply.failure:
             raise Broken(f"graph {graph!r}: {kind} failed: {reply.failure}")
         return reply

@@ -12,20 +12,25 @@ from random import Random
 import pytest
 
 from graphtide.graph.records import DocumentInfo
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite.graph_store.store import SqliteGraphStore
-from graphtide.services.administration.maintenance import EmbeddedMaintenance
+from graphtide.services.administration.maintenance import ClusterMaintenance, EmbeddedMaintenance
 from graphtide.services.api.schema.requests.browsing import document_query
 from graphtide.services.application import LetterQuery, QueryRequest
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
+from graphtide.streams.clock import now_ms
 from graphtide.streams.consolidate import graph_deletion
 from graphtide.streams.consolidate.graph_deletion import GraphEraser
+from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceReply
 from graphtide.streams.errors import NotFound
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DocumentMessage, GivenFact, document_key
 from graphtide.streams.ports import Record
 from graphtide.streams.standing.records import QuestionDefinition
+from tests.model.memory.log import MemoryLog
 from tests.support.canaries import canary, traces
 from tests.support.crashing import behind
 from tests.support.extractions import NAMES, PREDICATES
@@ -240,3 +245,46 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, passage: in
 
     monkeypatch.setattr(owner, name, stopped)
     return reached
+
+
+@pytest.mark.parametrize("kind", ["verify", "rebuild"])
+async def test_graph_deleted_before_its_maintenance_begins_is_not_found(tmp_path: Path, kind: str) -> None:
+    """A verification or rebuild waits for the writer; a deletion may end meanwhile. It neither reports damage, which
+    would make the process unready for good, nor stores the graph again.
+    """
+    async with opened(tmp_path) as application:
+        await applied(application, [document("g", "a", Random(1))])
+        view, upkeep = application._runtime.views.get("g"), application._runtime.upkeep
+        assert view is not None
+        assert (await application.delete_graph("g", WAIT_S)).deleted
+        with pytest.raises(NotFound):
+            await getattr(upkeep, kind)(view)
+        assert (await application.health()).ready
+        await check_absent(application, "g")
+
+
+async def test_deletion_of_a_damaged_graph_makes_the_process_ready(tmp_path: Path) -> None:
+    """Damage of a graph that no longer exists cannot be repaired, and does not keep the process from serving."""
+    async with opened(tmp_path) as application:
+        await applied(application, [document("g", "a", Random(1))])
+        upkeep = application._runtime.upkeep
+        assert isinstance(upkeep, EmbeddedMaintenance)
+        upkeep.damage.note_differences("g", ["a chunk is missing"])
+        assert not (await application.health()).ready
+        assert (await application.delete_graph("g", WAIT_S)).deleted
+        assert (await application.health()).ready
+
+
+async def test_maintenance_of_a_graph_that_its_writer_deleted_is_not_found(tmp_path: Path) -> None:
+    """In a cluster the writer replies that it has no such graph: an error of the caller, not of the service."""
+    async with opened(tmp_path) as application:
+        replica = ClusterMaintenance(MemoryLog(1, now_ms), application._runtime.views, {})
+        view = LiveView("g", VectorIndexes(ExactIndex(1), ExactIndex(1), ExactIndex(1)))
+        asked = asyncio.create_task(replica.verify(view))
+        request = None
+        while request is None:
+            await asyncio.sleep(0)
+            request = next(iter(replica._asked), None)
+        await replica.replied(MaintenanceReply("g", MaintenanceKind.VERIFY, request, failure="it has no document"))
+        with pytest.raises(NotFound):
+            await asked
