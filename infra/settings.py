@@ -96,6 +96,7 @@ class Settings(BaseSettings):
     embedding_base_url: str = ""
     embedding_api_key: SecretStr = SecretStr("")
     embedding_model: str = ""
+    reembed: bool = False
     embedding_concurrency: int = Field(default=8, ge=1)
     embedding_requests_per_minute: int = Field(default=0, ge=0)
     embedding_tokens_per_minute: int = Field(default=0, ge=0)

@@ -244,7 +244,7 @@ def _models(
             "no language model is configured: rules extract and answers are quotations, for trials only; "
             "set GRAPHTIDE_LLM_BASE_URL and GRAPHTIDE_LLM_MODEL"
         )
-    remembered = _remembered(chosen.settings, embedder, memos.vectors, own_embedder)
+    remembered = cached_embedder(chosen.settings, embedder, memos.vectors, own_embedder)
     if isinstance(remembered, MemoisedEmbedder):
         stack.push_async_callback(remembered.close)
     if chat is None:
@@ -325,7 +325,7 @@ def _local_extractor(settings: Settings, pool: WorkPool) -> Extractor:
         raise SettingsError(f"extractor is {settings.extractor!r}, but {error}") from error
 
 
-def _remembered(settings: Settings, embedder: Embedder, store: VectorStore, own: Embedder | None) -> Embedder:
+def cached_embedder(settings: Settings, embedder: Embedder, store: VectorStore, own: Embedder | None) -> Embedder:
     """Return the embedder of documents: with a cache, unless the model costs hardly more than the cache."""
     model = None if own or settings.embedding_base_url else local_model(settings.embedding_model)
     return MemoisedEmbedder(embedder, store) if model is None or model.worth_caching else embedder

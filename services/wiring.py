@@ -6,7 +6,7 @@ Start order: models, storage, views, stages. Stop order: stages stop, indexes ar
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,21 +20,25 @@ from graphtide.infra.models.local.embedders import setting_of
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.observability.metrics.endpoints import EndpointGauges
+from graphtide.infra.observability.metrics.reembedding import ReembeddingGauges
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
 from graphtide.infra.sources.mapping import SourcesFile
 from graphtide.infra.sqlite import SqliteBackend, SqliteUsageLedger, SqliteVectorStore
 from graphtide.infra.sqlite.administration.embedding_model import (
-    MODEL_FILE,
     EmbeddingModel,
+    is_file_current,
     record_model,
     recorded_model,
 )
+from graphtide.infra.sqlite.administration.reembedded import ReembeddedDocuments
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
 from graphtide.services.access.limits.pending import PendingRevisions
 from graphtide.services.administration.maintenance import EmbeddedMaintenance, drop_deleted_indexes
+from graphtide.services.administration.model_change import ModelChange, open_change, settings_of_old_model
+from graphtide.services.administration.online_reembedding import OnlineReembedding, ReembeddingProgress, Stages
 from graphtide.services.administration.purge import EmbeddedPurge
 from graphtide.services.administration.reembedding import remove_scratch
 from graphtide.services.application import Application
@@ -58,6 +62,7 @@ from graphtide.services.process.background_tasks import (
     start,
     stop,
 )
+from graphtide.services.process.pausable_task import PausableTask
 from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.services.sources import SourceTarget, bounded_accept, kafka_source_tasks, mapped_sources, source_states
 from graphtide.services.standing.evaluation import EvaluatedHere, evaluated_here
@@ -81,6 +86,7 @@ log = logging.getLogger("graphtide")
 
 EXTRACTION_MEMO = "extraction_memo"
 REPORT_MEMO = "report_memo"
+StageRun = Callable[[], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -113,9 +119,12 @@ async def open_application(
         remove_scratch(settings.data)
         tally = Tally(registry)
         accounts = UsageAccounting(await SqliteUsageLedger.open(backend.database), chosen.rules, tally)
+        old = await _old_model(backend, settings, own)
         memos = await _memos(backend)
-        models = replace(open_models(chosen, accounts, memos, tally, stack, own), memos=memos)
+        models = replace(open_models(plan(old) if old else chosen, accounts, memos, tally, stack, own), memos=memos)
         await _check_model(backend.database, settings.data, models.embedder)
+        change = await open_change(models, settings, accounts, stack) if old else None
+        models = change.models if change else models
         indexes = IndexFolder(settings.data / "indexes", hnsw_parameters(settings))
         await drop_deleted_indexes(indexes, backend.store)
         _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
@@ -125,7 +134,7 @@ async def open_application(
         await views.open(backend.store)
         due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
         shelves = Shelves(backend.store, due)
-        questions = await stack.enter_async_context(question_embedder(models.embedder))
+        questions = change.questions if change else await stack.enter_async_context(question_embedder(models.embedder))
         runtime, upkeep, notes, standing = await _runtime(
             backend, views, models, questions, registry, accounts, shelves
         )
@@ -140,7 +149,7 @@ async def open_application(
         reports = SummarizeStage(
             backend.log, views, writer, runtime.metrics, entities=entities, writing=upkeep.summarizing
         )
-        stages = {
+        stages: dict[str, StageRun] = {
             "extract": upkeep.extract.run,
             "consolidate": upkeep.consolidate.run,
             "summarize": reports.run,
@@ -150,17 +159,79 @@ async def open_application(
             "standing-questions": standing.stage.load_all,
             "standing-answers": standing.answers.run,
         }
-        if settings.purge_at:
-            stages["purge"] = lambda: purge_nightly(upkeep.purge, settings.purge_at)
-        if models.chat is not None and settings.llm_entity_judge:
-            from graphtide.infra.models.openai.judge import OpenAIJudge
-
-            judge = OpenAIJudge(models.chat)
-            stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)
+        stages |= _optional_stages(settings, models, upkeep)
+        online = _reembedding(settings, backend, views, (upkeep, standing), change, stages) if change else None
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in stages.items()])
+        if change and online:
+            runtime = _started(online, change, runtime, registry, stack)
         reading = await stack.enter_async_context(_sources(settings, sources, backend, registry))
         runtime = replace(runtime, dependencies=(*runtime.dependencies, *reading))
         yield LocalApplication(runtime)
+
+
+async def _old_model(backend: SqliteBackend, settings: Settings, own: OwnModels | None) -> Settings | None:
+    """Return the settings of the folder's model if it is to be replaced while the service runs.
+
+    Otherwise the work of a re-embedding that was given up is deleted.
+    """
+    held = await recorded_model(backend.database, settings.data)
+    caller_embeds = own is not None and own.embedder is not None
+    old = settings_of_old_model(settings, held) if settings.reembed and not caller_embeds else None
+    if old is None:
+        await ReembeddedDocuments(backend.database, backend.store).discard()
+    return old
+
+
+def _started(
+    online: OnlineReembedding,
+    change: ModelChange,
+    runtime: Runtime,
+    registry: CollectorRegistry,
+    stack: AsyncExitStack,
+) -> Runtime:
+    """Start the re-embedding; the stack stops it. Returns the runtime that shows its progress."""
+    registry.register(ReembeddingGauges(online.progress.figures))
+    stack.push_async_callback(stop, [start("re-embedding", online.run, online.progress.failures)])
+    shown = Dependency("re-embedding", online.progress.trouble, needed=False)
+    return replace(runtime, models=change.names, dependencies=(*runtime.dependencies, shown))
+
+
+def _optional_stages(settings: Settings, models: ModelSet, upkeep: EmbeddedMaintenance) -> dict[str, StageRun]:
+    """Return the stages that settings turn on."""
+    stages: dict[str, StageRun] = {}
+    if settings.purge_at:
+        stages["purge"] = lambda: purge_nightly(upkeep.purge, settings.purge_at)
+    if models.chat is not None and settings.llm_entity_judge:
+        from graphtide.infra.models.openai.judge import OpenAIJudge
+
+        judge = OpenAIJudge(models.chat)
+        stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)
+    return stages
+
+
+def _reembedding(
+    settings: Settings,
+    backend: SqliteBackend,
+    views: ViewRegistry,
+    running: tuple[EmbeddedMaintenance, EvaluatedHere],
+    change: ModelChange,
+    stages: dict[str, StageRun],
+) -> OnlineReembedding:
+    """Return the re-embedding; the stages that it ends for the switch are replaced by ones that can be paused."""
+    upkeep, standing = running
+    extract, consolidate = PausableTask(stages["extract"]), PausableTask(stages["consolidate"])
+    stages |= {"extract": extract.run, "consolidate": consolidate.run}
+    return OnlineReembedding(
+        settings.data,
+        backend,
+        views,
+        upkeep,
+        Stages(extract, consolidate, standing.stage),
+        change.documents,
+        change.models.reading.pool,
+        ReembeddingProgress(change.old, change.documents.name),
+        change.switch,
+    )
 
 
 @asynccontextmanager
@@ -268,7 +339,8 @@ async def _check_model(database: SqliteDatabase, folder: Path, embedder: Embedde
     if held is not None and held.name != named.name:
         raise Broken(
             f"{folder} was embedded with {held.name}, and the settings name {named.name}: run graphtide reembed --data"
-            f" {folder} to embed its documents again, or restore GRAPHTIDE_EMBEDDING_MODEL={setting_of(held.name)}"
+            f" {folder} to embed its documents again, set GRAPHTIDE_REEMBED=true to do it while the service runs, or"
+            f" restore GRAPHTIDE_EMBEDDING_MODEL={setting_of(held.name)}"
         )
     if held is not None and held.dimensions and named.dimensions and held.dimensions != named.dimensions:
         raise Broken(
@@ -276,7 +348,7 @@ async def _check_model(database: SqliteDatabase, folder: Path, embedder: Embedde
             f" run graphtide reembed --data {folder} to embed its documents again"
         )
     model = replace(named, dimensions=named.dimensions or (held.dimensions if held else 0))
-    if model != held or not (folder / MODEL_FILE).exists():
+    if model != held or not is_file_current(folder, model.name):
         await record_model(database, folder, model)
 
 

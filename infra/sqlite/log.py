@@ -36,6 +36,9 @@ class AppendedRecords:
     records: Sequence[ConsumedRecord]
 
 
+_RECENT = (DOCUMENTS, EXTRACTIONS, DELTAS)
+
+
 class SqliteLog:
     """See Log. `ends` is the content of `topics` at the moment of opening."""
 
@@ -46,7 +49,7 @@ class SqliteLog:
         self._members: Counter[tuple[str, str]] = Counter()
         self._trimmed: dict[str, int] = {}
         self._positions: dict[tuple[str, str], int] = {}
-        self.recent = RecentRecords((DOCUMENTS, EXTRACTIONS, DELTAS))
+        self.recent = RecentRecords(_RECENT)
         self.arrivals = Arrivals()
 
     async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
@@ -145,6 +148,10 @@ class SqliteLog:
             self._ends[topic] = appended.offsets.stop
             self.recent.add(topic, appended.records)
             self.arrivals.announce(topic)
+
+    def forget_recent(self) -> None:
+        """Read records from the database again: their values were replaced."""
+        self.recent = RecentRecords(_RECENT)
 
     def next_offset(self, topic: str) -> int:
         return self._ends.get(topic, 0)

@@ -6,8 +6,9 @@ No model is called: the stored extractions include the embeddings.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import differences, digest, has_digest
 from graphtide.graph.identity import entity_id
 from graphtide.graph.records import DocumentChange, GraphDelta, Vector
+from graphtide.graph.resolution import PairKey
 from graphtide.graph.vector_index import VectorIndex, unit_rows
 from graphtide.graph.view import LiveView
 from graphtide.streams.errors import GraphtideError
@@ -51,8 +53,16 @@ def _ignore(_: str) -> None:
     """Ignore the progress."""
 
 
+class ExtractionSource(Protocol):
+    """The source of a build: the extractions of live documents, and the verdicts on pairs of labels."""
+
+    def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]: ...
+
+    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]: ...
+
+
 async def build(
-    store: GraphStore, graph: str, version: int, on_progress: OnProgress = _ignore, documents: int = 0
+    store: ExtractionSource, graph: str, version: int, on_progress: OnProgress = _ignore, documents: int = 0
 ) -> GraphDelta:
     """Build the graph of the live extractions. Returns a snapshot of that version. Cost: the graph.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
 from graphtide.graph.records import GraphDelta
@@ -221,15 +221,33 @@ class ViewRegistry:
         """Replace the view of a graph by one of the rebuilt graph."""
         await self._put(await asyncio.to_thread(self._build, snapshot))
 
+    async def replace_all(self, snapshots: AsyncIterator[GraphDelta], switch: Callable[[], None]) -> None:
+        """Replace views as `replace` does, all at one moment, at which `switch` is called.
+
+        A question that has its view by then is answered from it.
+        """
+        views = [await asyncio.to_thread(self._build, snapshot) async for snapshot in snapshots]
+        old = [self._views[view.graph] for view in views if view.graph in self._views]
+        switch()
+        for view in views:
+            self._views[view.graph] = view
+        for view in views:
+            self._replaced(view.graph)
+        for view in old:
+            await asyncio.to_thread(self._keeper.close, view.indexes)
+
     async def _put(self, view: LiveView) -> None:
         old, self._views[view.graph] = self._views.get(view.graph), view
-        self._damaged.pop(view.graph, None)
-        if self.recorder is not None:
-            self.recorder.restart(view.graph)
-        self.on_ended(view.graph)
-        self._announce()
+        self._replaced(view.graph)
         if old is not None:
             await asyncio.to_thread(self._keeper.close, old.indexes)
+
+    def _replaced(self, graph: str) -> None:
+        self._damaged.pop(graph, None)
+        if self.recorder is not None:
+            self.recorder.restart(graph)
+        self.on_ended(graph)
+        self._announce()
 
     async def save(self, *, least_versions: int = 1) -> None:
         """Save the indexes of views that advanced by at least that many versions since the last save."""

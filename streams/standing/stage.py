@@ -142,6 +142,13 @@ class StandingStage:
         for graph in list(self._graphs):
             await self.load(graph)
 
+    async def evaluate_again(self) -> None:
+        """Evaluate every question at the version of its view: the model of the vectors has changed."""
+        for graph, held in list(self._graphs.items()):
+            async with held.lock:
+                held.loaded = False
+                await self._load(graph, held, None)
+
     async def load(self, graph: str) -> None:
         """Evaluate all questions of a graph at the version of its view, unless that was done. Call before a delta."""
         held = self._graphs.get(graph)

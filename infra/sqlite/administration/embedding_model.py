@@ -37,12 +37,20 @@ async def recorded_model(database: SqliteDatabase, folder: Path) -> EmbeddingMod
 async def record_model(database: SqliteDatabase, folder: Path, model: EmbeddingModel) -> None:
     """Record the model in the database, then in the file. Raises Broken when the file cannot be written."""
 
-    def work(connection: sqlite3.Connection) -> None:
-        connection.execute(_TABLE)
-        connection.execute("INSERT OR REPLACE INTO embedding_model VALUES (1, ?, ?)", (model.name, model.dimensions))
-
     write_file(folder, model.name)
-    await database.write(work)
+    await database.write(lambda connection: write_row(connection, model))
+
+
+def write_row(connection: sqlite3.Connection, model: EmbeddingModel) -> None:
+    """Record the model in the database, in the caller's transaction."""
+    connection.execute(_TABLE)
+    connection.execute("INSERT OR REPLACE INTO embedding_model VALUES (1, ?, ?)", (model.name, model.dimensions))
+
+
+def is_file_current(folder: Path, name: str) -> bool:
+    """Return True if the file names this model."""
+    file = folder / MODEL_FILE
+    return file.exists() and file.read_text().strip() == name
 
 
 def write_file(folder: Path, name: str) -> None:

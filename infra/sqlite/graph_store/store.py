@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey
@@ -23,6 +23,7 @@ from graphtide.streams.ports import (
     Commit,
     GraphCommit,
     GraphDeletion,
+    Record,
     ReportFinding,
     ReportRow,
     StoredDocument,
@@ -134,17 +135,39 @@ class SqliteGraphStore:
 
     async def replace(self, snapshot: GraphDelta) -> None:
         """See GraphStore.replace. Every row counts as new at that version. Raises Broken when the version falls."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            graph = graphs.number(connection, snapshot.graph)
-            check_replacement(snapshot, graphs.version(connection, graph))
-            rows.clear(connection, graph)
-            rows.write(connection, graph, snapshot)
-            graphs.set_version(connection, graph, snapshot.version)
-            self._changes.add(connection, graph, GraphCommit(snapshot, {}), (), b"")
-
         version = (snapshot.graph, snapshot.version)
-        await self._database.write(work, lambda _: self._changes.committed([version]))
+        await self._database.write(
+            lambda connection: self._replace(connection, snapshot), lambda _: self._changes.committed([version])
+        )
+
+    async def replace_all(
+        self, snapshots: Sequence[GraphDelta], notices: Sequence[Record], more: Callable[[sqlite3.Connection], None]
+    ) -> None:
+        """Replace the graphs as `replace` does, delete their reports, append the notices, and do `more`, in one
+        transaction.
+        """
+
+        def work(connection: sqlite3.Connection) -> AppendedRecords:
+            for each in snapshots:
+                self._replace(connection, each)
+                graph = graphs.number(connection, each.graph)
+                connection.execute("DELETE FROM reports WHERE graph = ?", (graph,))
+            more(connection)
+            return self._log.add(connection, DELTAS, notices)
+
+        def committed(appended: AppendedRecords) -> None:
+            self._log.grown(DELTAS, appended)
+            self._changes.committed([(each.graph, each.version) for each in snapshots])
+
+        await self._database.write(work, committed)
+
+    def _replace(self, connection: sqlite3.Connection, snapshot: GraphDelta) -> None:
+        graph = graphs.number(connection, snapshot.graph)
+        check_replacement(snapshot, graphs.version(connection, graph))
+        rows.clear(connection, graph)
+        rows.write(connection, graph, snapshot)
+        graphs.set_version(connection, graph, snapshot.version)
+        self._changes.add(connection, graph, GraphCommit(snapshot, {}), (), b"")
 
     async def reports(self, graph: str) -> Sequence[ReportRow]:
         """See GraphStore.reports. Ordered by community."""
