@@ -27,18 +27,24 @@ class Role(StrEnum):
     GATEWAY = "gateway"
 
 
-def serve(
+def serve(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
     host: Annotated[str | None, typer.Option(help="The address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="The port for HTTP, 0 for any.  [default: 8080]")] = None,
     grpc_port: Annotated[int | None, typer.Option(help="The port for gRPC, 0 for any.  [default: 50051]")] = None,
     data: Data = None,
     config: Config = None,
+    embedding_model: Annotated[str | None, typer.Option(help="The embedding model.  [default: wordllama]")] = None,
+    reembed: Annotated[
+        bool | None, typer.Option("--reembed", help="Embed a folder of another model again while serving.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the service: HTTP, gRPC and all stages, in this process. Options override settings."""
     from graphtide.services.process.serve import serve_until_stopped
 
-    serve_until_stopped({"host": host, "port": port, "grpc_port": grpc_port, "data": data}, config, as_json)
+    given = {"host": host, "port": port, "grpc_port": grpc_port, "data": data}
+    models = {"embedding_model": embedding_model, "reembed": reembed}
+    serve_until_stopped({**given, **models}, config, as_json)
 
 
 def status(url: Url = URL, as_json: AsJson = False) -> None:
