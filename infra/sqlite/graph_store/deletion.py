@@ -31,7 +31,7 @@ _BY_COLUMN = {
     "reports": "community",
     "revision_totals": "state",
 }
-_BESIDE = {"questions": "id", "question_events": "id", "change_revisions": "revision"}
+_BESIDE = {"questions": "id", "question_events": "id", "question_stamps": "stamp", "change_revisions": "revision"}
 """The same for tables that a service creates when it needs them."""
 """Tables whose rows name their graph, and a column to select a portion by."""
 CHANGES = "changes"

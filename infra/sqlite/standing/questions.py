@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Sequence
-from hashlib import blake2b
 
 from graphtide.graph.standing.types import Evidence
 from graphtide.infra.sqlite.bulk import delete, insert, portions
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import graphs
+from graphtide.infra.sqlite.standing.settled_memo import SettledMemo
 from graphtide.streams.standing.records import (
     EvaluatedQuestion,
     QuestionDefinition,
@@ -58,6 +58,7 @@ CREATE TABLE IF NOT EXISTS question_events (
 """,
     "CREATE INDEX IF NOT EXISTS question_answers_due ON question_events (graph, id, seq) WHERE answer_due",
     "CREATE INDEX IF NOT EXISTS question_answers ON questions (graph, id) WHERE answer <> ''",
+    "CREATE TABLE IF NOT EXISTS question_stamps (graph INTEGER PRIMARY KEY, stamp INTEGER NOT NULL)",
 )
 _LAST = (
     "FROM questions AS q LEFT JOIN question_events AS e ON e.graph = q.graph AND e.id = q.id AND e.seq > q.seq"
@@ -69,8 +70,6 @@ _HELD = f"SELECT q.id, q.definition, coalesce(e.occurred_ms, q.changed_ms), q.an
 _DUE = "SELECT DISTINCT id FROM question_events INDEXED BY question_answers_due WHERE answer_due AND graph = ?"
 _ANSWERED = "SELECT id FROM questions INDEXED BY question_answers WHERE answer <> '' AND graph = ?"
 """Named indexes: SQLite would otherwise prefer the primary key, and read every event of the graph."""
-MEMO = 2 * MAX_QUESTIONS
-"""The number of questions whose stored evidence is remembered."""
 
 
 class SqliteQuestionStore:
@@ -80,8 +79,7 @@ class SqliteQuestionStore:
         """Create a store of at most `most` questions of each graph."""
         self._database = database
         self._most = most
-        self._memo = _EvidenceMemo()
-        """Belongs to the writer's thread."""
+        self._memo = SettledMemo()
 
     async def create(self) -> None:
         """Create the tables if they are missing."""
@@ -102,6 +100,7 @@ class SqliteQuestionStore:
                 return held
             if held is None:
                 check_count(graph, _count(connection, graph), self._most)
+            self._memo.open(connection, number).pop(definition.id, None)
             connection.execute(
                 "INSERT INTO questions (graph, id, definition) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
                 " definition = excluded.definition, version = 0, evidence = '[]', answer = '', answer_seq = 0, seq = ?",
@@ -117,6 +116,9 @@ class SqliteQuestionStore:
 
         def work(connection: sqlite3.Connection) -> bool:
             number = graphs.known(connection, graph)
+            if number is None:
+                return False
+            self._memo.open(connection, number).pop(question_id, None)
             key = (number, question_id)
             connection.execute("DELETE FROM question_events WHERE graph = ? AND id = ?", key)
             return bool(connection.execute("DELETE FROM questions WHERE graph = ? AND id = ?", key).rowcount)
@@ -157,19 +159,22 @@ class SqliteQuestionStore:
             number = graphs.known(connection, graph)
             if number is None:
                 return []
-            held = _get_all(connection, number, [each.question_id for each in evaluated], self._memo)
+            held = self._memo.open(connection, number)
+            held |= _get_all(connection, number, [row.question_id for row in evaluated if row.question_id not in held])
             first, events = list[EvaluatedQuestion](), list[QuestionEvent]()
             for each in evaluated:
                 question = held.get(each.question_id)
                 if question is None or not question.admits(each, version):
                     continue
                 event = event_of(question, each, version, at_ms)
-                if event is not None:
-                    events.append(event)
-                elif not question.version:
-                    first.append(each)
+                if event is None and question.version:
+                    continue
+                events += [] if event is None else [event]
+                first += [each] if event is None else []
+                seq = question.seq + (event is not None)
+                held[each.question_id] = SettledEvidence(question.definition, version, seq, each.after)
             _store_first(connection, number, version, at_ms, first)
-            _store_events(connection, number, events, self._memo)
+            _store_events(connection, number, events)
             return events
 
         return await self._database.write(work)
@@ -227,39 +232,12 @@ def _evidence(stored: str) -> Evidence:
     return decode_evidence(found["passages"] if isinstance(found, dict) else found)
 
 
-class _EvidenceMemo:
-    """The evidence of stored texts: most evaluations meet the text that was stored last for their question."""
-
-    def __init__(self) -> None:
-        self._held: dict[tuple[int, str], tuple[bytes, Evidence]] = {}
-
-    def read(self, graph: int, question_id: str, stored: str) -> Evidence:
-        """Return the evidence of a stored text."""
-        found = self._held.get((graph, question_id))
-        if found is not None and found[0] == _text_hash(stored):
-            return found[1]
-        return self.note(graph, question_id, stored, _evidence(stored))
-
-    def note(self, graph: int, question_id: str, stored: str, evidence: Evidence) -> Evidence:
-        """Remember the evidence of a text, which need not be stored in the end; return it."""
-        if len(self._held) >= MEMO:
-            self._held.clear()
-        self._held[graph, question_id] = _text_hash(stored), evidence
-        return evidence
-
-
-def _text_hash(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=16).digest()
-
-
-def _get_all(
-    connection: sqlite3.Connection, graph: int, ids: Sequence[str], memo: _EvidenceMemo
-) -> dict[str, SettledEvidence]:
+def _get_all(connection: sqlite3.Connection, graph: int, ids: Sequence[str]) -> dict[str, SettledEvidence]:
     found: dict[str, SettledEvidence] = {}
     for portion in portions(ids):
         query = f"SELECT q.id, q.definition, {_SETTLED} {_LAST} AND q.id IN ({','.join('?' * len(portion))})"
         for id_, definition, version, seq, stored in connection.execute(query, (graph, *portion)).fetchall():
-            found[id_] = SettledEvidence(definition, version, seq, memo.read(graph, id_, stored))
+            found[id_] = SettledEvidence(definition, version, seq, _evidence(stored))
     return found
 
 
@@ -275,20 +253,15 @@ def _store_first(
     )
 
 
-def _store_events(
-    connection: sqlite3.Connection, graph: int, events: Sequence[QuestionEvent], memo: _EvidenceMemo
-) -> None:
+def _store_events(connection: sqlite3.Connection, graph: int, events: Sequence[QuestionEvent]) -> None:
     if not events:
         return
     _end_answers_of(connection, graph, {event.question_id for event in events})
-    rows = [(graph, e.question_id, e.seq, e.version, e.occurred_ms, e.encode(), e.answer_due) for e in events]
     insert(
         connection,
         "INSERT INTO question_events (graph, id, seq, version, occurred_ms, body, answer_due)",
-        rows,
+        [(graph, e.question_id, e.seq, e.version, e.occurred_ms, e.encode(), e.answer_due) for e in events],
     )
-    for event, row in zip(events, rows, strict=True):
-        memo.note(graph, event.question_id, row[5], event.passages)
     old = [(graph, event.question_id, event.seq - EVENTS_KEPT) for event in events if event.seq > EVENTS_KEPT]
     delete(connection, "question_events", ("graph", "id", "seq"), old)
 

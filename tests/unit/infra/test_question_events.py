@@ -11,6 +11,7 @@ import pytest
 from graphtide.graph.standing.types import Evidence, EvidencePassage
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
+from graphtide.streams.errors import GraphtideError
 from graphtide.streams.standing.records import Cause, EvaluatedQuestion, QuestionDefinition, decode_event
 
 QUESTIONS = 64
@@ -83,6 +84,30 @@ async def test_state_of_a_question_is_that_of_its_last_event_in_every_reading(ba
     assert (b.version, b.seq, b.changed_ms, b.evidence) == (2, 1, 6, event.passages)
     assert await other.get("g", "b") == b
     assert await other.events("g", "b", 0, 10) == [event]
+
+
+async def test_event_of_a_transaction_that_was_rolled_back_is_found_again(backend: SqliteBackend) -> None:
+    """What a store remembers of a write that failed counts for nothing; nor does what another store has replaced."""
+    store, other = SqliteQuestionStore(backend.database), SqliteQuestionStore(backend.database)
+    await store.create()
+    await store.put("g", QuestionDefinition("q", "Who?"))
+    await store.record("g", 1, 0, [EvaluatedQuestion("q", passages("x#0"), None)])
+    evaluated = EvaluatedQuestion("q", passages("y#0"), ())
+
+    def refuse(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "CREATE TEMP TRIGGER refused BEFORE INSERT ON question_events BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        )
+
+    await backend.database.write(refuse)
+    with pytest.raises(GraphtideError):
+        await store.record("g", 2, 0, [evaluated])
+    await backend.database.write(lambda connection: connection.execute("DROP TRIGGER refused") and None)
+    assert len(await store.record("g", 2, 0, [evaluated])) == 1
+    assert await store.record("g", 3, 0, [evaluated]) == []
+    assert len(await other.record("g", 3, 0, [EvaluatedQuestion("q", passages("z#0"), ())])) == 1
+    [event] = await store.record("g", 4, 0, [evaluated])
+    assert (event.seq, event.left) == (3, passages("z#0"))
 
 
 def test_event_of_an_earlier_version_is_read() -> None:
