@@ -76,14 +76,14 @@ def describe(view: LiveView, node: int, most_tokens: int = MAX_TOKENS) -> str:
     held = view.summaries.summary(view, node)
     if held is not None and count_tokens(held.text) <= most_tokens:
         return held.text
-    given = {text: one.count for text, one in _given(view, node).items()}
+    given = {text: entry.count for text, entry in _given(view, node).items()}
     return merge_descriptions(Counter(given), most_tokens)
 
 
 def profile(view: LiveView, node: int) -> EntityProfile | None:
     """Return the input of a summary; None if the descriptions fit together. Lock and cost as of `describe`."""
     given = _given(view, node)
-    counts = Counter({text: one.count for text, one in given.items()})
+    counts = Counter({text: entry.count for text, entry in given.items()})
     if not given or not _joined(counts, MAX_TOKENS)[1]:
         return None
     shown = sorted(_telling(counts), key=lambda text: (text.casefold(), text))
@@ -181,10 +181,10 @@ def _given(view: LiveView, node: int) -> dict[str, _Given]:
     for chunk in nsmallest(MAX_READ, entity.chunks, key=lambda number: view.chunks[number].chunk_id):
         for mention in view.chunks[chunk].mentions:
             if view.labels[mention.label].node == node and mention.description.strip():
-                one = given[" ".join(mention.description.split())]
-                one.count += mention.count
-                if one.chunks[-1:] != [chunk]:
-                    one.chunks.append(chunk)
+                entry = given[" ".join(mention.description.split())]
+                entry.count += mention.count
+                if entry.chunks[-1:] != [chunk]:
+                    entry.chunks.append(chunk)
     return given
 
 

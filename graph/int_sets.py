@@ -35,14 +35,14 @@ def excluding(held: IntSet, member: int) -> IntSet:
     if isinstance(held, set):
         held.discard(member)
         return held if len(held) > MAX_TUPLE // 2 else tuple(sorted(held))
-    return tuple(other for other in held if other != member) if member in held else held
+    return tuple(second for second in held if second != member) if member in held else held
 
 
-def common(one: IntSet, other: IntSet) -> set[int]:
+def common(first: IntSet, second: IntSet) -> set[int]:
     """Return the members of both sets. Cost: the smaller set, or MAX_TUPLE."""
-    if len(one) > len(other):
-        one, other = other, one
-    return set(one).intersection(other)
+    if len(first) > len(second):
+        first, second = second, first
+    return set(first).intersection(second)
 
 
 def int_set(members: Iterable[int]) -> IntSet:

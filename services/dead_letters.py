@@ -52,19 +52,19 @@ def _named(graph: str) -> str:
     return "" if graph == NO_GRAPH else graph
 
 
-def _status(one: StoredDeadLetter, whole: bool = False) -> LetterStatus:
-    letter = one.letter
+def _status(stored: StoredDeadLetter, whole: bool = False) -> LetterStatus:
+    letter = stored.letter
     return LetterStatus(
-        one.id,
+        stored.id,
         letter.graph,
         _printable(letter.doc_id),
         letter.revision,
         letter.stage,
         letter.reason,
         letter.attempts,
-        datetime.fromtimestamp(one.buried_ms / 1000, UTC).isoformat(timespec="milliseconds"),
-        one.settled,
-        one.size_bytes,
+        datetime.fromtimestamp(stored.buried_ms / 1000, UTC).isoformat(timespec="milliseconds"),
+        stored.settled,
+        stored.size_bytes,
         _printable(letter.original[:SHOWN_BYTES].decode(errors="backslashreplace")) if whole else "",
         base64.b64encode(letter.original).decode() if whole else "",
     )

@@ -22,16 +22,16 @@ def read_records(text: str) -> Iterator[FileDocument | RecordProblem]:
     """Yield the records of all lines. Of several records with one id the last one counts, and the others are named."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     found = {number: _record(line) for number, line in lines}
-    last = {one.key: number for number, one in found.items() if isinstance(one, FileDocument)}
-    for number, one in found.items():
-        if one is None:
+    last = {entry.key: number for number, entry in found.items() if isinstance(entry, FileDocument)}
+    for number, entry in found.items():
+        if entry is None:
             yield RecordProblem(number, "is not a JSON object; write one object per line")
-        elif not one.text.strip():
+        elif not entry.text.strip():
             yield RecordProblem(number, "text is missing; add it, or other fields than the id")
-        elif last[one.key] != number:
-            yield RecordProblem(number, f"has the id {one.key!r} of line {last[one.key]}; give it another id")
+        elif last[entry.key] != number:
+            yield RecordProblem(number, f"has the id {entry.key!r} of line {last[entry.key]}; give it another id")
         else:
-            yield one
+            yield entry
 
 
 def own_id(record: Mapping[str, Any]) -> str:

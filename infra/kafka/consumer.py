@@ -274,9 +274,12 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         wanted: Mapping[TopicPartition, int] = cause if isinstance(cause, dict) else {cause: 0}
         try:
             starts = await self._driver.beginning_offsets(list(wanted))
-            for one, offset in wanted.items():
-                if one.partition in self._held:
-                    self._go_to(one.partition, max(starts[one], self._reached.get(one.partition, offset)))
+            for topic_partition, offset in wanted.items():
+                if topic_partition.partition in self._held:
+                    self._go_to(
+                        topic_partition.partition,
+                        max(starts[topic_partition], self._reached.get(topic_partition.partition, offset)),
+                    )
         except DRIVER_ERRORS as failed:
             raise failure(failed, f"finding the place in {self._topic}") from failed
         if isinstance(error, OffsetOutOfRangeError):

@@ -6,44 +6,28 @@ change of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
 from gqlalchemy import Neo4j
-from gqlalchemy.connection import Connection
 from gqlalchemy.models import Node, Path, Relationship
-from neo4j import READ_ACCESS, Driver, GraphDatabase
+from neo4j import READ_ACCESS
 from neo4j import graph as bolt
 
 from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.administration.schema import Session
 from graphtide.infra.bolt.cypher import graphs as cypher
-from graphtide.infra.bolt.database import driver_options
 
 
-class _ReadSession(Connection):  # type: ignore[misc]
+class _ReadSession(Session):
     """gqlalchemy's connection over the Bolt driver, for reading."""
 
     def __init__(self, address: BoltAddress) -> None:
-        super().__init__("", 0, address.user, "", bool(address.ca_file))
-        self._driver: Driver = GraphDatabase.driver(**driver_options(address))
-        self._database = address.database or None
+        super().__init__(address, READ_ACCESS)
 
-    def execute(self, query: str, parameters: dict[str, Any] | None = None) -> None:
-        for _ in self.execute_and_fetch(query, parameters):
-            continue
-
-    def execute_and_fetch(self, query: str, parameters: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the rows as they arrive. Without iteration, nothing runs."""
-        with self._driver.session(database=self._database, default_access_mode=READ_ACCESS) as session:
-            for record in session.run(query, parameters or {}):
-                yield dict(zip(record.keys(), map(mapped, record.values()), strict=True))
-
-    def is_active(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._driver.close()
+    def mapped(self, value: Any) -> Any:
+        """Return nodes, relationships and paths as gqlalchemy's."""
+        return mapped(value)
 
 
 class GraphReader(Neo4j):  # type: ignore[misc]

@@ -105,13 +105,13 @@ def read_file(file: File) -> Iterator[DocumentSource | Unreadable]:
     """Yield the documents in a file: one, or one per record of .jsonl, whose own id is the document's."""
     is_records = file.path.suffix.lower() in _RECORDS
     try:
-        for one in read_path(file.path):
-            if isinstance(one, RecordProblem):
-                yield Unreadable(f"{file.doc_id}:{one.line}", one.reason)
+        for record in read_path(file.path):
+            if isinstance(record, RecordProblem):
+                yield Unreadable(f"{file.doc_id}:{record.line}", record.reason)
             elif is_records:
-                yield _record(one, file.doc_id)
+                yield _record(record, file.doc_id)
             else:
-                yield source_of(one, f"{file.doc_id}#{one.key}" if one.key else file.doc_id, file.doc_id)
+                yield source_of(record, f"{file.doc_id}#{record.key}" if record.key else file.doc_id, file.doc_id)
     except UnreadableFileError as error:
         yield Unreadable(file.doc_id, str(error))
     except OSError as error:
@@ -126,12 +126,12 @@ def read_standard_input(doc_id: str) -> Iterator[DocumentSource | Unreadable]:
         yield Unreadable("-", f"standard input {error}")
         return
     records = list(read_records(text))
-    if records and all(isinstance(one, FileDocument) or "JSON" not in one.reason for one in records):
-        for one in records:
-            if isinstance(one, FileDocument):
-                yield _record(one, doc_id)
+    if records and all(isinstance(record, FileDocument) or "JSON" not in record.reason for record in records):
+        for record in records:
+            if isinstance(record, FileDocument):
+                yield _record(record, doc_id)
             else:
-                yield Unreadable(f"-:{one.line}", one.reason)
+                yield Unreadable(f"-:{record.line}", record.reason)
     else:
         yield DocumentSource(doc_id, doc_id, _line({"id": doc_id, "text": text}))
 

@@ -146,9 +146,9 @@ def _traces(topic: str, records: list[tuple[int, int]]) -> TopicTraces:
     return TopicTraces(count, datetime.fromtimestamp(last_ms / 1000, UTC).isoformat(timespec="seconds"))
 
 
-def _document_of(topic: str, one: ConsumedRecord) -> tuple[str, str] | None:
+def _document_of(topic: str, stored: ConsumedRecord) -> tuple[str, str] | None:
     """Return (graph, doc_id) of a record with content; None for a tombstone or a record without a document."""
-    value = one.record.value
+    value = stored.record.value
     if value is None:
         return None
     try:
@@ -158,7 +158,7 @@ def _document_of(topic: str, one: ConsumedRecord) -> tuple[str, str] | None:
         if topic == EXTRACTIONS:
             named = extraction_of(value)
             return None if named is None or b'"deleted":true' in value[:2000] else named[:2]
-        return split_document_key(one.record.key)
+        return split_document_key(stored.record.key)
     except Rejected:
         return None
 
@@ -168,5 +168,5 @@ async def _deleted(store: GraphStore, graph: str, doc_ids: set[str]) -> list[str
     dead: list[str] = []
     for at in range(0, len(ids), PAGE):
         standings = await store.standings(graph, ids[at : at + PAGE])
-        dead += [doc_id for doc_id, one in standings.items() if one.extraction is None]
+        dead += [doc_id for doc_id, stored in standings.items() if stored.extraction is None]
     return dead

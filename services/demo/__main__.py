@@ -140,10 +140,16 @@ def _stream(console: Console, client: Client, lines: Sequence[SampleDocument | S
     return token
 
 
-def _send(client: Client, one: SampleDocument) -> str:
-    if one.delete:
-        return str(client.delete(document_path(GRAPH, one.id))["token"])
-    body = {"id": one.id, "title": one.title, "text": one.text, "source": one.source, "occurred_at": one.occurred_at}
+def _send(client: Client, edition: SampleDocument) -> str:
+    if edition.delete:
+        return str(client.delete(document_path(GRAPH, edition.id))["token"])
+    body = {
+        "id": edition.id,
+        "title": edition.title,
+        "text": edition.text,
+        "source": edition.source,
+        "occurred_at": edition.occurred_at,
+    }
     return str(client.publish(GRAPH, json.dumps(body).encode() + b"\n")["token"])
 
 

@@ -83,13 +83,13 @@ async def _take(models: ModelSet, steps: list[TrialStep], out: Console) -> bool:
     passages: list[ContextPassage] = []
     vectors: list[np.ndarray] = []
     try:
-        for number, one in enumerate(first_editions()[:DOCUMENTS]):
-            document = DocumentMessage(GRAPH, one.id, one.text, DocumentInfo(one.title))
+        for number, edition in enumerate(first_editions()[:DOCUMENTS]):
+            document = DocumentMessage(GRAPH, edition.id, edition.text, DocumentInfo(edition.title))
             extraction, step = await _read(models, document, number)
             steps.append(step)
             out.print(Text(f"  {step.about}: {step.outcome}, {step.seconds:.1f} s"))
             for unit in extraction.units:
-                passages.append(ContextPassage(unit.text, one.title, one.id, f"{one.id}#{len(passages)}"))
+                passages.append(ContextPassage(unit.text, edition.title, edition.id, f"{edition.id}#{len(passages)}"))
                 vectors.append(unit.vector.astype(np.float32))
         for asked in questions()[:QUESTIONS]:
             step = await _ask(models, asked.question, passages, vectors)

@@ -130,7 +130,7 @@ def packed(
 
     Ties keep the order of the parts. Citation numbers refer to the sources that each answer cites.
     """
-    helpful = [at for at, one in enumerate(answers) if one.rating > 0 and one.text]
+    helpful = [at for at, passage in enumerate(answers) if passage.rating > 0 and passage.text]
     helpful.sort(key=lambda at: (-answers[at].rating, at))
     kept: list[ContextPart] = []
     left = budget_tokens
@@ -152,7 +152,7 @@ class _Numbering:
     """The citation numbers of an answer: fixed for shown passages, consecutive for others in order of citation."""
 
     def __init__(self, shown: Sequence[ContextPassage]) -> None:
-        self._numbers = {one.chunk_id: number for number, one in enumerate(shown, 1)}
+        self._numbers = {passage.chunk_id: number for number, passage in enumerate(shown, 1)}
         self._beyond: list[ContextPassage] = []
 
     @property
@@ -170,11 +170,11 @@ class _Numbering:
 
         return _CITATION.sub(other, text)
 
-    def _number(self, one: ContextPassage) -> int:
-        if one.chunk_id not in self._numbers:
-            self._beyond.append(one)
-            self._numbers[one.chunk_id] = len(self._numbers) + 1
-        return self._numbers[one.chunk_id]
+    def _number(self, passage: ContextPassage) -> int:
+        if passage.chunk_id not in self._numbers:
+            self._beyond.append(passage)
+            self._numbers[passage.chunk_id] = len(self._numbers) + 1
+        return self._numbers[passage.chunk_id]
 
 
 async def _answers(generator: Generator, question: str, parts: Sequence[ContextPart]) -> list[PartAnswer]:

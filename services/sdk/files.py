@@ -55,11 +55,11 @@ def _read(
     documents: Callable[[], Iterator[FileDocument | RecordProblem]], name: str, skip: Skipped
 ) -> Iterator[dict[str, Any]]:
     try:
-        for one in documents():
-            if isinstance(one, RecordProblem):
-                skip(f"{name}:{one.line}", one.reason)
+        for record in documents():
+            if isinstance(record, RecordProblem):
+                skip(f"{name}:{record.line}", record.reason)
             else:
-                yield _mapping(one, f"{name}#{one.key}" if one.key else name, name)
+                yield _mapping(record, f"{name}#{record.key}" if record.key else name, name)
     except UnreadableFileError as error:
         skip(name, str(error))
     except OSError as error:

@@ -16,7 +16,7 @@ from typing import Any
 
 from gqlalchemy import Neo4j
 from gqlalchemy.connection import Connection
-from neo4j import Driver, GraphDatabase
+from neo4j import WRITE_ACCESS, Driver, GraphDatabase
 from neo4j.exceptions import Neo4jError
 
 from graphtide.infra.bolt.address import BoltAddress
@@ -42,10 +42,11 @@ _EQUAL_ALREADY = "EquivalentSchemaRuleAlreadyExists"
 class Session(Connection):  # type: ignore[misc]
     """gqlalchemy's connection over the Bolt driver. Statements are autocommitted, as DDL must be."""
 
-    def __init__(self, address: BoltAddress) -> None:
+    def __init__(self, address: BoltAddress, access_mode: str = WRITE_ACCESS) -> None:
         super().__init__("", 0, address.user, "", bool(address.ca_file))
         self._driver: Driver = GraphDatabase.driver(**driver_options(address))
         self._database = address.database or None
+        self._access_mode = access_mode
 
     def execute(self, query: str, parameters: dict[str, Any] | None = None) -> None:
         """Run the statement to its end, so that a failure is raised."""
@@ -54,9 +55,13 @@ class Session(Connection):  # type: ignore[misc]
 
     def execute_and_fetch(self, query: str, parameters: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Yield the rows as they arrive. Without iteration, nothing runs."""
-        with self._driver.session(database=self._database) as session:
+        with self._driver.session(database=self._database, default_access_mode=self._access_mode) as session:
             for record in session.run(query, parameters or {}):
-                yield dict(zip(record.keys(), record.values(), strict=True))
+                yield dict(zip(record.keys(), map(self.mapped, record.values()), strict=True))
+
+    def mapped(self, value: Any) -> Any:
+        """Return a value of a row as callers receive it."""
+        return value
 
     def is_active(self) -> bool:
         return True

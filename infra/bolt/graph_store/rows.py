@@ -135,7 +135,7 @@ _ENDS = _Derived(row_cypher.CLEAR_ENDS, row_cypher.CREATE_ENDS, ("key", "subject
 
 async def _derive(tx: Transaction, derived: _Derived, rows: Sequence[Row], moved: Mapping[str, bool]) -> None:
     """Create the derived relationships of the rows, after deleting those of the rows that changed."""
-    await tx.each_key(derived.clear, [one for one, was in moved.items() if was])
+    await tx.each_key(derived.clear, [row_key for row_key, was in moved.items() if was])
     await tx.each(derived.create, [{name: row[name] for name in derived.columns} for row in rows])
 
 
@@ -322,7 +322,9 @@ async def create_pairs(tx: Transaction, scope: str, table: PairTable, rows: Sequ
 
 
 async def _ensure(tx: Transaction, scope: str, table: NodeTable, numbers: Mapping[str, int]) -> None:
-    await tx.each(table.ensure, [{"key": one, "number": number} for one, number in numbers.items()], scope=scope)
+    await tx.each(
+        table.ensure, [{"key": row_key, "number": number} for row_key, number in numbers.items()], scope=scope
+    )
 
 
 def _made(found: Iterable[Row]) -> int:

@@ -249,7 +249,7 @@ class FairScheduler:
     def start(self, whose: tuple[bool, str], tokens: int) -> float:
         """Return the start time of an arriving call: the end of its graph's last call, or now."""
         if len(self._ends) > _MAX_REMEMBERED:
-            self._ends = {one: end for one, end in self._ends.items() if end > self._reached[one[0]]}
+            self._ends = {key: end for key, end in self._ends.items() if end > self._reached[key[0]]}
         start = max(self._reached[whose[0]], self._ends.get(whose, 0.0))
         self._ends[whose] = start + self._share(tokens)
         return start

@@ -25,6 +25,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import Call, EndpointLimits, RateLimiter
+from graphtide.infra.models.openai.client import client_of
 from graphtide.infra.models.openai.errors import EndpointErrors, costs_nothing
 from graphtide.infra.models.replies.json_replies import MAX_TOKENS, Pieces, well_formed
 from graphtide.infra.models.replies.schemas import Schema, sendable
@@ -115,12 +116,7 @@ class OpenAIChat:
         self._gate = RateLimiter(endpoint.limits, self._errors.where)
         self._dialect = _Dialect()
         self._expected = Expectations(endpoint.max_output_tokens)
-        self._client = openai.AsyncOpenAI(
-            base_url=endpoint.base_url,
-            api_key=endpoint.api_key or "none",  # the client requires a key; local servers ignore it
-            timeout=endpoint.timeout_s,
-            max_retries=0,
-        )
+        self._client = client_of(endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
 
     @property
     def model(self) -> str:

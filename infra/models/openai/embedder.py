@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
+from graphtide.infra.models.openai.client import client_of
 from graphtide.infra.models.openai.errors import EndpointErrors, costs_nothing
 from graphtide.infra.models.replies.json_replies import MAX_TOKENS
 from graphtide.infra.models.usage.accounting import Tokens, UsageAccounting
@@ -57,12 +58,7 @@ class OpenAIEmbedder:
         self._dimensions = endpoint.dimensions or 0
         self._errors = EndpointErrors("embedding", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
         self._gate = RateLimiter(endpoint.limits, self._errors.where)
-        self._client = openai.AsyncOpenAI(
-            base_url=endpoint.base_url,
-            api_key=endpoint.api_key or "none",  # the client requires a key; local servers ignore it
-            timeout=endpoint.timeout_s,
-            max_retries=0,
-        )
+        self._client = client_of(endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
 
     @property
     def name(self) -> str:

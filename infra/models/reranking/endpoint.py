@@ -18,6 +18,7 @@ import openai
 
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
+from graphtide.infra.models.openai.client import client_of
 from graphtide.infra.models.openai.errors import EndpointErrors
 from graphtide.streams.errors import Retryable
 from graphtide.streams.json_parts import escape_surrogates
@@ -53,12 +54,7 @@ class EndpointReranker:
         self._endpoint = endpoint
         self._errors = EndpointErrors("rerank", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
         self._gate = RateLimiter(endpoint.limits, self._errors.where)
-        self._client = openai.AsyncOpenAI(
-            base_url=endpoint.base_url,
-            api_key=endpoint.api_key or "none",  # the client requires a key; local servers ignore it
-            timeout=endpoint.timeout_s,
-            max_retries=0,
-        )
+        self._client = client_of(endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
 
     @property
     def name(self) -> str:

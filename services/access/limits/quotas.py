@@ -39,11 +39,11 @@ class Amount:
     documents: int = 0
     size_bytes: int = 0
 
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.documents + other.documents, self.size_bytes + other.size_bytes)
+    def __add__(self, second: Amount) -> Amount:
+        return Amount(self.documents + second.documents, self.size_bytes + second.size_bytes)
 
-    def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.documents - other.documents, self.size_bytes - other.size_bytes)
+    def __sub__(self, second: Amount) -> Amount:
+        return Amount(self.documents - second.documents, self.size_bytes - second.size_bytes)
 
 
 NOTHING = Amount()
@@ -167,5 +167,5 @@ def _ids(documents: Iterable[Entering], graph: str) -> set[str]:
     return {document.doc_id for document in documents if document.graph == graph}
 
 
-def _later(one: Amount, other: Amount) -> Amount:
-    return Amount(max(one.documents, other.documents), max(one.size_bytes, other.size_bytes))
+def _later(first: Amount, second: Amount) -> Amount:
+    return Amount(max(first.documents, second.documents), max(first.size_bytes, second.size_bytes))

@@ -52,17 +52,17 @@ class Estimated:
     history: ModelUsage
 
     def as_json(self) -> Json:
-        one = self.estimate
+        entry = self.estimate
         basis = f"{self.history.calls} extractions in the data folder" if self.history.calls else "a guess"
-        body: Json = {"model": self.model, "documents": one.documents, "with_facts": one.brought}
-        body |= {"passages": one.passages, "calls": one.llm.calls, **self._amounts(one.llm)}
-        body |= {"embedding_tokens": one.embedding.prompt_tokens}
+        body: Json = {"model": self.model, "documents": entry.documents, "with_facts": entry.brought}
+        body |= {"passages": entry.passages, "calls": entry.llm.calls, **self._amounts(entry.llm)}
+        body |= {"embedding_tokens": entry.embedding.prompt_tokens}
         if self.priced:
-            body["cost"] = (one.llm + one.embedding).cost
-            body["embedding_cost"] = one.embedding.cost
-        saved: Json = {"calls": one.saved.calls, **self._amounts(one.saved)}
+            body["cost"] = (entry.llm + entry.embedding).cost
+            body["embedding_cost"] = entry.embedding.cost
+        saved: Json = {"calls": entry.saved.calls, **self._amounts(entry.saved)}
         return body | {
-            "saved": saved | ({"cost": one.saved.cost} if self.priced else {}),
+            "saved": saved | ({"cost": entry.saved.cost} if self.priced else {}),
             "answers_guessed_from": basis,
         }
 
@@ -116,14 +116,14 @@ def _documents(
             yield document
 
 
-def _read(graph: str, one: DocumentSource | Unreadable, settings: Settings) -> DocumentMessage | None:
-    if isinstance(one, Unreadable):
-        tell(f"graphtide: {one.name}: {one.reason}")
+def _read(graph: str, entry: DocumentSource | Unreadable, settings: Settings) -> DocumentMessage | None:
+    if isinstance(entry, Unreadable):
+        tell(f"graphtide: {entry.name}: {entry.reason}")
         return None
     try:
-        return document_of(graph, json.loads(one.line), RequestLimits.of(settings))
+        return document_of(graph, json.loads(entry.line), RequestLimits.of(settings))
     except Invalid as error:
-        tell(f"graphtide: {one.name}: {error}")
+        tell(f"graphtide: {entry.name}: {error}")
         return None
 
 

@@ -209,11 +209,11 @@ class _Pass:
     def _documents(self, file: FoundFile, raw: bytes, problems: list[tuple[str, str]]) -> Iterator[DocumentSource]:
         origin = f"{self._options.tree.origin}/{file.name}"
         try:
-            for one in read_bytes(raw, file.name):
-                if isinstance(one, RecordProblem):
-                    problems.append((f"{file.name}:{one.line}", one.reason))
+            for record in read_bytes(raw, file.name):
+                if isinstance(record, RecordProblem):
+                    problems.append((f"{file.name}:{record.line}", record.reason))
                 else:
-                    yield source_of(one, _doc_id(file.name, one), origin)
+                    yield source_of(record, _doc_id(file.name, record), origin)
         except UnreadableFileError as error:
             problems.append((file.name, str(error)))
 

@@ -24,27 +24,27 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
     """
     if plan.done is not None:
         state, other = (DONE, TO_DO) if plan.done else (TO_DO, DONE)
-        if any(one.unit.text.startswith(other) for one in chosen):
-            return [one for one in chosen if one.unit.text.startswith(state)] or chosen
-    if plan.bound is not None and all(one.unit.kind is UnitKind.ROW for one in chosen):
+        if any(scored.unit.text.startswith(other) for scored in chosen):
+            return [scored for scored in chosen if scored.unit.text.startswith(state)] or chosen
+    if plan.bound is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return _beyond(plan, plan.bound, chosen)
-    if plan.extreme and len(chosen) > 1 and all(one.unit.kind is UnitKind.ROW for one in chosen):
+    if plan.extreme and len(chosen) > 1 and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return extreme_row(plan, chosen) or chosen
     return chosen
 
 
 def _beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:
     """Return the rows whose number in the column that the question names is beyond the bound; none without one."""
-    column = _asked_column(plan, [one.unit for one in rows])
-    valued = [(_number(one.unit, column), one) for one in rows] if column else []
-    return [one for value, one in valued if value is not None and bound.admits(value)]
+    column = _asked_column(plan, [scored.unit for scored in rows])
+    valued = [(_number(scored.unit, column), scored) for scored in rows] if column else []
+    return [scored for value, scored in valued if value is not None and bound.admits(value)]
 
 
 def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     """Return the row with the greatest or least number in the column that the question names; none without one."""
-    column = _asked_column(plan, [one.unit for one in rows])
-    valued = [(_number(one.unit, column), one) for one in rows] if column else []
-    found = [(value, one) for value, one in valued if value is not None]
+    column = _asked_column(plan, [scored.unit for scored in rows])
+    valued = [(_number(scored.unit, column), scored) for scored in rows] if column else []
+    found = [(value, scored) for value, scored in valued if value is not None]
     if len(found) < 2:
         return []
     by_age = not _AGES.isdisjoint(plan.text.lower().rstrip("?").split())

@@ -44,7 +44,7 @@ def corrects(text: str) -> bool:
 
 def _denies_number(words: Sequence[str]) -> bool:
     """Return whether a number is put in place of another: "20,000 euros, not 25,000"."""
-    return any(one == "not" and other[0].isdigit() for one, other in pairwise(words))
+    return any(first == "not" and second[0].isdigit() for first, second in pairwise(words))
 
 
 _REACH = 0.65
@@ -64,36 +64,38 @@ def is_past(text: str) -> bool:
 def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scored:
     """Return the unit that replaces the best one, or the best one itself."""
     current = best
-    for other in ranked:
-        if other.score < _REACH * best.score or not other.fits or not other.on_day or other.unit is current.unit:
+    for second in ranked:
+        if second.score < _REACH * best.score or not second.fits or not second.on_day or second.unit is current.unit:
             continue
-        if _same_subject(evidence, current, other) and _replaces(evidence.plan, other, current):
-            current = other
+        if _same_subject(evidence, current, second) and _replaces(evidence.plan, second, current):
+            current = second
     return current
 
 
-def _same_subject(evidence: AnswerEvidence, one: Scored, other: Scored) -> bool:
+def _same_subject(evidence: AnswerEvidence, first: Scored, second: Scored) -> bool:
     """Return whether the other unit covers the names and most of what the one covers, and states another value."""
     plan = evidence.plan
-    for term, a, b in zip(plan.terms, one.covers, other.covers, strict=True):
+    for term, a, b in zip(plan.terms, first.covers, second.covers, strict=True):
         if term.kind in (TermKind.NAME, TermKind.CODE) and a >= 0.7 > b:
             return False
-        if term.kind is TermKind.WORD and a >= _OWN and b < _ABSENT and not corrects(other.unit.text):
+        if term.kind is TermKind.WORD and a >= _OWN and b < _ABSENT and not corrects(second.unit.text):
             return False
-    strong = sum(w for w, a in zip(evidence.weights, one.covers, strict=True) if a >= 0.7)
-    near = _NEAR if corrects(other.unit.text) else _BESIDE
-    both = sum(w for w, a, b in zip(evidence.weights, one.covers, other.covers, strict=True) if a >= 0.7 and b >= near)
-    if not strong or both < 0.8 * strong or max(other.covers) < _STATED:
+    strong = sum(w for w, a in zip(evidence.weights, first.covers, strict=True) if a >= 0.7)
+    near = _NEAR if corrects(second.unit.text) else _BESIDE
+    both = sum(
+        w for w, a, b in zip(evidence.weights, first.covers, second.covers, strict=True) if a >= 0.7 and b >= near
+    )
+    if not strong or both < 0.8 * strong or max(second.covers) < _STATED:
         return False
-    return _differ(one, other, plan)
+    return _differ(first, second, plan)
 
 
-def _differ(one: Scored, other: Scored, plan: QuestionPlan) -> bool:
+def _differ(first: Scored, second: Scored, plan: QuestionPlan) -> bool:
     """Return whether two units state different values. A person whom both name is the same value."""
-    mine, theirs = values(one, plan.keys), values(other, plan.keys)
+    mine, theirs = values(first, plan.keys), values(second, plan.keys)
     if plan.kind is Kind.PERSON:
-        context = other.unit.title_keys | (other.unit.before.names if other.unit.before else frozenset())
-        return bool(theirs - mine) if _takes_over(plan, other) else not mine & (theirs | context)
+        context = second.unit.title_keys | (second.unit.before.names if second.unit.before else frozenset())
+        return bool(theirs - mine) if _takes_over(plan, second) else not mine & (theirs | context)
     return mine != theirs
 
 
@@ -112,17 +114,17 @@ def values(scored: Scored, asked: frozenset[str]) -> frozenset[str]:
 
 
 def _replaces(plan: QuestionPlan, later: Scored, earlier: Scored) -> bool:
-    one, other = later.unit.date, earlier.unit.date
+    first, second = later.unit.date, earlier.unit.date
     if later.unit.quoted and not earlier.unit.quoted:
         return False
     says_so = corrects(later.unit.text) or _takes_over(plan, later)
-    if later.unit.doc_id == earlier.unit.doc_id and one == other:
+    if later.unit.doc_id == earlier.unit.doc_id and first == second:
         return says_so and later.unit.headings != earlier.unit.headings and not corrects(earlier.unit.text)
-    if one[0] and other[0] and one != other:
+    if first[0] and second[0] and first != second:
         alike = later.score >= _ALIKE * earlier.score and not is_past(later.unit.text)
-        return one > other and (says_so or has_phrase(later.unit.text, _CHANGING) or alike)
-    if one[0] and not other[0]:
+        return first > second and (says_so or has_phrase(later.unit.text, _CHANGING) or alike)
+    if first[0] and not second[0]:
         return says_so
-    if not one[0] and other[0]:
+    if not first[0] and second[0]:
         return False
     return says_so and not corrects(earlier.unit.text)

@@ -27,7 +27,7 @@ _NEAR, _COUNTED, _STATED, _MIN_PERMITTED = 0.5, 0.4, 0.95, 2
 
 def union(chosen: Sequence[Scored]) -> tuple[float, ...]:
     """Return the share of each term that the units cover together."""
-    return tuple(map(max, zip(*(one.covers for one in chosen), strict=True)))
+    return tuple(map(max, zip(*(scored.covers for scored in chosen), strict=True)))
 
 
 def coverage(evidence: AnswerEvidence, covers: Sequence[float]) -> float:
@@ -40,11 +40,11 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     if not chosen or not plan.terms:
         return False
     covers = union(chosen)
-    if plan.kind in TYPED and not any(one.fits for one in chosen):
+    if plan.kind in TYPED and not any(scored.fits for scored in chosen):
         return False
     if plan.deed and _permits(plan, chosen):
         return True
-    if not all(one.on_day for one in chosen) or _elsewhere(evidence, chosen, covers):
+    if not all(scored.on_day for scored in chosen) or _elsewhere(evidence, chosen, covers):
         return False
     needed = OTHER_COVERAGE if _below_cause(plan, chosen) else MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
     if plan.kind is not Kind.SUMMARY and _no_verb(evidence, covers):
@@ -58,14 +58,15 @@ def _permits(plan: QuestionPlan, chosen: Sequence[Scored]) -> bool:
     if len(places) < _MIN_PERMITTED or plan.kind is not Kind.YES_NO:
         return False
     return any(
-        has_phrase(one.unit.text, PERMITTING) and all(one.covers[i] >= _STATED for i in places) for one in chosen
+        has_phrase(scored.unit.text, PERMITTING) and all(scored.covers[i] >= _STATED for i in places)
+        for scored in chosen
     )
 
 
 def _elsewhere(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
     """Return whether the units are about something else: they lack a word that no answer can do without."""
     plan = evidence.plan
-    if _names_identifier(plan) and not any(has_attribute(plan, one.unit) for one in chosen):
+    if _names_identifier(plan) and not any(has_attribute(plan, scored.unit) for scored in chosen):
         return True
     required = {plan.counted} | ({plan.attribute} if plan.kind is Kind.THING else set())
     return (
@@ -93,7 +94,7 @@ def _names_identifier(plan: QuestionPlan) -> bool:
 
 def _below_cause(plan: QuestionPlan, chosen: Sequence[Scored]) -> bool:
     """Return whether the units are below a heading such as "Cause", and the question asks for one."""
-    return plan.kind is Kind.REASON and all(REASON_KEYS & one.unit.head_keys for one in chosen)
+    return plan.kind is Kind.REASON and all(REASON_KEYS & scored.unit.head_keys for scored in chosen)
 
 
 def _about_another(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
@@ -102,7 +103,7 @@ def _about_another(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: S
     asked = [c for c, t in zip(covers, plan.terms, strict=True) if t.kind is TermKind.NAME and t.key in evidence.names]
     if plan.kind not in TYPED or not asked or max(asked) > _NEAR:
         return False
-    return all((one.unit.names & evidence.names) - plan.keys for one in chosen)
+    return all((scored.unit.names & evidence.names) - plan.keys for scored in chosen)
 
 
 def _only_named(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:

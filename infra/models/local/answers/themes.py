@@ -27,7 +27,7 @@ def beginnings(units: Sequence[Unit]) -> list[Quotation]:
     left = MAX_WORDS
     for unit in sorted(units, key=_is_weak):
         key = unit.doc_id or unit.origin
-        if key in done or any(_repeats(unit, other) for other in chosen):
+        if key in done or any(_repeats(unit, second) for second in chosen):
             continue
         done.add(key)
         count = len(_titled(unit).split())
@@ -50,5 +50,5 @@ def _titled(unit: Unit) -> str:
     return f"{unit.title}: {unit.text}" if titled else unit.text
 
 
-def _repeats(one: Unit, other: Unit) -> bool:
-    return len(one.keys & other.keys) >= _REPEATS * len(one.keys | other.keys)
+def _repeats(first: Unit, second: Unit) -> bool:
+    return len(first.keys & second.keys) >= _REPEATS * len(first.keys | second.keys)

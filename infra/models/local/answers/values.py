@@ -169,9 +169,9 @@ def has_full_name(text: str) -> bool:
     """Return whether the text has two capitalised words in a row, as a first name and a surname are."""
     pairs = pairwise(words_of(text))
     return any(
-        one.capital and other.capital and text[one.start + len(one.text) : other.start] == " "
-        and one.text.lower() not in STOP_WORDS and other.text.lower() not in _MONTH_NUMBERS
-        for one, other in pairs
+        first.capital and second.capital and text[first.start + len(first.text) : second.start] == " "
+        and first.text.lower() not in STOP_WORDS and second.text.lower() not in _MONTH_NUMBERS
+        for first, second in pairs
     )  # fmt: skip
 
 
@@ -211,8 +211,8 @@ def has_address(text: str) -> bool:
     if any(word.text.lower() in _STREETS for word in words):
         return True
     return any(
-        one.capital and len(one.text) > 3 and one.text.lower() not in _MONTH_NUMBERS and _is_house(other)
-        for one, other in pairwise(words)
+        first.capital and len(first.text) > 3 and first.text.lower() not in _MONTH_NUMBERS and _is_house(second)
+        for first, second in pairwise(words)
     )
 
 
@@ -225,9 +225,9 @@ def days_in(text: str) -> list[Day]:
     return list(_days(words_of(text)))
 
 
-def same_day(one: Day, other: Day) -> bool:
+def same_day(first: Day, second: Day) -> bool:
     """Return whether two dates agree in all parts that both name."""
-    return all(not a or not b or a == b for a, b in zip(one, other, strict=True))
+    return all(not a or not b or a == b for a, b in zip(first, second, strict=True))
 
 
 def _days(words: Sequence[Word]) -> Iterator[Day]:

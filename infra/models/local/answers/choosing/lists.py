@@ -21,9 +21,11 @@ def attribute_row(evidence: AnswerEvidence) -> Scored | None:
     if plan.kind is not Kind.SUMMARY or not plan.attribute:
         return None
     others = [t.key for t in plan.terms if t.key != plan.attribute and t.kind is not TermKind.WEAK]
-    rows = [one for one in evidence.scored if one.unit.kind is UnitKind.ROW and set(others) <= one.unit.keys]
-    rows = [one for one in rows if any(cell.column_keys == {plan.attribute} for cell in one.unit.cells)]
-    return max(rows, key=lambda one: one.score, default=None) if others else None
+    rows = [
+        scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and set(others) <= scored.unit.keys
+    ]
+    rows = [scored for scored in rows if any(cell.column_keys == {plan.attribute} for cell in scored.unit.cells)]
+    return max(rows, key=lambda scored: scored.score, default=None) if others else None
 
 
 def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
@@ -33,18 +35,20 @@ def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
         return []
     asked = re.sub(r"\W+", " ", plan.text.lower())
     found: dict[tuple[int, str], list[Scored]] = {}
-    for one in evidence.scored:
-        heading = one.unit.lead_in or (one.unit.headings[-1] if one.unit.headings else "")
+    for scored in evidence.scored:
+        heading = scored.unit.lead_in or (scored.unit.headings[-1] if scored.unit.headings else "")
         words = re.sub(r"\W+", " ", heading.lower()).strip()
         if (
             len(words.split()) >= 2
             and keys_of(heading)
             and f" {words} " in f" {asked} "
-            and not one.unit.text.endswith(":")
+            and not scored.unit.text.endswith(":")
         ):
-            found.setdefault((one.unit.origin, heading), []).append(one)
+            found.setdefault((scored.unit.origin, heading), []).append(scored)
     groups = [
-        group for group in found.values() if len(group) > 1 and all(len(one.unit.text.split()) <= 30 for one in group)
+        group
+        for group in found.values()
+        if len(group) > 1 and all(len(scored.unit.text.split()) <= 30 for scored in group)
     ]
     if not groups:
         return []
@@ -52,51 +56,69 @@ def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     return group if coverage(evidence, union(group)) >= 0.8 * best.coverage else []
 
 
-def list_items(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> list[Scored]:
+def list_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     """Return all units that answer as well as the best one, when the question asks for several or they are alike."""
     plan = evidence.plan
     if plan.kind in (Kind.QUANTITY, Kind.DATE, Kind.REASON, Kind.CHOICE, Kind.YES_NO, Kind.SUMMARY):
         return []
-    unit = best.unit
-    own = [
-        i
-        for i, (t, c) in enumerate(zip(plan.terms, best.covers, strict=True))
-        if t.kind is not TermKind.WEAK and c >= 0.95
-    ]
-    context = [
-        i
-        for i, (t, c) in enumerate(zip(plan.terms, best.covers, strict=True))
-        if t.kind is not TermKind.WEAK and c >= 0.7
-    ]
-    same_passage = [one for one in evidence.scored if one.unit.origin == unit.origin]
-    listing = unit.lead_in or (len(same_passage) > 1 and unit.kind is not UnitKind.ROW and _all_short(same_passage))
-    in_text = [i for i in own if plan.terms[i].key in unit.keys]
-    if listing and plan.plural and not in_text and context:
-        return [one for one in same_passage if one.unit.lead_in == unit.lead_in and not one.unit.text.endswith(":")]
-    if listing and plan.plural and in_text:
-        alike = [
-            one for one in same_passage if all(one.covers[i] >= _SAME for i in own) and not one.unit.text.endswith(":")
-        ]
-        if len(alike) > 1 and _all_short(alike):
-            return alike
-    if unit.kind is UnitKind.ROW and own:
-        alike = [
-            one for one in evidence.scored
-            if one.unit.kind is UnitKind.ROW and _file(one.unit) == _file(unit) and one.unit.headings == unit.headings
-            and all(one.covers[i] >= 0.95 for i in own) and one.on_day
-            and _has_values(plan, one.unit, in_text)
-        ]  # fmt: skip
-        if 1 < len(alike) <= (_MAX_FILTERED if plan.bound or plan.extreme else _MAX_ROWS):
-            return alike
+    own, context = _covered(plan, best, 0.95), _covered(plan, best, 0.7)
+    in_text = [i for i in own if plan.terms[i].key in best.unit.keys]
+    if plan.plural and (items := _items_beside(evidence, best, own, context, in_text)) is not None:
+        return items
+    if best.unit.kind is UnitKind.ROW and own:
+        rows = _rows_alike(evidence, best, own, in_text)
+        if 1 < len(rows) <= (_MAX_FILTERED if plan.bound or plan.extreme else _MAX_ROWS):
+            return rows
     if plan.plural and own:
-        alike = [
-            one for one in evidence.scored
-            if one.unit.doc_id != unit.doc_id or one.unit is unit
-            if all(one.covers[i] >= 0.7 for i in own) and one.fits and one.on_day and one.score >= 0.75 * best.score
-            and (one.unit.kind is not UnitKind.ROW or _has_values(plan, one.unit, in_text))
-        ]  # fmt: skip
+        alike = _units_alike(evidence, best, own, in_text)
         return alike if 1 < len(alike) <= 8 else []
     return []
+
+
+def _covered(plan: QuestionPlan, best: Scored, share: float) -> list[int]:
+    """Return the places of the terms of which the unit covers this share."""
+    pairs = zip(plan.terms, best.covers, strict=True)
+    return [i for i, (term, cover) in enumerate(pairs) if term.kind is not TermKind.WEAK and cover >= share]
+
+
+def _items_beside(
+    evidence: AnswerEvidence, best: Scored, own: Sequence[int], context: Sequence[int], in_text: Sequence[int]
+) -> list[Scored] | None:
+    """Return the items of the list that the best unit is in; None if it is in no list, or they are not alike."""
+    unit = best.unit
+    passage = [scored for scored in evidence.scored if scored.unit.origin == unit.origin]
+    items = [scored for scored in passage if not scored.unit.text.endswith(":")]
+    if not unit.lead_in and not (len(passage) > 1 and unit.kind is not UnitKind.ROW and _all_short(passage)):
+        return None
+    if not in_text:
+        return [scored for scored in items if scored.unit.lead_in == unit.lead_in] if context else None
+    alike = [scored for scored in items if all(scored.covers[i] >= _SAME for i in own)]
+    return alike if len(alike) > 1 and _all_short(alike) else None
+
+
+def _rows_alike(evidence: AnswerEvidence, best: Scored, own: Sequence[int], in_text: Sequence[int]) -> list[Scored]:
+    """Return the rows of the best row's table that cover the same terms."""
+    rows = [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and scored.on_day]
+    table = [row for row in rows if _file(row.unit) == _file(best.unit) and row.unit.headings == best.unit.headings]
+    return [
+        row
+        for row in table
+        if all(row.covers[i] >= 0.95 for i in own) and _has_values(evidence.plan, row.unit, in_text)
+    ]
+
+
+def _units_alike(evidence: AnswerEvidence, best: Scored, own: Sequence[int], in_text: Sequence[int]) -> list[Scored]:
+    """Return the units of other documents that cover the same terms about as well, with the best unit."""
+    units = [
+        scored for scored in evidence.scored if scored.fits and scored.on_day and scored.score >= 0.75 * best.score
+    ]
+    others = [scored for scored in units if scored.unit.doc_id != best.unit.doc_id or scored.unit is best.unit]
+    return [
+        scored
+        for scored in others
+        if all(scored.covers[i] >= 0.7 for i in own)
+        and (scored.unit.kind is not UnitKind.ROW or _has_values(evidence.plan, scored.unit, in_text))
+    ]
 
 
 def _has_values(plan: QuestionPlan, unit: Unit, places: Sequence[int]) -> bool:
@@ -110,7 +132,7 @@ def _file(unit: Unit) -> str:
 
 
 def _all_short(units: Sequence[Scored]) -> bool:
-    return all(len(one.unit.text.split()) <= 14 for one in units)
+    return all(len(scored.unit.text.split()) <= 14 for scored in units)
 
 
 def other_rows(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
@@ -118,12 +140,14 @@ def other_rows(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     if best.unit.kind is not UnitKind.ROW:
         return []
     asked = {t.key for t in evidence.plan.terms if t.kind not in (TermKind.WEAK, TermKind.FOCUS)} & best.unit.keys
-    table = [one for one in evidence.scored if one.unit.kind is UnitKind.ROW and _same_table(one.unit, best.unit)]
-    found = [one for one in table if not asked <= one.unit.keys]
-    for one in found:
-        one.covers = tuple(map(max, zip(one.covers, best.covers, strict=True)))
+    table = [
+        scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and _same_table(scored.unit, best.unit)
+    ]
+    found = [scored for scored in table if not asked <= scored.unit.keys]
+    for scored in found:
+        scored.covers = tuple(map(max, zip(scored.covers, best.covers, strict=True)))
     return found if len(found) <= _MAX_ROWS else []
 
 
-def _same_table(one: Unit, other: Unit) -> bool:
-    return _file(one) == _file(other) and one.headings == other.headings and one.columns == other.columns
+def _same_table(scored: Unit, other: Unit) -> bool:
+    return _file(scored) == _file(other) and scored.headings == other.headings and scored.columns == other.columns

@@ -22,31 +22,35 @@ def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
         rest = [i for i, term in enumerate(plan.terms) if term.key not in optional]
         sides.append((own, rest))
 
-    def value(one: Scored, own: list[int], rest: list[int]) -> float:
-        covered = sum(evidence.weights[i] * one.covers[i] for i in own) / (sum(evidence.weights[i] for i in own) or 1)
-        others = sum(evidence.weights[i] * one.covers[i] for i in rest) / (sum(evidence.weights[i] for i in rest) or 1)
-        mine, theirs = ({plan.terms[i].key for i in side} for side in (own, set(optional_places) - set(own)))
-        said = (
-            one.unit.keys
-            | one.unit.columns
-            | (one.unit.before.keys if one.unit.dangling and one.unit.before else frozenset())
+    def value(scored: Scored, own: list[int], rest: list[int]) -> float:
+        covered = sum(evidence.weights[i] * scored.covers[i] for i in own) / (
+            sum(evidence.weights[i] for i in own) or 1
         )
-        wrong = bool(theirs - mine) and theirs - mine <= said and not mine - theirs <= said
+        others = sum(evidence.weights[i] * scored.covers[i] for i in rest) / (
+            sum(evidence.weights[i] for i in rest) or 1
+        )
+        mine, theirs = ({plan.terms[i].key for i in side} for side in (own, set(optional_places) - set(own)))
+        stated = (
+            scored.unit.keys
+            | scored.unit.columns
+            | (scored.unit.before.keys if scored.unit.dangling and scored.unit.before else frozenset())
+        )
+        wrong = bool(theirs - mine) and theirs - mine <= stated and not mine - theirs <= stated
         return (
             (2.0 if covered >= 0.7 else covered)
             + others
-            + 0.1 * one.score
-            + 0.15 * has_number(one.unit.text)
+            + 0.1 * scored.score
+            + 0.15 * has_number(scored.unit.text)
             - 2.0 * wrong
         )
 
-    both = [one for one in ranked if all(one.covers[i] >= 0.95 for own, _ in sides for i in own)]
+    both = [scored for scored in ranked if all(scored.covers[i] >= 0.95 for own, _ in sides for i in own)]
     chosen = []
     for own, rest in sides:
-        best = max(ranked, key=lambda one: value(one, own, rest))
+        best = max(ranked, key=lambda scored: value(scored, own, rest))
         chosen.append(best)
     if both:
-        single = max(both, key=lambda one: one.score)
+        single = max(both, key=lambda scored: scored.score)
         if coverage(evidence, single.covers) >= coverage(evidence, union(chosen)) - 0.05:
             return [single]
     return chosen if chosen[0].unit is not chosen[1].unit else chosen[:1]
@@ -55,14 +59,14 @@ def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
 def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     """Return consecutive sentences of the passage that concerns the question most; a later update of it wins."""
     passages: dict[int, list[Scored]] = {}
-    for one in evidence.scored:
-        if one.unit.kind is UnitKind.SENTENCE:
-            passages.setdefault(one.unit.origin, []).append(one)
+    for scored in evidence.scored:
+        if scored.unit.kind is UnitKind.SENTENCE:
+            passages.setdefault(scored.unit.origin, []).append(scored)
     if not passages:
         return ranked[:1]
 
     def worth(group: list[Scored]) -> float:
-        first, *rest = sorted((one.score for one in group), reverse=True)
+        first, *rest = sorted((scored.score for scored in group), reverse=True)
         return first + sum(0.25 * other for other in rest[:2])
 
     named = [group for group in passages.values() if has_names(evidence, group)]
@@ -76,10 +80,10 @@ def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
             and not _updates(best)
         ):
             best = group
-    limit = 0.6 * max(one.score for one in best)
-    start = next(at for at, one in enumerate(best) if one.score >= limit)
+    limit = 0.6 * max(scored.score for scored in best)
+    start = next(at for at, scored in enumerate(best) if scored.score >= limit)
     return best[start : start + 5]
 
 
 def _updates(group: Sequence[Scored]) -> bool:
-    return any(corrects(text) for text in (*group[0].unit.headings, *(one.unit.text for one in group)))
+    return any(corrects(text) for text in (*group[0].unit.headings, *(scored.unit.text for scored in group)))

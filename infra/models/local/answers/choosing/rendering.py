@@ -34,18 +34,21 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     """Return the texts of the chosen units within MAX_WORDS, in the order of the text within a passage."""
     quotations: list[Quotation] = []
     left = MAX_WORDS
-    rows = sum(one.unit.kind is UnitKind.ROW for one in chosen)
+    rows = sum(scored.unit.kind is UnitKind.ROW for scored in chosen)
     used: set[int] = set()
     listed = len(chosen) > 2 and evidence.plan.kind is not Kind.SUMMARY
-    for one in chosen:
-        for unit in (*_with_context(one.unit, _lacks_person(evidence, one.unit)), *_explanation(evidence, one.unit)):
+    for scored in chosen:
+        for unit in (
+            *_with_context(scored.unit, _lacks_person(evidence, scored.unit)),
+            *_explanation(evidence, scored.unit),
+        ):
             if id(unit) in used:
                 continue
             used.add(id(unit))
             text = (
-                _prefix(evidence, one, unit) + _row(evidence, unit, 26 if rows <= 2 else MAX_WORDS // rows)
+                _prefix(evidence, scored, unit) + _row(evidence, unit, 26 if rows <= 2 else MAX_WORDS // rows)
                 if unit.cells
-                else _prefix(evidence, one, unit) + unit.text
+                else _prefix(evidence, scored, unit) + unit.text
             )
             count = len(_WORD.findall(text))
             if count > left:
@@ -58,12 +61,12 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     return quotations
 
 
-def _prefix(evidence: AnswerEvidence, one: Scored, unit: Unit) -> str:
+def _prefix(evidence: AnswerEvidence, scored: Scored, unit: Unit) -> str:
     """Return the heading that holds the value asked for, or the title that names the thing asked for."""
-    if unit is not one.unit:
+    if unit is not scored.unit:
         return ""
-    if one.heading:
-        return f"{one.heading}: "
+    if scored.heading:
+        return f"{scored.heading}: "
     if evidence.plan.kind is Kind.PERSON and first_person(unit) and unit.headings[:1] and not has_full_name(unit.text):
         return f"{unit.headings[0]}: " if unit.headings[0].startswith(MAIL) else ""
     focus = {term.key for term in evidence.plan.terms if term.kind is TermKind.FOCUS}

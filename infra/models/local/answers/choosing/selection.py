@@ -24,7 +24,7 @@ def choose(evidence: AnswerEvidence) -> list[Quotation]:
 
 def select(evidence: AnswerEvidence) -> list[Scored]:
     """Return the best units for the question, whether or not they support an answer."""
-    ranked = sorted(evidence.scored, key=lambda one: -one.score)[:_FIRST]
+    ranked = sorted(evidence.scored, key=lambda scored: -scored.score)[:_FIRST]
     if not ranked or not evidence.plan.terms:
         return []
     plan = evidence.plan
@@ -44,7 +44,7 @@ def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     section = section_items(evidence, best)
     if section:
         return narrowed(evidence.plan, section)
-    items = list_items(evidence, ranked, best)
+    items = list_items(evidence, best)
     if items:
         return narrowed(evidence.plan, items)
     is_successor = best is not ranked[0] and evidence.plan.kind in TYPED

@@ -31,33 +31,37 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     if best.coverage > (_ENOUGH if plan.kind in TYPED and best.fits and not _lacks_role(plan, best) else _NEARLY_ALL):
         return []
     rare = max(6, len(evidence.units) // 10)
-    usable = [one for one in evidence.scored if one.unit.kind not in (UnitKind.ABOUT, UnitKind.CODE) and one.on_day]
+    usable = [
+        scored
+        for scored in evidence.scored
+        if scored.unit.kind not in (UnitKind.ABOUT, UnitKind.CODE) and scored.on_day
+    ]
     by_name: dict[str, list[Scored]] = {}
     bridges: dict[int, frozenset[str]] = {}
-    for one in usable:
-        keys = frozenset(key for key in _bridge_keys(one.unit) - plan.keys if evidence.frequency[key] <= rare)
-        bridges[id(one)] = keys
+    for scored in usable:
+        keys = frozenset(key for key in _bridge_keys(scored.unit) - plan.keys if evidence.frequency[key] <= rare)
+        bridges[id(scored)] = keys
         for key in keys:
-            by_name.setdefault(key, []).append(one)
+            by_name.setdefault(key, []).append(scored)
     found: tuple[float, list[Scored]] = (0.0, [])
-    for one in [one for one in ranked if id(one) in bridges][:_FIRST_HOPS]:
-        others = {id(other): other for key in sorted(bridges[id(one)]) for other in by_name[key]}
-        for other in others.values():
-            if other is one or not _states_value(plan, one, other) or _siblings(one.unit, other.unit):
+    for scored in [scored for scored in ranked if id(scored) in bridges][:_FIRST_HOPS]:
+        others = {id(partner): partner for key in sorted(bridges[id(scored)]) for partner in by_name[key]}
+        for partner in others.values():
+            if partner is scored or not _states_value(plan, scored, partner) or _siblings(scored.unit, partner.unit):
                 continue
-            if min(_exclusive(evidence, one, other), _exclusive(evidence, other, one)) < _OWN_SHARE:
+            if min(_exclusive(evidence, scored, partner), _exclusive(evidence, partner, scored)) < _OWN_SHARE:
                 continue
-            if _splits_name(plan, one, other) or not connected(evidence, [one, other]):
+            if _splits_name(plan, scored, partner) or not connected(evidence, [scored, partner]):
                 continue
-            shared = bridges[id(one)] & bridges[id(other)]
+            shared = bridges[id(scored)] & bridges[id(partner)]
             rarity = max(1.0 / max(1, evidence.frequency[key]) for key in shared)
             value = (
-                coverage(evidence, _firm(union([one, other])))
-                + 0.05 * (one.score + other.score)
+                coverage(evidence, _firm(union([scored, partner])))
+                + 0.05 * (scored.score + partner.score)
                 + _RARITY_SHARE * rarity
             )
             if value > found[0]:
-                found = (value, [one, other])
+                found = (value, [scored, partner])
     pair = found[1]
     needed = _TWO_HOP_GAIN if best.fits else _VALUE_GAIN
     if not pair or coverage(evidence, union(pair)) < best.coverage + needed:
@@ -71,16 +75,16 @@ def _lacks_role(plan: QuestionPlan, best: Scored) -> bool:
     return plan.kind is Kind.PERSON and first < _DISTANT
 
 
-def _splits_name(plan: QuestionPlan, one: Scored, other: Scored) -> bool:
+def _splits_name(plan: QuestionPlan, scored: Scored, partner: Scored) -> bool:
     """Return whether a name of two words is covered only by a word in each unit: it is of two things then."""
     names = {term.key: i for i, term in enumerate(plan.terms) if term.kind is TermKind.NAME}
     pairs = [(names[a], names[b]) for a, b in plan.pairs if a in names and b in names]
-    return any(all(min(unit.covers[a], unit.covers[b]) < _SAME_NAME for unit in (one, other)) for a, b in pairs)
+    return any(all(min(unit.covers[a], unit.covers[b]) < _SAME_NAME for unit in (scored, partner)) for a, b in pairs)
 
 
-def _states_value(plan: QuestionPlan, one: Scored, other: Scored) -> bool:
+def _states_value(plan: QuestionPlan, scored: Scored, partner: Scored) -> bool:
     """Return whether one of two units has a value of the type asked for; a date of a heading is of the document."""
-    return any(unit.fits and not (unit.heading and plan.kind is Kind.DATE) for unit in (one, other))
+    return any(unit.fits and not (unit.heading and plan.kind is Kind.DATE) for unit in (scored, partner))
 
 
 def _firm(covers: Sequence[float]) -> list[float]:
@@ -88,16 +92,16 @@ def _firm(covers: Sequence[float]) -> list[float]:
     return [share if share >= _STATED else share * _DISTANT for share in covers]
 
 
-def _siblings(one: Unit, other: Unit) -> bool:
+def _siblings(scored: Unit, partner: Unit) -> bool:
     """Return whether both are rows of one table."""
-    rows = one.kind is other.kind is UnitKind.ROW
-    return rows and one.doc_id == other.doc_id and one.headings == other.headings
+    rows = scored.kind is partner.kind is UnitKind.ROW
+    return rows and scored.doc_id == partner.doc_id and scored.headings == partner.headings
 
 
-def _exclusive(evidence: AnswerEvidence, one: Scored, other: Scored) -> float:
+def _exclusive(evidence: AnswerEvidence, scored: Scored, partner: Scored) -> float:
     """Return the share of the question that one unit covers well and the other hardly."""
-    pairs = zip(evidence.weights, one.covers, other.covers, strict=True)
-    typed = 0.1 if evidence.plan.kind in (*TYPED, Kind.PLACE) and one.fits and not other.fits else 0.0
+    pairs = zip(evidence.weights, scored.covers, partner.covers, strict=True)
+    typed = 0.1 if evidence.plan.kind in (*TYPED, Kind.PLACE) and scored.fits and not partner.fits else 0.0
     return typed + sum(w for w, a, b in pairs if a >= 0.7 and b <= 0.5) / (evidence.total or 1.0)
 
 

@@ -95,11 +95,11 @@ def conflicts(plan: QuestionPlan, unit: Unit) -> int:
     for first, second in plan.pairs:
         if (first in held) == (second in held):
             continue
-        for one, other in pairwise(words):
-            adjacent = text[one.start + len(one.text) : other.start] == " "
+        for left, right in pairwise(words):
+            adjacent = text[left.start + len(left.text) : right.start] == " "
             if adjacent and (
-                (other.key == second and one.key != first)
-                or (one.key == first and one.capital and other.capital and other.key != second)
+                (right.key == second and left.key != first)
+                or (left.key == first and left.capital and right.capital and right.key != second)
             ):
                 count += 1
                 break

@@ -49,10 +49,10 @@ def terms_of(
 def adjacent_pairs(words: Sequence[Word], text: str) -> tuple[tuple[str, str], ...]:
     """Return the keys of adjacent content words."""
     found = []
-    for one, other in pairwise(words):
-        between = text[one.start + len(one.text) : other.start]
-        if between == " " and not {one.text.lower(), other.text.lower()} & STOP_WORDS:
-            found.append((one.key, other.key))
+    for first, second in pairwise(words):
+        between = text[first.start + len(first.text) : second.start]
+        if between == " " and not {first.text.lower(), second.text.lower()} & STOP_WORDS:
+            found.append((first.key, second.key))
     return tuple(found)
 
 
