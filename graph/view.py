@@ -50,6 +50,7 @@ from graphtide.graph.view_tables import (
     ViewEntity,
     ViewLabel,
     ViewStatement,
+    view_edge,
     walk_chunk,
     walk_entity,
 )
@@ -330,7 +331,7 @@ class LiveView:
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
         for row in rows:
-            edge = ViewEdge(row.weight, row.trussness)
+            edge = view_edge(row.weight, row.trussness)
             held = self.neighbours.get(row.u, {}).get(row.v)
             self.edge_count += held is None
             if held is None or held.weight != row.weight:
@@ -345,9 +346,7 @@ class LiveView:
         return entity
 
     def _count(self, node: int, entity: ViewEntity, chunk: int, times: int) -> None:
-        entity.chunks[chunk] += times
-        if not entity.chunks[chunk]:
-            del entity.chunks[chunk]
+        entity.count(chunk, times)
         self._walked.add((walk_entity(node), walk_chunk(chunk)))
 
     # -- indexes -------------------------------------------------------------------------------------------------------
@@ -387,7 +386,7 @@ class LiveView:
     def _walk_weight(self, a: int, b: int) -> float:
         if b % 2:
             entity = self.entities.get(a // 2)
-            return float(entity.chunks.get(b // 2, 0)) if entity else 0.0
+            return float(entity.times(b // 2)) if entity else 0.0
         edge = self.neighbours.get(a // 2, {}).get(b // 2)
         return float(edge.weight) if edge else 0.0
 

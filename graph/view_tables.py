@@ -6,13 +6,13 @@ the numbers of entities and passages in the walk graph.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from graphtide.graph.communities.replica import HierarchyReplica
-from graphtide.graph.int_sets import EMPTY, IntSet
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, EvidenceRow, MentionRow, Vector
 from graphtide.graph.text.place import NO_PLACE, Place
 
@@ -66,7 +66,10 @@ class ViewStatement:
 
 @dataclass(slots=True)
 class ViewEntity:
-    """A cluster of labels under its canonical `id`. `chunks` counts the mentions of the entity by chunk."""
+    """A cluster of labels under its canonical `id`, and the chunks that mention it.
+
+    `repeats` counts the mentions of the chunks that do not mention it exactly once; None without such a chunk.
+    """
 
     id: str
     name: str
@@ -74,13 +77,35 @@ class ViewEntity:
     labels: tuple[int, ...]
     mentions: int
     vector: Vector
-    chunks: Counter[int] = field(default_factory=Counter)
+    chunks: IntSet = EMPTY
+    repeats: dict[int, int] | None = None
+
+    def times(self, chunk: int) -> int:
+        """Return how often a chunk mentions the entity."""
+        if self.repeats is not None and (held := self.repeats.get(chunk)):
+            return held
+        return int(chunk in self.chunks)
+
+    def count(self, chunk: int, times: int) -> None:
+        """Add mentions in a chunk, or remove them where `times` is negative."""
+        total = self.times(chunk) + times
+        self.chunks = including(self.chunks, chunk) if total else excluding(self.chunks, chunk)
+        if total not in (0, 1):
+            self.repeats = {} if self.repeats is None else self.repeats
+            self.repeats[chunk] = total
+        elif self.repeats is not None:
+            self.repeats.pop(chunk, None)
+            self.repeats = self.repeats or None
 
 
 @dataclass(frozen=True, slots=True)
 class ViewEdge:
     weight: int
     trussness: int
+
+
+view_edge = lru_cache(maxsize=4_096)(ViewEdge)
+"""Return an edge; most equal ones are one object."""
 
 
 class MentionTables(Protocol):

@@ -9,13 +9,14 @@ import numpy as np
 
 from graphtide.graph.communities.types import DEPTH, CommunityChange, Hierarchy, Int64
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
+from graphtide.graph.numbered_ints import NumberedInts
 
 
 class HierarchyReplica:
     """A copy that starts from a snapshot and applies each change, in order and without gaps."""
 
     def __init__(self, snapshot: Hierarchy | None = None) -> None:
-        self._community: dict[int, int] = {}
+        self._community = NumberedInts()
         self._tree: dict[int, tuple[int, int]] = {}  # community -> (level, parent)
         self._members: dict[int, IntSet] = {}
         self._roots: set[int] = set()
@@ -42,9 +43,9 @@ class HierarchyReplica:
             else:
                 self._roots.add(child)
         for node, community in zip(change.nodes.tolist(), change.communities.tolist(), strict=True):
-            self._leave(node, self._community.pop(node, 0))
+            self._leave(node, self._community[node])
+            self._community[node] = community
             if community:
-                self._community[node] = community
                 self._members[community] = including(self._members[community], node)
         for ident in change.removed.tolist():
             self._leave(ident, self._tree.pop(ident)[1])
@@ -61,7 +62,7 @@ class HierarchyReplica:
 
     def community(self, node: int, level: int = 0) -> int:
         """Return the id of a node's community at a level, 0 for an unknown node; KeyError for an unknown level."""
-        ident = self._community.get(node, 0)
+        ident = self._community[node]
         for _ in range(level if ident else 0):
             ident = self._tree[ident][1]
         return ident
@@ -93,4 +94,4 @@ class HierarchyReplica:
     def hierarchy(self) -> Hierarchy:
         """Return the copy as a snapshot, with the smallest ``next_id`` that its ids allow; O(n log n)."""
         tree = [(community, *self._tree[community]) for community in sorted(self._tree)]
-        return Hierarchy.of_rows(sorted(self._community.items()), tree, 1 + max(self._tree, default=0))
+        return Hierarchy.of_rows(list(self._community.items()), tree, 1 + max(self._tree, default=0))

@@ -14,13 +14,13 @@ from __future__ import annotations
 import base64
 import zlib
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import add, sub
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.numbered_ints import NumberedInts
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.view_tables import ViewChunk, ViewStatement, ViewTables
 
@@ -64,21 +64,31 @@ class Fingerprint:
 
 
 class _Content:
+    """The sums of a community. The sketch has one byte a count, or four where a count needs more."""
+
     __slots__ = ("digest", "entities", "sketch")
 
     def __init__(self) -> None:
-        self.entities, self.digest, self.sketch = 0, 0, array("i", bytes(4 * BUCKETS))
+        self.entities, self.digest, self.sketch = 0, 0, array("b", bytes(BUCKETS))
 
     def item(self, item: int, times: int) -> None:
         self.entities += times
         self.digest = (self.digest + times * item) & _MASK
-        self.sketch[item % BUCKETS] += times if item & BUCKETS else -times
+        try:
+            self.sketch[item % BUCKETS] += times if item & BUCKETS else -times
+        except OverflowError:
+            self.sketch = array("i", self.sketch)
+            self.sketch[item % BUCKETS] += times if item & BUCKETS else -times
 
     def all(self, other: _Content, times: int) -> None:
         self.entities += times * other.entities
         self.digest = (self.digest + times * other.digest) & _MASK
         if other.entities:
-            self.sketch = array("i", map(add if times > 0 else sub, self.sketch, other.sketch))
+            counts = list(map(add if times > 0 else sub, self.sketch, other.sketch))
+            self.sketch = array("b" if max(counts) < 128 and min(counts) >= -128 else "i", counts)
+
+    def fingerprint(self) -> Fingerprint:
+        return Fingerprint(self.entities, self.digest, array("i", self.sketch).tobytes())
 
 
 def fingerprint_of(items: Iterable[str]) -> Fingerprint:
@@ -86,16 +96,17 @@ def fingerprint_of(items: Iterable[str]) -> Fingerprint:
     content = _Content()
     for item in items:
         content.item(_digest(item), 1)
-    return Fingerprint(content.entities, content.digest, content.sketch.tobytes())
+    return content.fingerprint()
 
 
 class CommunityFingerprints:
     """The fingerprints; see the module. Only the view writes: `count` for an added or removed chunk, then `follow`."""
 
     def __init__(self) -> None:
-        self._statement_digests: Counter[int] = Counter()  # label -> sum of the digests of the statements about it
+        self._statement_digests = NumberedInts()  # label -> sum of the digests of the statements about it
         self._labels: set[int] = set()
-        self._homes: dict[int, tuple[int, int]] = {}  # node -> (community of the finest level, digest)
+        self._homes = NumberedInts()  # node -> community of the finest level
+        self._items = NumberedInts()  # node -> digest
         self._parents: dict[int, int] = {}
         self._contents: dict[int, _Content] = {}
         self._changed: set[int] = set()
@@ -113,7 +124,7 @@ class CommunityFingerprints:
     def fingerprint(self, community: int) -> Fingerprint | None:
         """Return the present fingerprint; None for an unknown community. O(1)."""
         held = self._contents.get(community)
-        return Fingerprint(held.entities, held.digest, held.sketch.tobytes()) if held else None
+        return held.fingerprint() if held else None
 
     def drain_changed(self) -> set[int]:
         """Return the communities whose content changed since the last call; without calls, at most all that exist."""
@@ -140,13 +151,13 @@ class CommunityFingerprints:
         nodes.update(view.labels[label].node for label in self._labels if label in view.labels)
         for label in delta.gone.labels:
             if label not in view.labels:
-                self._statement_digests.pop(label, None)
+                self._statement_digests[label] = 0
         self._labels.clear()
         change = delta.communities
         if change is not None:
             nodes.update(change.nodes.tolist())
         if isinstance(change, Hierarchy):
-            nodes.update(self._homes)
+            nodes.update(node for node, _ in self._homes.items())
         self._each(nodes, self._leave)
         if change is not None:
             self._move(change)
@@ -157,8 +168,9 @@ class CommunityFingerprints:
             do(node)
 
     def _leave(self, node: int) -> None:
-        community, item = self._homes.pop(node, (0, 0))
-        self._add(community, item, -1)
+        if community := self._homes[node]:
+            self._homes[node] = 0
+            self._add(community, self._items[node], -1)
 
     def _join(self, view: ViewTables, node: int) -> None:
         community, entity = view.hierarchy.community(node), view.entities.get(node)
@@ -166,7 +178,7 @@ class CommunityFingerprints:
             return
         statements = sum(self._statement_digests[label] for label in entity.labels) & _MASK
         item = _digest(entity.id, entity.name, str(statements))
-        self._homes[node] = community, item
+        self._homes[node], self._items[node] = community, item
         self._add(community, item, 1)
 
     def _add(self, community: int, item: int, times: int) -> None:

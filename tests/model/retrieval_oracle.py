@@ -203,8 +203,8 @@ def exact_pagerank(view: LiveView, restart: dict[int, float], probability: float
     """Return the stationary mass of the walk that restarts with `probability`, by iteration over the walk graph."""
     weight: dict[int, dict[int, float]] = defaultdict(dict)
     for node, entity in view.entities.items():
-        for chunk, times in entity.chunks.items():
-            weight[2 * node][2 * chunk + 1] = weight[2 * chunk + 1][2 * node] = float(times)
+        for chunk in entity.chunks:
+            weight[2 * node][2 * chunk + 1] = weight[2 * chunk + 1][2 * node] = float(entity.times(chunk))
         for other, edge in view.neighbours.get(node, {}).items():
             weight[2 * node][2 * other] = float(edge.weight)
     mass = dict(restart)

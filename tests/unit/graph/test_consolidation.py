@@ -137,8 +137,8 @@ def walk_weights(view: LiveView) -> dict[tuple[str, str], float]:
     """Return the walk graph by canonical names: entity to entity and entity to passage."""
     found = {}
     for node, entity in view.entities.items():
-        for chunk, count in entity.chunks.items():
-            found[view.entity_id(node), view.chunks[chunk].chunk_id] = float(count)
+        for chunk in entity.chunks:
+            found[view.entity_id(node), view.chunks[chunk].chunk_id] = float(entity.times(chunk))
         for other, edge in view.neighbours.get(node, {}).items():
             found[view.entity_id(node), view.entity_id(other)] = float(edge.weight)
     return found
