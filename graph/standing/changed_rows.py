@@ -43,12 +43,19 @@ class ChangedRows:
     whole: bool = False
 
     @classmethod
+    def passages_of(cls, view: LiveView, delta: GraphDelta) -> ChangedRows:
+        """Return the changed passages alone, `chunks` and `added`, for evaluations that depend on nothing else."""
+        chunks, none, empty = _chunks(delta), frozenset[int](), np.zeros((0, 0), np.float32)
+        added, whole = frozenset(number for number in chunks if number in view.chunks), delta.snapshot
+        names = frozenset[str]()
+        return cls(chunks, added, none, none, names, names, empty, empty, empty, lambda: none, whole)
+
+    @classmethod
     def of(cls, view: LiveView, delta: GraphDelta) -> ChangedRows:
         """Return the changed rows of the delta that the view applied last. Call under `view.lock.read()`."""
         gone = delta.gone
         documents = {row.doc_id for row in delta.documents}.union(gone.documents)
-        chunks = {row.chunk for row in delta.chunks}.union(gone.chunks)
-        chunks.update(number for row in delta.documents for number in row.chunks)
+        chunks = _chunks(delta)
         links = {node for link in view.changed_links for node in link}
         entities = {row.node for row in delta.entities}.union(gone.entities, (n // 2 for n in links if n % 2 == 0))
         held = [view.chunks[number] for number in chunks if number in view.chunks]
@@ -57,7 +64,7 @@ class ChangedRows:
         stated = statements.union(support.statement for chunk in held for support in chunk.evidence)
         nodes = links.union(map(walk_entity, entities), map(walk_chunk, chunks))
         return cls(
-            frozenset(chunks),
+            chunks,
             frozenset(number for number in chunks if number in view.chunks),
             frozenset(nodes),
             frozenset(statements),
@@ -69,6 +76,11 @@ class ChangedRows:
             lambda: _with_neighbours(view, nodes),
             delta.snapshot,
         )
+
+
+def _chunks(delta: GraphDelta) -> frozenset[int]:
+    of_documents = (number for row in delta.documents for number in row.chunks)
+    return frozenset(row.chunk for row in delta.chunks).union(delta.gone.chunks, of_documents)
 
 
 def _units(vectors: Iterable[Vector]) -> Vectors:

@@ -29,6 +29,10 @@ class DependencyIndex:
         self._walks: dict[int, Numbers] = {}
         self._everything: set[int] = set()
 
+    def __len__(self) -> int:
+        """Return the number of slots in use."""
+        return len(self._held)
+
     def put(self, slot: int, vector: QuestionVector, held: Dependencies) -> None:
         """Set the dependencies of a slot."""
         self._forget(slot)

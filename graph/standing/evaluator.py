@@ -140,7 +140,7 @@ class GraphEvaluator:
         """
         if not self._shared:
             return ()
-        changed = ChangedRows.of(view, delta)
+        changed = ChangedRows.of(view, delta) if len(self._index) else ChangedRows.passages_of(view, delta)
         found = self._nearest.advance(view, changed)
         for slot in sorted(self._index.affected(changed)):
             if (shared := self._slots[slot]) is not None:

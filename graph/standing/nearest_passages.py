@@ -116,8 +116,9 @@ class NearestPassages:
         passages = [(number, _passage(view, number)) for number in numbers.tolist()]
         for slots, rows, cosines in self._bounds.pairs(vectors):
             for slot, row, cosine in zip(slots.tolist(), rows.tolist(), cosines.tolist(), strict=True):
-                number, passage = passages[row]
-                found[slot].append(_ranked(number, passage, cosine))
+                if cosine >= self._kept[slot].bound():
+                    number, passage = passages[row]
+                    found[slot].append(_ranked(number, passage, cosine))
         return found
 
     def _merge(self, slot: int, near: Sequence[Ranked], changed: Collection[int]) -> bool:
