@@ -2459,6 +2459,16 @@ export interface components {
              */
             community_search: boolean;
             /**
+             * @description true: the cohesive group of each named entity in the whole graph in place of a search
+             * @default false
+             */
+            group: boolean;
+            /**
+             * @description nearest entities that the similarity layer links with each entity
+             * @default 5
+             */
+            neighbours: number;
+            /**
              * @description least trussness of a community's edges: one k for all communities; 0: every k from 3
              * @default 0
              */
@@ -2804,6 +2814,11 @@ export interface components {
              * @default 0.8
              */
             lambda: number;
+            /**
+             * @description read the kept report of the community, where there is one
+             * @default true
+             */
+            reports: boolean;
             /**
              * @description relations in the part of a community
              * @default 12
