@@ -87,7 +87,7 @@ async def test_state_of_a_question_is_that_of_its_last_event_in_every_reading(ba
 
 
 async def test_event_of_a_transaction_that_was_rolled_back_is_found_again(backend: SqliteBackend) -> None:
-    """What a store remembers of a write that failed counts for nothing; nor does what another store has replaced."""
+    """A store forgets its memory of a write that failed, and of a question that another store has changed."""
     store, other = SqliteQuestionStore(backend.database), SqliteQuestionStore(backend.database)
     await store.create()
     await store.put("g", QuestionDefinition("q", "Who?"))
