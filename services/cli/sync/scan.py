@@ -129,6 +129,7 @@ def _is_open(name: str, last: str, rules: Sequence[_Rules]) -> bool:
     """Return False for what is hidden or ignored. The rules of the innermost folder that has one decide."""
     if last.startswith("."):
         return False
+    name = name.encode(errors="replace").decode()  # rules are Unicode, names of files need not be
     for each in reversed(rules):
         verdict = each.spec.check_file(name.removeprefix(each.folder)).include
         if verdict is not None:

@@ -101,7 +101,7 @@ class LocalTree:
             return [
                 TreeEntry(each.name, each.is_dir(follow_symlinks=False), partial(self._file, Path(each.path)))
                 for each in found
-                if not (each.is_symlink() and each.is_dir())
+                if not _is_folder_link(each)
             ]
 
     def has(self, name: str) -> bool:
@@ -121,6 +121,14 @@ class LocalTree:
         if not path.is_file():
             raise UnreadableFileError("is not a regular file")
         return FoundFile(path.relative_to(self.folder).as_posix(), status.st_size, status.st_mtime_ns)
+
+
+def _is_folder_link(entry: os.DirEntry[str]) -> bool:
+    """Return whether the entry is a link to a folder; False for a link that cannot be followed, such as to itself."""
+    try:
+        return entry.is_symlink() and entry.is_dir()
+    except OSError:
+        return False
 
 
 def state_folder() -> Path:

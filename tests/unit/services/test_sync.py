@@ -176,6 +176,25 @@ def test_what_is_no_readable_file_is_named(tmp_path: Path, monkeypatch: pytest.M
     assert {each.name for each in scan.skipped} == {"pipe.txt", "large.txt"}
 
 
+def test_name_that_is_not_unicode_is_skipped_beside_ignore_rules(tmp_path: Path) -> None:
+    """Such a name is skipped with the reason, or ignored by a rule that it matches; the other files are taken."""
+    (tmp_path / ".gitignore").write_text("*.txt\n")
+    for name in (b"\xff.md", b"\xfe.txt", b"a.md"):
+        (tmp_path / os.fsdecode(name)).write_text("x")
+    scan = scan_folder(tmp_path)
+    assert list(scan.files) == ["a.md"]
+    assert [each.name for each in scan.skipped] == ["\\udcff.md"]
+
+
+def test_link_to_itself_is_skipped(tmp_path: Path) -> None:
+    """One link that leads nowhere does not keep a folder from being followed."""
+    (tmp_path / "loop.md").symlink_to("loop.md")
+    (tmp_path / "a.md").write_text("x")
+    scan = scan_folder(tmp_path)
+    assert list(scan.files) == ["a.md"]
+    assert [each.name for each in scan.skipped] == ["loop.md"]
+
+
 def test_lines_of_gitignore_that_are_no_patterns_exclude_nothing(tmp_path: Path) -> None:
     """As in git: a lone negation, a lone backslash and an impossible range are ignored, and the other rules hold."""
     (tmp_path / ".gitignore").write_text("!\n\\\n[z-a]\na\\\n[[:x:]]\n*.txt\n")
