@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 LONG_LIST = 16
@@ -28,13 +32,47 @@ def dump(body: object) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Base64Text:
+    """A string in base64, from blocks of bytes that are encoded one by one; all but the last have a multiple of three
+    bytes.
+    """
+
+    blocks: Iterable[bytes]
+
+
 def dump_in_parts(body: object) -> bytes:
-    """Return the result of `dump`, encoding objects by member and long lists by element."""
+    """Return the result of `dump`, encoding objects by member and long lists by element.
+
+    Memory: the result and one element.
+    """
+    written = BytesIO()
+    for part in _parts(body):
+        written.write(part)
+    return written.getvalue()
+
+
+def _parts(body: object) -> Iterator[bytes]:
     if isinstance(body, dict):
-        return b"{%s}" % b",".join(_key(key) + b":" + dump_in_parts(value) for key, value in body.items())
-    if isinstance(body, list | tuple) and len(body) > LONG_LIST:
-        return b"[%s]" % b",".join(map(dump, body))
-    return dump(body)
+        separator = b"{"
+        for key, value in body.items():
+            yield separator + _key(key) + b":"
+            yield from _parts(value)
+            separator = b","
+        yield b"}" if body else b"{}"
+    elif isinstance(body, Base64Text):
+        yield b'"'
+        yield from map(b64encode, body.blocks)
+        yield b'"'
+    elif isinstance(body, list | tuple) and len(body) > LONG_LIST:
+        separator = b"["
+        for value in body:
+            yield separator
+            yield dump(value)
+            separator = b","
+        yield b"]"
+    else:
+        yield dump(body)
 
 
 def load_in_parts(value: bytes, large_bytes: int = LARGE_BYTES) -> Any:

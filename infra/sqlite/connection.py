@@ -46,6 +46,9 @@ READER_CACHE_KIB = 2 * 1024
 """Pages that a connection holds itself. The operating system's cache holds the rest of the file: reading a page from
 there costs microseconds, and four times these sizes made no document cheaper."""
 CHECKPOINT_PAGES = 4000
+CACHED_STATEMENTS = 256
+LARGE_BYTES = 1 << 20
+"""Size from which a value that was written is not kept by its statement."""
 WAL_SIZE_LIMIT_BYTES = 64 << 20
 
 
@@ -102,7 +105,9 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 def _connect(path: Path, cache_kib: int) -> sqlite3.Connection:
     # Transactions are begun by hand; one thread at a time uses a connection, but another closes it.
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=CACHED_STATEMENTS
+    )
     try:
         connection.execute("PRAGMA busy_timeout = 5000")
         connection.execute(f"PRAGMA cache_size = -{cache_kib}")  # reads the file's header, which may be damaged
@@ -111,6 +116,13 @@ def _connect(path: Path, cache_kib: int) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def drop_large_value(connection: sqlite3.Connection, size_bytes: int) -> None:
+    """Free the copies of large values that cached statements hold until their next use, by replacing all of these."""
+    if size_bytes >= LARGE_BYTES:
+        for number in range(CACHED_STATEMENTS):
+            connection.execute(f"SELECT {number}")
 
 
 def _has_schema(connection: sqlite3.Connection) -> bool:

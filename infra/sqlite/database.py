@@ -139,6 +139,7 @@ class SqliteDatabase:
             while taken := self._take():
                 self._perform(taken)
                 self._loop.call_soon_threadsafe(_settle, taken)
+                taken = []  # a thread that waits keeps no result in memory
         finally:
             # Reached with pending writes only after an unforeseen error: they must not wait forever.
             self._closed = True

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from graphtide.infra.sqlite.arrivals import Arrivals
 from graphtide.infra.sqlite.bulk import insert
+from graphtide.infra.sqlite.connection import drop_large_value
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.reading.recent_records import RecentRecords
 from graphtide.streams.errors import Broken, Rejected
@@ -136,6 +137,7 @@ class SqliteLog:
             for offset, record in enumerate(records, first)
         ]
         insert(connection, "INSERT INTO records (key, appended_ms, record_key, headers, value)", rows)
+        drop_large_value(connection, sum(len(record.value or b"") for record in records))
         appended = [
             ConsumedRecord(Position(PARTITION, offset), at, Record(record.key, record.value, record.headers))
             for offset, record in enumerate(records, first)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -19,7 +19,7 @@ import numpy as np
 from graphtide.graph.records import ChunkContribution, Extraction, Fact, Mention, Vector
 from graphtide.graph.text.place import NO_PLACE, decode_place
 from graphtide.streams.errors import Broken, Rejected
-from graphtide.streams.json_parts import dump, dump_in_parts
+from graphtide.streams.json_parts import Base64Text, dump, dump_in_parts
 from graphtide.streams.messages.fields import (
     MALFORMED,
     SCHEMA,
@@ -40,6 +40,8 @@ FACT_FIELDS = (6, 8)
 NO_HEADING = ("", "")
 BASE64_SLICE = 4 << 20
 """Characters that are decoded in one call; a multiple of four."""
+BLOCK_ROWS = 3_000
+"""Vectors that are encoded in one call; a multiple of three."""
 _VECTORS = b'"vectors":"'
 _BEFORE_VECTORS = re.compile(rb'"dimensions":[0-9]{1,9},$')
 
@@ -137,13 +139,12 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
         rows.extend(fact.vector for fact in unit.facts)
         mentions, facts = [_mention_out(m) for m in unit.mentions], [_fact_out(f) for f in unit.facts]
         units.append([unit.key.hex(), unit.text, unit.start, unit.end, mentions, facts])
-    block = np.stack(rows).tobytes() if rows else b""
     body = {
         "info": info_fields(extraction.info),
         "units": units,
         "gaps": extraction.gaps,
         "dimensions": len(rows[0]) if rows else 0,
-        "vectors": base64.b64encode(block).decode(),
+        "vectors": Base64Text(_blocks(rows)),
     }
     # Beside the units, not in them: a reader that does not know headings can still read the rest.
     headings = [(unit.title, unit.description) for unit in extraction.units]
@@ -151,6 +152,11 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
     sources = [(n, unit.source) for n, unit in enumerate(extraction.units) if unit.source is not None]
     extra = {"headings": headings if any(map(any, headings)) else [], "places": places, "sources": sources}
     return body | {name: rows for name, rows in extra.items() if rows} | media_type_fields(extraction.media_type)
+
+
+def _blocks(rows: Sequence[Vector]) -> Iterator[bytes]:
+    for start in range(0, len(rows), BLOCK_ROWS):
+        yield np.stack(rows[start : start + BLOCK_ROWS]).tobytes()
 
 
 def _extraction_in(body: dict[str, Any]) -> Extraction:

@@ -13,6 +13,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey
 from graphtide.infra.sqlite.bulk import delete, insert, portions
 from graphtide.infra.sqlite.changes.log import SqliteChangeLog
+from graphtide.infra.sqlite.connection import drop_large_value
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import deletion, graphs, rows, snapshot
 from graphtide.infra.sqlite.ledger import SqliteLedger
@@ -212,6 +213,7 @@ def _write_part(connection: sqlite3.Connection, graph: int, part: GraphCommit) -
         " ON CONFLICT DO UPDATE SET revision = excluded.revision, extraction = excluded.extraction",
         [(graph, doc_id, document.revision, document.extraction) for doc_id, document in part.standings.items()],
     )
+    drop_large_value(connection, sum(len(document.extraction or b"") for document in part.standings.values()))
     connection.executemany(
         "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET same = excluded.same",
         [(graph, *a, *b, same) for (a, b), same in part.verdicts.items()],

@@ -63,21 +63,26 @@ class Readers:
     def _run(self) -> None:
         connection: sqlite3.Connection | None = None
         while (read := self._queue.get()) is not None:
-            if read.done.cancelled():
-                continue
-            value: object = None
-            error: Exception | None = None
-            try:
-                connection = connection or open_reader(self._path)
-                value = _in_transaction(connection, read.work)
-            except sqlite3.Error as problem:
-                error = failure(problem)
-                error.__cause__ = problem
-            except Exception as problem:  # noqa: BLE001 - passed on to the caller
-                error = problem
-            self._report(read.done, value, error)
+            if not read.done.cancelled():
+                connection = self._perform(read, connection)
+            read = None  # a thread that waits keeps no result in memory
         if connection is not None:
             connection.close()
+
+    def _perform(self, read: _Read, connection: sqlite3.Connection | None) -> sqlite3.Connection | None:
+        """Run the read and report its result. Returns the connection, which the first read opens."""
+        value: object = None
+        error: Exception | None = None
+        try:
+            connection = connection or open_reader(self._path)
+            value = _in_transaction(connection, read.work)
+        except sqlite3.Error as problem:
+            error = failure(problem)
+            error.__cause__ = problem
+        except Exception as problem:  # noqa: BLE001 - passed on to the caller
+            error = problem
+        self._report(read.done, value, error)
+        return connection
 
     def _report(self, done: asyncio.Future[Any], value: object, error: Exception | None) -> None:
         """Pass the result to the event loop, unless that is closed."""
