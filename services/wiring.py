@@ -70,7 +70,8 @@ from graphtide.services.tracing import traced
 from graphtide.streams.changes.change_log import ChangeRetention
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import Broken
-from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.extract.settings import ExtractSettings
+from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.extract.stored_vectors import live_extraction
 from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter

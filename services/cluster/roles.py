@@ -48,7 +48,8 @@ from graphtide.streams.changes.cluster_log import ClusterChangeLog
 from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.changes.retained_deltas import RetainedDeltas
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
-from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.extract.settings import ExtractSettings
+from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records, overwritten_records
 from graphtide.streams.follow.lag import look

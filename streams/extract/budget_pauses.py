@@ -8,8 +8,10 @@ retry at once.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from graphtide.streams.errors import BudgetExceeded
+from graphtide.streams.ports import Position
 
 LONGEST_S = 60.0
 """Maximum pause before a retry: the system clock may be set, and a budget day may end at another time than stated."""
@@ -47,3 +49,33 @@ class BudgetPauses:
     def reason(self, graph: str) -> str:
         """Return the reason of the graph's last pause."""
         return self._until.get(graph, (0.0, ""))[1]
+
+
+class PausedDocuments:
+    """The revisions that wait for the budgets of their graphs, by graph."""
+
+    def __init__(self) -> None:
+        self._positions: dict[str, set[Position]] = {}
+
+    def add(self, graph: str, position: Position) -> None:
+        """Add a revision."""
+        self._positions.setdefault(graph, set()).add(position)
+
+    def remove(self, graph: str, position: Position) -> None:
+        """Remove a revision, if it is one of them."""
+        if paused := self._positions.get(graph):
+            paused.discard(position)
+            if not paused:
+                del self._positions[graph]
+
+    def clear(self) -> None:
+        """Remove all revisions."""
+        self._positions.clear()
+
+    def any(self, graph: str, until: Sequence[Position] | None) -> bool:
+        """Return whether a revision of the graph waits; with `until`, one up to the position of its partition."""
+        paused = self._positions.get(graph, ())
+        if until is None:
+            return bool(paused)
+        last = {position.partition: position.offset for position in until}
+        return any(place.offset <= last.get(place.partition, -1) for place in paused)

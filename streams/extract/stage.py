@@ -26,17 +26,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 
 from graphtide.graph.records import Extraction
 from graphtide.streams.consolidate.maintenance_requests import without_requests
 from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, Retryable
-from graphtide.streams.extract.budget_pauses import BudgetPauses
+from graphtide.streams.extract.budget_pauses import BudgetPauses, PausedDocuments
 from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
-from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
+from graphtide.streams.extract.pipeline import ExtractionModels, extract
+from graphtide.streams.extract.record_checks import is_large, is_named
+from graphtide.streams.extract.settings import (
+    EVER,
+    LARGE_BYTES,
+    MAX_PARKED,
+    PARKED_BYTES,
+    RECORDS_PER_SLOT,
+    ExtractSettings,
+)
 from graphtide.streams.extract.stored_vectors import StoredExtraction, never_stored, stored_vectors
 from graphtide.streams.json_parts import escape_surrogates
 from graphtide.streams.log.document_position import is_erasure, with_position
@@ -48,7 +56,6 @@ from graphtide.streams.messages import (
     DeadLetter,
     DocumentMessage,
     ExtractionMessage,
-    decode_document,
     split_document_key,
 )
 from graphtide.streams.observer import Observer
@@ -64,40 +71,12 @@ from graphtide.streams.ports import (
 )
 from graphtide.streams.retry import Backoff
 from graphtide.streams.scheduling.fair_queue import Slots
-from graphtide.streams.tracing import Headers, Span, carried_on, continue_trace
+from graphtide.streams.tracing import Span, carried_on, continue_trace
 from graphtide.streams.usage import BillingContext, paid_by
 
 log = logging.getLogger("graphtide.streams")
 
 STAGE = "extract"
-Decode = Callable[[str, bytes, Headers], DocumentMessage | None]
-"""Reader of a record's key, value and headers: the document, or None for a deletion. Raises Rejected."""
-RECORDS_PER_SLOT = 8
-"""Started records per slot: while every slot waits for a model, malformed records can still be dead-lettered."""
-EVER = 1 << 62
-LARGE_BYTES = 16_000
-LARGE_UNITS, LARGE_STATEMENTS = 16, 200
-"""Size of a document, and of its extraction, from which threads decode and encode them: a fact takes 10 µs."""
-MAX_PARKED = 20_000
-PARKED_BYTES = 256 << 20
-"""Maximum records in memory that wait for their graph's budget; at the limit, no record of any graph is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractSettings:
-    """Settings of the stage. `concurrency` is the number of slots.
-
-    `read_ahead` is the maximum number of uncommitted records, `held_bytes` the maximum size of the records in memory,
-    `crashes_allowed` the maximum number of starts of an extraction that never finished, `decode` the reader of records.
-    """
-
-    concurrency: int = 8
-    poll_s: float = 5.0
-    crashes_allowed: int = 8
-    read_ahead: int = 10_000
-    held_bytes: int = 64 << 20
-    caps: ExtractionLimits = field(default_factory=ExtractionLimits)
-    decode: Decode = lambda key, value, _: decode_document(key, value)
 
 
 class ExtractStage:
@@ -126,7 +105,7 @@ class ExtractStage:
         self._cancelled: set[tuple[str, str, Position, int]] = set()
         self._faults: dict[Position, tuple[int, str]] = {}
         self._pauses = BudgetPauses()
-        self._paused: dict[str, set[Position]] = {}
+        self._paused = PausedDocuments()
         self.waiting: dict[tuple[str, str], str] = {}
 
     async def run(self, consumer: Consumer | None = None) -> None:
@@ -158,7 +137,7 @@ class ExtractStage:
 
     async def reprocess(self, delivered: ConsumedRecord) -> None:
         """Process a record that was read and lost, beside those of `run`. The attempt is not counted if it ends."""
-        [revision] = await self._ledger.enter([delivered]) if _is_named(delivered) else [None]
+        [revision] = await self._ledger.enter([delivered]) if is_named(delivered) else [None]
         work = InFlightRecord(delivered, revision, asyncio.get_running_loop().create_future())
         await self._record(work, Slots(1), 0.0)
         if revision is not None:
@@ -176,11 +155,8 @@ class ExtractStage:
 
         With `until`, only revisions up to the position of their partition count. Cost: the paused documents.
         """
-        refusal, paused = self._pauses.refusal(graph), self._paused.get(graph, ())
-        if until is not None:
-            last = {position.partition: position.offset for position in until}
-            paused = {place for place in paused if place.offset <= last.get(place.partition, -1)} if refusal else ()
-        return refusal if paused else None
+        refusal = self._pauses.refusal(graph)
+        return refusal if refusal and self._paused.any(graph, until) else None
 
     async def _reassign(self, held: frozenset[int], course: InFlight) -> None:
         """Cancel the records of revoked partitions; suspect the in-flight records of newly assigned ones."""
@@ -207,18 +183,15 @@ class ExtractStage:
     def _room(self, course: InFlight) -> int:
         """Return how many records may be read now."""
         settings = self._settings
-        if (
-            len(course.shelved) >= MAX_PARKED
-            or course.shelved_bytes >= PARKED_BYTES
-            or course.held_bytes() >= settings.held_bytes
-        ):
+        full = len(course.shelved) >= MAX_PARKED or course.shelved_bytes >= PARKED_BYTES
+        if full or course.held_bytes() >= settings.held_bytes:
             return 0
         left = settings.read_ahead - len(course.window) + len(course.shelved)
         return min(left, RECORDS_PER_SLOT * settings.concurrency)
 
     async def _read_batch(self, batch: Sequence[ConsumedRecord], course: InFlight) -> None:
         """Number the records before any other step: numbers follow the log's order, the graphs' turns do not."""
-        named = [delivered for delivered in batch if _is_named(delivered)]
+        named = [delivered for delivered in batch if is_named(delivered)]
         numbers = await self._ledger.enter(named) if named else ()
         revisions = {delivered.position: revision for delivered, revision in zip(named, numbers, strict=True)}
         for delivered in batch:
@@ -293,9 +266,8 @@ class ExtractStage:
             graph, doc_id = split_document_key(record.key)
         except Rejected as error:
             revision = number(position.offset, position.partition)  # it has none: this one identifies the dead letter
-            await write_dead_letter(
-                self._log, DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b"")
-            )
+            letter = DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b"")
+            await write_dead_letter(self._log, letter)
             return
         if is_erasure(record):
             return
@@ -317,16 +289,9 @@ class ExtractStage:
             raise
         finally:
             self.waiting.pop((graph, doc_id), None)
-            self._resume(graph, position)
+            self._paused.remove(graph, position)
         self._faults.pop(position, None)
         self._observer.worked(STAGE, time.monotonic() - started)
-
-    def _resume(self, graph: str, position: Position) -> None:
-        """Remove a revision from the paused ones."""
-        if paused := self._paused.get(graph):
-            paused.discard(position)
-            if not paused:
-                del self._paused[graph]
 
     async def _has_ended(self, graph: str, doc_id: str, position: Position) -> bool:
         """Return True if a revision that was started before has a final state: only its commit was lost."""
@@ -350,9 +315,8 @@ class ExtractStage:
             reason = escape_surrogates(str(error))
             attributes = {"graph": graph, "doc_id": doc_id, "revision": revision}
             log.warning("document rejected; its status gives the reason", extra=attributes)
-            await write_dead_letter(
-                self._log, DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b"")
-            )
+            letter = DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b"")
+            await write_dead_letter(self._log, letter)
             await self._ledger.finish([RevisionOutcome(graph, doc_id, revision, RevisionState.FAILED, reason)])
             self._observer.ended(graph, RevisionState.FAILED)
             span.note(state=RevisionState.FAILED.value)
@@ -369,7 +333,7 @@ class ExtractStage:
             if self._pauses.left_s(graph):
                 if not spared:
                     spared = True
-                    self._paused.setdefault(graph, set()).add(work.delivered.position)
+                    self._paused.add(graph, work.delivered.position)
                     self._observer.retried(STAGE)
                     work.be_calm()
                     await self._ledger.uncount_attempt(graph, doc_id, revision)
@@ -385,7 +349,7 @@ class ExtractStage:
                 extraction = await self._read(document, work)
             if extraction is not None:
                 message = ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms)
-                large = len(extraction.units) > LARGE_UNITS or _statements(extraction) > LARGE_STATEMENTS
+                large = is_large(extraction)
                 return await self._models.pool.run(message.encode, graph) if large else message.encode()
 
     async def _decoded(self, record: Record, value: bytes) -> DocumentMessage | None:
@@ -433,17 +397,3 @@ class ExtractStage:
 
 class _DeletedWithGraphError(Exception):
     """The revision's graph was deleted while the revision waited."""
-
-
-def _statements(extraction: Extraction) -> int:
-    return sum(len(unit.mentions) + len(unit.facts) for unit in extraction.units)
-
-
-def _is_named(delivered: ConsumedRecord) -> bool:
-    if is_erasure(delivered.record):
-        return False
-    try:
-        split_document_key(delivered.record.key)
-    except Rejected:
-        return False
-    return True

@@ -90,7 +90,7 @@ def overwritten_records(
 ) -> tuple[Record, ...]:
     """Return the parts of the encoded rows that the delta overwrote; none above `most_bytes`.
 
-    See Overwritten in `streams/ports.py`. Without them the history of the graph begins after this version.
+    See Overwritten in `streams/ports`. Without them the history of the graph begins after this version.
     """
     slices = _slices(old, part_bytes, most_bytes)
     return tuple(

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from graphtide.streams.errors import Broken, Retryable
-from graphtide.streams.extract.stage import EVER
+from graphtide.streams.extract.settings import EVER
 from graphtide.streams.extract.sweeper import Sweeper, SweepSettings
 from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, DocumentMessage, decode_dead_letter
 from graphtide.streams.ports import Record, RevisionOutcome, RevisionState

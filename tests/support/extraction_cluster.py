@@ -15,7 +15,8 @@ from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.streams.clock import now_ms
 from graphtide.streams.extract.pipeline import ExtractionModels
-from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.extract.settings import ExtractSettings
+from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.extract.sweeper import SweepSettings
 from graphtide.streams.messages import (
     DEAD_LETTERS,

@@ -18,7 +18,8 @@ from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.streams.extract.pipeline import ExtractionModels
-from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.extract.settings import ExtractSettings
+from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage, decode_dead_letter
 from graphtide.streams.messages import decode_extraction as decode
 from graphtide.streams.model_ports import Embedder

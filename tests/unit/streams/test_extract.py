@@ -13,7 +13,8 @@ import pytest
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 from graphtide.streams.consolidate.maintenance_requests import REPLY, REQUEST
 from graphtide.streams.errors import Broken, BudgetExceeded, Retryable
-from graphtide.streams.extract.stage import STAGE, ExtractSettings, ExtractStage
+from graphtide.streams.extract.settings import ExtractSettings
+from graphtide.streams.extract.stage import STAGE, ExtractStage
 from graphtide.streams.log.document_position import POSITION
 from graphtide.streams.messages import (
     DEAD_LETTERS,

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from graphtide.streams.extract.stage import RECORDS_PER_SLOT, STAGE, ExtractSettings
+from graphtide.streams.extract.settings import RECORDS_PER_SLOT, ExtractSettings
+from graphtide.streams.extract.stage import STAGE
 from graphtide.streams.messages import DOCUMENTS, DocumentMessage
 from graphtide.streams.ports import ConsumedRecord, Consumer, Position, Record
 from graphtide.streams.scheduling.fair_queue import FairQueue, Slots

@@ -17,7 +17,8 @@ from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import Retryable
 from graphtide.streams.extract.pipeline import ExtractionModels, embed_texts
-from graphtide.streams.extract.stage import STAGE, ExtractSettings, ExtractStage
+from graphtide.streams.extract.settings import ExtractSettings
+from graphtide.streams.extract.stage import STAGE, ExtractStage
 from graphtide.streams.extract.stored_vectors import StoredExtraction, live_extraction, never_stored, stored_vectors
 from graphtide.streams.messages import (
     DOCUMENTS,
