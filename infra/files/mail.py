@@ -18,7 +18,7 @@ def mail_to_text(raw: bytes) -> str:
         message = BytesParser(policy=policy.default).parsebytes(raw)
         headers = {name: " ".join(str(message[name]).split()) for name in _HEADERS if message[name]}
         body = _body(message)
-    except (ValueError, LookupError, TypeError, AttributeError, KeyError, IndexError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as error:
         raise UnreadableFileError(f"is not a readable mail ({error}); export it again as .eml") from error
     if "From" not in headers:
         raise UnreadableFileError("has no From header and is not a mail; rename it to .txt to publish it as text")

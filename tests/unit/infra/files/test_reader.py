@@ -210,3 +210,9 @@ def test_name_of_a_file_gives_title_and_date_only_if_its_text_has_none() -> None
     assert (plain.title, plain.occurred_at, plain.media_type) == ("2025 03 04 weekly minutes", "2025-03-04", PLAIN)
     titled = document(b"---\ntitle: Weekly\ndate: 2025-03-05\n---\nWe met.", "2025-03-04-x.md")
     assert (titled.title, titled.occurred_at) == ("", "")
+
+
+def test_mail_of_thousands_of_nested_mails_is_unreadable() -> None:
+    """It is refused with the reason, and ends no `sync`."""
+    with pytest.raises(UnreadableFileError):
+        document(b"From: a@b\n" + b"Content-Type: message/rfc822\n\n" * 3000 + b"text", "a.eml")
