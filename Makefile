@@ -146,6 +146,9 @@ bench-scaling: env ## cost of a graph as it grows, and of many graphs; writes do
 bench-memory: env ## memory of a graph by structure: write model, view with indexes, embedded service; writes docs/scaling.md
 	@$(BIN)/python -m tests.bench.memory $(ARGS)
 
+bench-large-text: env ## memory and time of a text of 4 MB in one document, and questions to another graph beside it
+	@$(BIN)/python -m tests.bench.large_text $(ARGS)
+
 bench-cluster-quick: env ## the same at a small scale, without writing the page
 	@$(BIN)/python -m tests.bench.cluster --quick --no-page
 

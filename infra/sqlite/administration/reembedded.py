@@ -36,13 +36,14 @@ _DROP = (
     "DROP TABLE IF EXISTS reembedding",
 )
 _NEXT = (
-    "SELECT standing, graphs.name, doc_id, length(standings.extraction) FROM standings JOIN graphs USING (graph)"
+    "SELECT standings.rowid, graphs.name, doc_id, length(standings.extraction) FROM standings JOIN graphs USING (graph)"
     " LEFT JOIN reembedded USING (graph, doc_id)"
-    " WHERE standing > ? AND standings.extraction IS NOT NULL AND reembedded.doc_id IS NULL ORDER BY standing LIMIT ?"
+    " WHERE standings.rowid > ? AND standings.extraction IS NOT NULL AND reembedded.doc_id IS NULL"
+    " ORDER BY standings.rowid LIMIT ?"
 )
 _PUT = (
     "INSERT OR REPLACE INTO reembedded SELECT graph, doc_id, revision, ? FROM standings"
-    " WHERE standing = ? AND revision = ? AND extraction IS NOT NULL"
+    " WHERE rowid = ? AND revision = ? AND extraction IS NOT NULL"
 )
 _SWITCH = (
     "UPDATE standings SET extraction = (SELECT extraction FROM reembedded"
@@ -141,7 +142,7 @@ def _missing(connection: sqlite3.Connection, after: int) -> list[LiveDocument]:
         size += length
         if found and size > MAX_BYTES:
             break
-        [value] = connection.execute("SELECT extraction FROM standings WHERE standing = ?", (row,)).fetchone()
+        [value] = connection.execute("SELECT extraction FROM standings WHERE rowid = ?", (row,)).fetchone()
         found.append(LiveDocument(row, graph, doc_id, value))
     return found
 
