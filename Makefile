@@ -115,6 +115,10 @@ bench-extraction: env ## facts held, answers in statements, recall and CPU of ex
 
 bench-retrieval: env ## recall of every mode beside BM25, the contribution of each part, latency
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.retrieval $(if $(QUICK),--quick)
+	@$(if $(QUICK),,$(MAKE) --no-print-directory bench-da-rag)
+
+bench-da-rag: env ## figures 4 to 6 of DA-RAG: calls and tokens, quality of subgraphs, recall by k; writes docs/retrieval.md
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.darag_figures
 
 eval: env ## measure and judge answers with the configured model: QUESTIONS=file, ARGS="--against vector …" (docs/evaluation.md)
 	@$(BIN)/graphtide eval $(or $(QUESTIONS),--help) $(ARGS)
