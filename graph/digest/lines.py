@@ -55,7 +55,7 @@ def canonical_lines(rows: GraphDelta) -> Iterator[str]:
     yield from map(lines.edge, rows.edges)
 
 
-def elements(rows: GraphDelta, names: Names | None = None) -> Iterator[str]:
+def elements(rows: GraphDelta, names: CanonicalNames | None = None) -> Iterator[str]:
     """Yield the elements of a snapshot, or of some rows with the `names` that they refer to.
 
     Some rows must hold each thing whole: a passage with all its mentions and evidence, an entity with all its labels.
@@ -97,7 +97,7 @@ def _by_entity(rows: GraphDelta) -> dict[int, list[LabelRow]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class CanonicalNames:
     """The canonical names of numbers: labels, entities, passages, statements. Each raises LookupError."""
 
     label: Callable[[int], LabelName]
@@ -106,19 +106,19 @@ class Names:
     triple: Callable[[int], Triple]
 
 
-def names_of(rows: GraphDelta) -> Names:
+def names_of(rows: GraphDelta) -> CanonicalNames:
     """Return the names of a snapshot's numbers. Cost: the rows."""
     labels = {row.label: (row.name, row.type) for row in rows.labels}
     nodes = {row.node: entity_id(labels[number] for number in row.labels) for row in rows.entities}
     chunks = {row.chunk: row.chunk_id for row in rows.chunks}
     triples = {row.statement: (labels[row.subject], row.predicate, labels[row.object]) for row in rows.statements}
-    return Names(labels.__getitem__, nodes.__getitem__, chunks.__getitem__, triples.__getitem__)
+    return CanonicalNames(labels.__getitem__, nodes.__getitem__, chunks.__getitem__, triples.__getitem__)
 
 
 class Lines:
     """The lines of rows whose numbers have these names."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: CanonicalNames) -> None:
         self._names = names
 
     def document(self, row: DocumentRow) -> str:

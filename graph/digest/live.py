@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from graphtide.graph.digest import published
-from graphtide.graph.digest.lines import LabelName, Names, Triple, elements
+from graphtide.graph.digest.lines import CanonicalNames, LabelName, Triple, elements
 from graphtide.graph.digest.multiset_hash import MultisetHash
 from graphtide.graph.records import (
     ChunkRow,
@@ -258,7 +258,7 @@ def _elements(rows: _Rows, view: DigestTables) -> Iterator[str]:
         entities=tuple(EntityRow(n, name, type_, of, count, _NONE) for n, (_, name, type_, of, count) in entities),
         edges=tuple(EdgeRow(u, v, e.weight, e.trussness) for (u, v), e in rows.edges.items() if e is not None),
     )
-    return elements(some, Names(label_name, entity, chunk, triple))
+    return elements(some, CanonicalNames(label_name, entity, chunk, triple))
 
 
 def _found(row: T | None, kind: str, number: int) -> T:

@@ -47,12 +47,13 @@ def tool_arguments(data: bytes) -> None:
 def standing_question(data: bytes) -> None:
     with suppress(*_REFUSALS):
         found = read_standing_question("q", data, _LIMITS)
-        assert QuestionDefinition.decode("q", found.encode()) == found
+        assert QuestionDefinition.decode("q", found.encode()) == found and isinstance(hash(found.options), int)
 
 
 def question_body(data: bytes) -> None:
     with suppress(*_REFUSALS):
-        read_question(data, _LIMITS).question.encode()
+        asked = read_question(data, _LIMITS)
+        assert asked.question.encode() and isinstance(hash(asked.options), int)
 
 
 def preview_body(data: bytes) -> None:

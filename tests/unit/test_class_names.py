@@ -9,9 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("graph", "streams", "infra", "services")
 SAME_MEANING = {
+    "Community": "a community; also the class of its stored node, which has the name of the label",
     "Database": "the interface of a database in Python, and its blocking twin, which users import from graphtide.sync",
     "Graph": "the interface of a graph in Python, and its blocking twin",
     "GraphtideRetriever": "the retriever over a graph, by the interface of LangChain, and by that of LlamaIndex",
+    "Report": "the report about a community; also the class of its stored node, which has the name of the label",
+    "SameAs": "labels that mean the same; also the class of the stored relationship, which has the name of its type",
 }
 """Names that occur more than once, and what each means everywhere."""
 

@@ -49,6 +49,12 @@ def test_protobuf_carries_options_unchanged() -> None:
     assert question_of(request_value(pb.QueryRequest.FromString(message.SerializeToString())), LIMITS).options == READ
 
 
+def test_no_options_and_an_empty_object_are_the_same() -> None:
+    """A question to register is looked up by its options, so these are never a dictionary."""
+    body = {"question": "Who?", "options": {}}
+    assert question_of(body, LIMITS).options == standing_question_of("q", body, LIMITS).options == ()
+
+
 @pytest.mark.parametrize(
     ("mode", "options", "field"),
     [

@@ -145,7 +145,7 @@ def _ask(body: QueryBody, limits: RequestLimits) -> QueryRequest:
         fields["at"] = past_version(body.at)
     if body.filters:
         fields["filters"] = _filters(body.filters)
-    if body.options:
+    if body.options is not None:
         fields["options"] = _options(body.mode or DEFAULT_MODE, body.options)
     return QueryRequest(**fields, timeout_s=limits.query_timeout_s)
 
