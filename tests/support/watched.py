@@ -13,6 +13,7 @@ from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.models.usage.memory_ledger import MemoryUsageLedger
+from graphtide.infra.observability.metrics.reembedding import ReembeddingGauges
 from graphtide.infra.observability.metrics.sources import SourceMetrics
 from graphtide.infra.settings import Settings
 from graphtide.services.application import Application
@@ -61,6 +62,7 @@ async def watched_roles(folder: Path) -> AsyncIterator[WatchedRoles]:
             tools = RoleDependencies(settings, backing, models, accounts, registry)
             if role == "extract":
                 SourceMetrics(registry, ["shop.public.contracts"])  # those of a mapped topic, which needs a broker
+                registry.register(ReembeddingGauges(lambda: (0, 0)))  # those of a folder that is embedded again
             worker = await stack.enter_async_context(ROLES[role](tools))
             replica = worker.application or replica
             server, thread = start_http_server(0, "127.0.0.1", registry)
