@@ -100,13 +100,15 @@ class Course:
         """Have another producer publish a document, None to delete it.
 
         It is appended again until the broker's clock separates it from the revision before: the order of two revisions
-        of one millisecond is defined in docs/cluster.md and is not tested here.
+        of one millisecond is defined in docs/cluster.md and is not tested here. Two of one millisecond and one
+        partition are one revision, and are counted once.
         """
         self.has_other_producers = True
         before_ms = int(time.time() * 1000)
-        while producer.put(self.graph, doc_id, body, partition) <= before_ms + RESOLUTION_MS:
-            self.accepted += 1
-        self.accepted += 1
+        appended_at = {0}
+        while max(appended_at) <= before_ms + RESOLUTION_MS:
+            appended_at.add(producer.put(self.graph, doc_id, body, partition))
+        self.accepted += len(appended_at) - 1
         text = body["text"][:40] if body else None
         self._note(doc_id, f"other producer, partition {partition}, after {before_ms}: {text!r}")
         self.live.pop(doc_id, None)
