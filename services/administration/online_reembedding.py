@@ -44,6 +44,9 @@ log = logging.getLogger("graphtide")
 
 LARGE_BYTES = 32 << 10
 """Size from which an extraction is decoded and encoded in a thread."""
+FEW = 64
+"""Documents without new vectors that may be left for the switch, while the stages are ended: a steady stream of edits
+always leaves some."""
 
 
 @dataclass(slots=True)
@@ -106,9 +109,9 @@ class OnlineReembedding:
         if not await self._is_switched():
             documents = ReembeddedDocuments(self.backend.database, self.backend.store)
             await documents.prepare(self.embedder.name)
-            await self._prepare_graphs(documents)  # 1 and 2
+            await self._prepare_graphs(documents, FEW)  # 1 and 2
             async with self._stopped():  # 3
-                await self._prepare_graphs(documents)  # 4
+                await self._prepare_graphs(documents, 0)  # 4
                 await self._commit()  # 5
                 await self._show()  # 6
         else:
@@ -121,13 +124,12 @@ class OnlineReembedding:
         held = await recorded_model(self.backend.database, self.folder)
         return held is not None and held.name == self.embedder.name
 
-    async def _prepare_graphs(self, documents: ReembeddedDocuments) -> None:
-        """Embed what has no new vectors, and build the graphs that changed since they were built.
+    async def _prepare_graphs(self, documents: ReembeddedDocuments, left: int) -> None:
+        """Embed what has no new vectors, but for `left` documents, and build the graphs that changed since their build.
 
         A graph that changes during this is left out.
         """
-        versions = await self.backend.store.graphs()
-        await self._embed_all(documents)
+        versions = await self._embed_all(documents, left)
         for graph in self.built.keys() - versions.keys():
             del self.built[graph]
         for number, (graph, version) in enumerate(versions.items(), 1):
@@ -141,16 +143,21 @@ class OnlineReembedding:
 
     # -- vectors -------------------------------------------------------------------------------------------------------
 
-    async def _embed_all(self, documents: ReembeddedDocuments) -> None:
-        """Embed the documents without a record until a whole pass over the rows finds none."""
+    async def _embed_all(self, documents: ReembeddedDocuments, left: int) -> Mapping[str, int]:
+        """Embed the documents without a record, in passes over the rows, until a pass finds at most `left`.
+
+        Returns the versions of the graphs before the last pass: their documents of these versions have new vectors.
+        """
         self.progress.step = "embedding"
-        found = True
-        while found:
-            found, last = False, 0
-            while batch := await documents.missing(last):
-                found, last = True, batch[-1].row
+        while True:
+            versions, last = await self.backend.store.graphs(), await documents.last_row()
+            found, row = 0, 0
+            while batch := await documents.missing(row, last):
+                found, row = found + len(batch), batch[-1].row
                 await self._embed_batch(documents, batch)
-        self.progress.embedded, self.progress.documents = await documents.counts()
+            if found <= left:
+                self.progress.embedded, self.progress.documents = await documents.counts()
+                return versions
 
     async def _embed_batch(self, documents: ReembeddedDocuments, batch: Sequence[LiveDocument]) -> None:
         self.progress.embedded, self.progress.documents = await documents.counts()

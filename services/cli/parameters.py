@@ -26,7 +26,7 @@ GRAPH = "default"
 
 
 LONG_TIMEOUT_S = 3600.0
-"""For work whose time grows with the graph."""
+"""Maximum waiting time for an operation whose duration grows with the graph."""
 
 
 def client_of(url: str, timeout_s: float = 60.0) -> Client:

@@ -160,6 +160,37 @@ async def test_old_vectors_answer_until_the_switch_and_new_ones_afterwards(
     assert await _answers(tmp_path / "data", "wordllama") == answered
 
 
+async def test_steady_stream_of_documents_does_not_postpone_the_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document is published and applied whenever others get new vectors, so there is always one without."""
+    await _fill(tmp_path / "data", "hashing")
+    real, opened = OnlineReembedding._prepare_graphs, list[Application]()
+
+    async def embed_batch(task: OnlineReembedding, documents: object, batch: object) -> None:
+        await embed(task, documents, batch)  # type: ignore[arg-type]
+        if opened and task.progress.step == "embedding":
+            document = _late(GRAPHS[0], task.progress.documents)
+            token = (await opened[0].publish([document])).token
+            await opened[0].query(GRAPHS[0], QueryRequest("Bath?", after=token, generate=False))
+
+    async def prepare_graphs(task: OnlineReembedding, documents: object, left: int) -> None:
+        await real(task, documents, left)  # type: ignore[arg-type]
+        opened.clear()  # then the stages end, and nothing is applied
+
+    embed = OnlineReembedding._embed_batch
+    monkeypatch.setattr(OnlineReembedding, "_embed_batch", embed_batch)
+    monkeypatch.setattr(OnlineReembedding, "_prepare_graphs", prepare_graphs)
+    async with (
+        _ending(monkeypatch) as ended,
+        open_application(reembedding_settings(tmp_path / "data")) as application,
+    ):
+        opened.append(application)
+        await ended.wait()
+        assert (await application.stats(GRAPHS[0])).models["embedding"] == NEW
+        assert (await application.verify(GRAPHS[0])).differences == ()
+
+
 async def test_settings_that_return_to_the_old_model_give_the_work_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

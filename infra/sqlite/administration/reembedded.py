@@ -38,8 +38,8 @@ _DROP = (
 _NEXT = (
     "SELECT standings.rowid, graphs.name, doc_id, length(standings.extraction) FROM standings JOIN graphs USING (graph)"
     " LEFT JOIN reembedded USING (graph, doc_id)"
-    " WHERE standings.rowid > ? AND standings.extraction IS NOT NULL AND reembedded.doc_id IS NULL"
-    " ORDER BY standings.rowid LIMIT ?"
+    " WHERE standings.rowid > ? AND standings.rowid <= ? AND standings.extraction IS NOT NULL"
+    " AND reembedded.doc_id IS NULL ORDER BY standings.rowid LIMIT ?"
 )
 _PUT = (
     "INSERT OR REPLACE INTO reembedded SELECT graph, doc_id, revision, ? FROM standings"
@@ -95,9 +95,14 @@ class ReembeddedDocuments:
             lambda connection: (connection.execute(done).fetchone()[0], connection.execute(every).fetchone()[0])
         )
 
-    async def missing(self, after: int) -> Sequence[LiveDocument]:
-        """Return the next documents without a record whose row is beyond `after`; none at the end of the rows."""
-        return await self._database.read(lambda connection: _missing(connection, after))
+    async def last_row(self) -> int:
+        """Return the last row of the present documents."""
+        query = "SELECT coalesce(max(rowid), 0) FROM standings"
+        return int(await self._database.read(lambda connection: connection.execute(query).fetchone()[0]))
+
+    async def missing(self, after: int, last: int) -> Sequence[LiveDocument]:
+        """Return the next documents without a record whose row is beyond `after`; none from the row `last` on."""
+        return await self._database.read(lambda connection: _missing(connection, after, last))
 
     async def put(self, records: Mapping[int, tuple[int, bytes]]) -> None:
         """Store the records, by row, of documents that still have that revision."""
@@ -136,9 +141,9 @@ def switch_extractions(connection: sqlite3.Connection, log_records: Mapping[int,
     _drop(connection)
 
 
-def _missing(connection: sqlite3.Connection, after: int) -> list[LiveDocument]:
+def _missing(connection: sqlite3.Connection, after: int, last: int) -> list[LiveDocument]:
     found, size = list[LiveDocument](), 0
-    for row, graph, doc_id, length in connection.execute(_NEXT, (after, MAX_DOCUMENTS)).fetchall():
+    for row, graph, doc_id, length in connection.execute(_NEXT, (after, last, MAX_DOCUMENTS)).fetchall():
         size += length
         if found and size > MAX_BYTES:
             break

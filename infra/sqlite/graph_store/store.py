@@ -213,7 +213,8 @@ def _write_part(connection: sqlite3.Connection, graph: int, part: GraphCommit) -
         " ON CONFLICT DO UPDATE SET revision = excluded.revision, extraction = excluded.extraction",
         [(graph, doc_id, document.revision, document.extraction) for doc_id, document in part.standings.items()],
     )
-    drop_large_value(connection, sum(len(document.extraction or b"") for document in part.standings.values()))
+    sizes = (len(document.extraction or b"") for document in part.standings.values())
+    drop_large_value(connection, max(sizes, default=0))
     connection.executemany(
         "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET same = excluded.same",
         [(graph, *a, *b, same) for (a, b), same in part.verdicts.items()],

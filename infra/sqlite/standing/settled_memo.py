@@ -14,8 +14,8 @@ import sqlite3
 from graphtide.streams.standing.settling import SettledEvidence
 from graphtide.streams.standing.store import MAX_QUESTIONS
 
-HELD = 2 * MAX_QUESTIONS
-"""Maximum number of questions that are held, of all graphs."""
+HELD, GRAPHS = 2 * MAX_QUESTIONS, 1_000
+"""Maximum number of questions that are held, of all graphs, and of these graphs: beyond, all are read again."""
 _COUNTER_BITS = 32
 
 
@@ -31,7 +31,7 @@ class SettledMemo:
 
         Call it in the transaction of the write, before the write.
         """
-        if sum(len(held) for _, held in self._held.values()) > HELD:
+        if len(self._held) > GRAPHS or sum(len(held) for _, held in self._held.values()) > HELD:
             self._held.clear()
         row = connection.execute("SELECT stamp FROM question_stamps WHERE graph = ?", (graph,)).fetchone()
         noted, held = self._held.get(graph, (None, {}))

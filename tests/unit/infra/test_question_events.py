@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from graphtide.graph.standing.types import Evidence, EvidencePassage
 from graphtide.infra.sqlite import SqliteBackend
+from graphtide.infra.sqlite.standing import settled_memo
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
+from graphtide.infra.sqlite.standing.settled_memo import SettledMemo
 from graphtide.streams.errors import GraphtideError
 from graphtide.streams.standing.records import Cause, EvaluatedQuestion, QuestionDefinition, decode_event
 
@@ -122,3 +125,14 @@ def test_event_of_an_earlier_version_is_read() -> None:
     assert event.causes == (Cause("d", 7),)
     assert decode_event("q", 3, 9, 1000, event.encode(), "", False) == event
     assert len(event.encode()) <= len(body)
+
+
+def test_states_in_memory_are_of_a_bounded_number_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs whose questions were all deleted hold no state, and would otherwise be held for ever."""
+    monkeypatch.setattr(settled_memo, "GRAPHS", 3)
+    memo = SettledMemo()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE question_stamps (graph INTEGER PRIMARY KEY, stamp INTEGER NOT NULL)")
+        for graph in range(20):
+            memo.open(connection, graph)
+            assert len(memo._held) <= 4
