@@ -29,6 +29,7 @@ from graphtide.graph.vector_index import (
     stacked,
     unit_rows,
 )
+from graphtide.infra.hnsw.label_table import NO_LABEL, LabelTable
 from graphtide.infra.hnsw.parameters import HnswParameters
 
 Row = NDArray[np.float16] | NDArray[np.float32]
@@ -37,7 +38,7 @@ SPACE = "cosine"
 TIE_SLACK = 8  # fetched beyond k, so that ties at the k-th place are broken by id rather than by the graph
 OVERFETCH = 512  # beyond it, compare with a scan of the allowed vectors (8 us per vector read, 1.3 us fetched)
 SCAN_BLOCK = 1_024
-BYTES_BESIDE = 110  # a hash table and the owner array, per label
+BYTES_BESIDE = 12  # the tables of labels and owners, per label
 
 
 class HnswGeneration:
@@ -48,7 +49,7 @@ class HnswGeneration:
         self.dimensions = dimensions
         self._index = Kernel(dimensions, max(capacity, 16), parameters.links, parameters.build_width, parameters.seed)
         self._owner: Ids = np.full(max(capacity, 16), PADDING, dtype=np.int64)
-        self._labels: dict[int, int] = {}
+        self._labels = LabelTable()
         self._used = 0
         self.tune(parameters)
 
@@ -65,7 +66,7 @@ class HnswGeneration:
             raise RuntimeError(f"the graph has {len(generation._index)} labels, the snapshot {len(owner)}")
         generation._owner = np.full(generation._index.capacity, PADDING, dtype=np.int64)
         generation._owner[: len(owner)] = owner
-        generation._labels = {int(id_): label for label, id_ in enumerate(owner.tolist()) if id_ != PADDING}
+        generation._labels = LabelTable((id_, label) for label, id_ in enumerate(owner.tolist()) if id_ != PADDING)
         generation._used = len(owner)
         generation.tune(parameters)
         return generation
@@ -89,7 +90,7 @@ class HnswGeneration:
         self._used += len(fresh)
         for row, label in zip(fresh, labels, strict=True):
             self._bury(keys[row])
-            self._labels[keys[row]] = label
+            self._labels.set(keys[row], label)
             self._owner[label] = keys[row]
 
     def remove(self, ids: Ids) -> None:
@@ -108,7 +109,7 @@ class HnswGeneration:
 
     def rows(self, keys: Sequence[int]) -> list[Row]:
         """Return the rows of the ids as they were put. Raises KeyError for an id that is not live."""
-        return [self._index.row(self._labels[key]) for key in keys]
+        return [self._index.row(self._labels.of(key)) for key in keys]
 
     @property
     def tombstones(self) -> int:
@@ -142,7 +143,7 @@ class HnswGeneration:
         return [at for at, key in enumerate(keys) if key not in held or not self._holds(key, rows[at])]
 
     def _holds(self, key: int, row: Row) -> bool:
-        present = self._index.row(self._labels[key])
+        present = self._index.row(self._labels.of(key))
         if present is row or (present.dtype == row.dtype and np.array_equal(present, row)):
             return True
         both = unit_vectors([present, row], self.dimensions)
@@ -156,8 +157,8 @@ class HnswGeneration:
             self._owner = np.concatenate([self._owner, np.full(capacity - len(self._owner), PADDING, dtype=np.int64)])
 
     def _bury(self, key: int) -> None:
-        label = self._labels.pop(key, None)
-        if label is not None:
+        label = self._labels.pop(key)
+        if label != NO_LABEL:
             self._index.bury(label)
             self._owner[label] = PADDING
 

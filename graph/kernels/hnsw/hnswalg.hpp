@@ -6,6 +6,7 @@
 // - The owner excludes writers, so elements have no locks of their own.
 // - Files are streams, whose beginning the owner writes, and are checked when they are loaded. Updates, and searches with
 //   a stop condition, are left out.
+// - The unvisited links of a node are gathered, and their vectors fetched into the cache, before any is compared.
 #pragma once
 
 #include "visited_list_pool.hpp"
@@ -29,6 +30,7 @@ class HierarchicalNSW {
  public:
     static const tableint MAX_LABEL_OPERATION_LOCKS = 1;
     static const unsigned char DELETE_MARK = 0x01;
+    static constexpr size_t kAhead = 4;  // vectors fetched before they are compared
 
     size_t max_elements_{0};
     mutable std::atomic<size_t> cur_element_count{0};  // current number of elements
@@ -201,9 +203,27 @@ class HierarchicalNSW {
     }
 
 
-    // Fetches the start of a vector into the cache; a number behind the last link may be any.
+    // Fetches a vector into the cache: rows lie anywhere in memory, and a comparison would wait for each line of one.
     inline void prefetch(tableint internal_id) const {
-        if (internal_id < slots_.size()) __builtin_prefetch(slots_[internal_id].data);
+        const Slot &slot = slots_[internal_id];
+        const char *data = static_cast<const char *>(slot.data);
+        const size_t bytes = *static_cast<const size_t *>(dist_func_param_) * (slot.half ? 2 : 4);
+        for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(data + at);
+    }
+
+    // Writes the links that have not been visited into `fresh`, in their order, marks them, and fetches what they need.
+    inline size_t unvisited(const tableint *links, size_t size, vl_type *visited, vl_type tag, tableint *fresh) const {
+        size_t count = 0;
+        for (size_t i = 0; i < size; i++) __builtin_prefetch(visited + links[i]);
+        for (size_t i = 0; i < size; i++) {
+            const tableint id = links[i];
+            if (visited[id] == tag) continue;
+            visited[id] = tag;
+            __builtin_prefetch(slots_.data() + id);
+            fresh[count++] = id;
+        }
+        for (size_t i = 0; i < count && i < kAhead; i++) prefetch(fresh[i]);
+        return count;
     }
 
 
@@ -235,6 +255,7 @@ class HierarchicalNSW {
         VisitedList *vl = visited_list_pool_->getFreeVisitedList();
         vl_type *visited_array = vl->mass;
         vl_type visited_array_tag = vl->curV;
+        std::vector<tableint> fresh(maxM0_);
 
         std::priority_queue<std::pair<dist_t, tableint>, std::vector<std::pair<dist_t, tableint>>, CompareByFirst> top_candidates;
         std::priority_queue<std::pair<dist_t, tableint>, std::vector<std::pair<dist_t, tableint>>, CompareByFirst> candidateSet;
@@ -271,22 +292,11 @@ class HierarchicalNSW {
             }
             size_t size = getListCount((linklistsizeint*)data);
             tableint *datal = (tableint *) (data + 1);
-#ifdef USE_SSE
-            _mm_prefetch((char *) (visited_array + *(data + 1)), _MM_HINT_T0);
-            _mm_prefetch((char *) (visited_array + *(data + 1) + 64), _MM_HINT_T0);
-            prefetch(*datal);
-            prefetch(*(datal + 1));
-#endif
+            const size_t count = unvisited(datal, size, visited_array, visited_array_tag, fresh.data());
 
-            for (size_t j = 0; j < size; j++) {
-                tableint candidate_id = *(datal + j);
-//                    if (candidate_id == 0) continue;
-#ifdef USE_SSE
-                _mm_prefetch((char *) (visited_array + *(datal + j + 1)), _MM_HINT_T0);
-                prefetch(*(datal + j + 1));
-#endif
-                if (visited_array[candidate_id] == visited_array_tag) continue;
-                visited_array[candidate_id] = visited_array_tag;
+            for (size_t j = 0; j < count; j++) {
+                const tableint candidate_id = fresh[j];
+                if (j + kAhead < count) prefetch(fresh[j + kAhead]);
                 char *currObj1 = (getDataByInternalId(candidate_id));
 
                 dist_t dist1 = fstdistfunc_(data_point, currObj1, dist_func_param_);
@@ -325,6 +335,7 @@ class HierarchicalNSW {
         VisitedList *vl = visited_list_pool_->getFreeVisitedList();
         vl_type *visited_array = vl->mass;
         vl_type visited_array_tag = vl->curV;
+        std::vector<tableint> fresh(maxM0_);
 
         std::priority_queue<std::pair<dist_t, tableint>, std::vector<std::pair<dist_t, tableint>>, CompareByFirst> top_candidates;
         std::priority_queue<std::pair<dist_t, tableint>, std::vector<std::pair<dist_t, tableint>>, CompareByFirst> candidate_set;
@@ -375,23 +386,12 @@ class HierarchicalNSW {
                 metric_distance_computations+=size;
             }
 
-#ifdef USE_SSE
-            _mm_prefetch((char *) (visited_array + *(data + 1)), _MM_HINT_T0);
-            _mm_prefetch((char *) (visited_array + *(data + 1) + 64), _MM_HINT_T0);
-            prefetch(*(data + 1));
-            _mm_prefetch((char *) (data + 2), _MM_HINT_T0);
-#endif
+            const size_t count = unvisited(reinterpret_cast<tableint *>(data + 1), size, visited_array, visited_array_tag, fresh.data());
 
-            for (size_t j = 1; j <= size; j++) {
-                int candidate_id = *(data + j);
-//                    if (candidate_id == 0) continue;
-#ifdef USE_SSE
-                _mm_prefetch((char *) (visited_array + *(data + j + 1)), _MM_HINT_T0);
-                prefetch(*(data + j + 1));  ////////////
-#endif
-                if (!(visited_array[candidate_id] == visited_array_tag)) {
-                    visited_array[candidate_id] = visited_array_tag;
-
+            for (size_t j = 0; j < count; j++) {
+                const tableint candidate_id = fresh[j];
+                if (j + kAhead < count) prefetch(fresh[j + kAhead]);
+                {
                     char *currObj1 = (getDataByInternalId(candidate_id));
                     dist_t dist = fstdistfunc_(data_point, currObj1, dist_func_param_);
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import hnswlib
@@ -15,9 +16,11 @@ from graphtide.graph._hnsw import Kernel, distance
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange
 from graphtide.graph.vector_index import ExactIndex, Vectors, unit_rows
-from graphtide.graph.view import LiveView, VectorIndexes
+from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
+from graphtide.graph.view_indexes import with_held_vectors
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
 from graphtide.infra.hnsw.generation import HnswGeneration
+from graphtide.streams.follow.delta_codec import decode, encode
 from tests.support.extractions import random_extraction
 
 DIMENSIONS = 27
@@ -163,3 +166,35 @@ def test_view_and_its_indexes_hold_a_vector_once() -> None:
         assert vectors and all(a is b or np.array_equal(a, b) for a, b in zip(held, vectors.values(), strict=True))
         assert sum(a is b for a, b in zip(held, vectors.values(), strict=True)) >= 0.9 * len(held)
         index.close()
+
+
+def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(tmp_path: Path) -> None:
+    """After a restart, an index, the view's rows and the sums of the write model hold an equal vector once."""
+    rng, writer = random.Random(9), Consolidator("g")
+    changes = [DocumentChange(f"d{n}", None, random_extraction(rng, f"d{n}", n + 1)) for n in range(30)]
+    rows = replace(writer.apply(changes), snapshot=True, communities=writer.hierarchy())
+    size = rows.chunks[0].vector.size
+    view = LiveView("g", VectorIndexes(*(HnswIndex(size, GRAPH) for _ in range(3))))
+    view.apply(rows)
+    names = ("chunks", "entities", "statements")
+    for name in names:
+        index = getattr(view.indexes, name)
+        index.settle()
+        index.save(tmp_path / name, 1)
+        index.close()
+    loaded = VectorIndexes(*(HnswIndex.load(tmp_path / name, size, 1, GRAPH) for name in names))
+    again = LiveView("g", loaded)
+    again.apply(decode(encode(rows)), indexed=IndexVersions(1, 1, 1))
+    tables = {"chunks": again.chunks, "entities": again.entities, "statements": again.statements}
+    for name in names:
+        held = getattr(loaded, name)
+        pairs = [(row.vector, held.row(n)) for n, row in tables[name].items() if row.vector.size]  # type: ignore[attr-defined]
+        assert pairs and all(vector is row for vector, row in pairs)
+    stored = decode(encode(rows))
+    given = with_held_vectors(stored, again.statements, again.entities)
+    restored = Consolidator.restore(given)._tables
+    sums = [(restored.statements[n].same, row.vector) for n, row in again.statements.items()]
+    equal = [(same, held) for same, held in sums if same is not None and same.tobytes() == held.tobytes()]
+    assert equal and all(same is held for same, held in equal)
+    for name in names:
+        getattr(loaded, name).close()
