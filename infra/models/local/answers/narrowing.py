@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.types import Scored
-from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
+_ANSWERS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 _YEARS = (1_500, 2_100)
 _SEPARATORS = str.maketrans("\u2212", "-", ",'\u2019\u20ac\u00a3$")
 """Deletes separators of thousands and signs of currencies, and replaces the typographic minus."""
@@ -26,6 +27,11 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
         state, other = (DONE, TO_DO) if plan.done else (TO_DO, DONE)
         if any(scored.unit.text.startswith(other) for scored in chosen):
             return [scored for scored in chosen if scored.unit.text.startswith(state)] or chosen
+    rows = [scored for scored in chosen if scored.unit.kind is UnitKind.ROW]
+    if len(rows) == len(chosen) > 1 and (kept := _affirmed(plan, rows)):
+        return kept
+    if plan.versus is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
+        return _beyond_column(plan, plan.versus, chosen) or chosen
     if plan.bound is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return _beyond(plan, plan.bound, chosen)
     if plan.extreme and len(chosen) > 1 and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
@@ -33,11 +39,34 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
     return chosen
 
 
+def _affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
+    """Return the rows with "yes", or "no" if the question denies, in the column of yes and no that it names."""
+    asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
+    names = {cell.column for scored in rows for cell in scored.unit.cells if cell.column_keys & asked}
+    values = {name: [_cell(scored.unit, name).lower() for scored in rows] for name in names}
+    column = next((name for name in sorted(names) if set(values[name]) <= set(_ANSWERS)), "")
+    found = zip(rows, values.get(column, ()), strict=False)
+    return [scored for scored, value in found if _ANSWERS[value] is not plan.negated]
+
+
 def _beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:
     """Return the rows whose number in the column that the question names is beyond the bound; none without one."""
     column = _asked_column(plan, [scored.unit for scored in rows])
     valued = [(_number(scored.unit, column), scored) for scored in rows] if column else []
     return [scored for value, scored in valued if value is not None and bound.admits(value)]
+
+
+def _beyond_column(plan: QuestionPlan, versus: Versus, rows: Sequence[Scored]) -> list[Scored]:
+    """Return the rows whose number in the column asked for is greater, or less, than that in the other column."""
+    names = {cell.column: cell.column_keys for scored in rows for cell in scored.unit.cells}
+    other = next((name for name, keys in names.items() if versus.column in keys), "")
+    column = _asked_column(plan, [scored.unit for scored in rows], other) if other else ""
+    found = []
+    for scored in rows if column else ():
+        value, limit = _number(scored.unit, column), _number(scored.unit, other)
+        if value is not None and limit is not None and versus.sign * (value - limit) > 0:
+            found.append(scored)
+    return found
 
 
 def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
@@ -52,20 +81,24 @@ def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     return [max(found, key=lambda pair: (-plan.extreme if years else plan.extreme) * pair[0])[1]]
 
 
-def _asked_column(plan: QuestionPlan, rows: Sequence[Unit]) -> str:
-    """Return the column of numbers that shares most words with the question, "" if none shares any."""
+def _asked_column(plan: QuestionPlan, rows: Sequence[Unit], other: str = "") -> str:
+    """Return the column of numbers, not the other one, that shares most words with the question; "" if none does."""
     terms = [term for term in plan.terms if term.kind is not TermKind.WEAK]
     asked = frozenset().union(*({term.key} | term.synonyms for term in terms))
     best, shared = "", 0
     for name, keys in {cell.column: cell.column_keys & asked for row in rows for cell in row.cells}.items():
-        if len(keys) > shared and sum(_number(row, name) is not None for row in rows) >= 2:
+        if name != other and len(keys) > shared and sum(_number(row, name) is not None for row in rows) >= 2:
             best, shared = name, len(keys)
     return best
 
 
+def _cell(row: Unit, column: str) -> str:
+    return next((cell.value for cell in row.cells if cell.column == column), "")
+
+
 def _number(row: Unit, column: str) -> float | None:
     """Return the number that a cell begins with."""
-    value = next((cell.value for cell in row.cells if cell.column == column), "")
+    value = _cell(row, column)
     number = value.translate(_SEPARATORS).strip().split(" ")[0].rstrip("%")
     digits = number.removeprefix("-").replace(".", "", 1)
     return float(number) if digits.isdecimal() and digits.isascii() else None

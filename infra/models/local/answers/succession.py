@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from graphtide.infra.models.local.answers.matching.answer_types import denies
+from graphtide.infra.models.local.answers.matching.expressed import defines
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.values import days_in, has_phrase
@@ -37,7 +39,7 @@ def corrects(text: str) -> bool:
         return True
     if any(f" {verb} {change} " in words for verb in ("is", "are", "was", "were", "been") for change in _CHANGED):
         return True
-    if _denies_number(words.split()):
+    if _denies_number(words.split()) or _denies_value(words.split()):
         return True
     return " from " in words and any(day[2] for day in days_in(text.partition("rom ")[2][:18]))
 
@@ -47,6 +49,13 @@ def _denies_number(words: Sequence[str]) -> bool:
     return any(first == "not" and second[0].isdigit() for first, second in pairwise(words))
 
 
+def _denies_value(words: Sequence[str]) -> bool:
+    """Return whether a value is put in place of another: "not 1 September but 4 October"."""
+    places = (at for at, word in enumerate(words) if word == "not" and at + 1 < len(words))
+    return any("but" in words[at + 2 : at + 2 + _MAX_DENIED] and words[at + 1] != "only" for at in places)
+
+
+_MAX_DENIED = 5
 _REACH = 0.65
 """A later unit replaces one whose score is at most 1 / _REACH of its own."""
 
@@ -64,6 +73,8 @@ def is_past(text: str) -> bool:
 def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scored:
     """Return the unit that replaces the best one, or the best one itself."""
     current = best
+    if evidence.plan.defines and defines(evidence.plan, best.unit):
+        return best
     for second in ranked:
         if second.score < _REACH * best.score or not second.fits or not second.on_day or second.unit is current.unit:
             continue
@@ -76,15 +87,16 @@ def _same_subject(evidence: AnswerEvidence, first: Scored, second: Scored) -> bo
     """Return whether the other unit covers the names and most of what the one covers, and states another value."""
     plan = evidence.plan
     for term, a, b in zip(plan.terms, first.covers, second.covers, strict=True):
+        if term.key in plan.setting:
+            continue
         if term.kind in (TermKind.NAME, TermKind.CODE) and a >= 0.7 > b:
             return False
         if term.kind is TermKind.WORD and a >= _OWN and b < _ABSENT and not corrects(second.unit.text):
             return False
-    strong = sum(w for w, a in zip(evidence.weights, first.covers, strict=True) if a >= 0.7)
+    weights = [0.0 if t.key in plan.setting else w for w, t in zip(evidence.weights, plan.terms, strict=True)]
+    strong = sum(w for w, a in zip(weights, first.covers, strict=True) if a >= 0.7)
     near = _NEAR if corrects(second.unit.text) else _BESIDE
-    both = sum(
-        w for w, a, b in zip(evidence.weights, first.covers, second.covers, strict=True) if a >= 0.7 and b >= near
-    )
+    both = sum(w for w, a, b in zip(weights, first.covers, second.covers, strict=True) if a >= 0.7 and b >= near)
     if not strong or both < 0.8 * strong or max(second.covers) < _STATED:
         return False
     return _differ(first, second, plan)
@@ -92,6 +104,8 @@ def _same_subject(evidence: AnswerEvidence, first: Scored, second: Scored) -> bo
 
 def _differ(first: Scored, second: Scored, plan: QuestionPlan) -> bool:
     """Return whether two units state different values. A person whom both name is the same value."""
+    if plan.kind is Kind.YES_NO and denies(first.unit.text) != denies(second.unit.text):
+        return True
     mine, theirs = values(first, plan.keys), values(second, plan.keys)
     if plan.kind is Kind.PERSON:
         context = second.unit.title_keys | (second.unit.before.names if second.unit.before else frozenset())
@@ -122,6 +136,7 @@ def _replaces(plan: QuestionPlan, later: Scored, earlier: Scored) -> bool:
         return says_so and later.unit.headings != earlier.unit.headings and not corrects(earlier.unit.text)
     if first[0] and second[0] and first != second:
         alike = later.score >= _ALIKE * earlier.score and not is_past(later.unit.text)
+        says_so = says_so or (plan.kind is Kind.YES_NO and denies(later.unit.text) != denies(earlier.unit.text))
         return first > second and (says_so or has_phrase(later.unit.text, _CHANGING) or alike)
     if first[0] and not second[0]:
         return says_so

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.matching.answer_types import IDENTIFIERS, REASON_KEYS, TYPED, has_attribute
-from graphtide.infra.models.local.answers.matching.coverage import PERMITTING
+from graphtide.infra.models.local.answers.matching.answer_types import (
+    IDENTIFIERS,
+    PERMITTING,
+    REASON_KEYS,
+    TYPED,
+    has_attribute,
+)
+from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.values import has_phrase
@@ -151,6 +157,9 @@ def _no_verb(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
 
 def _missing(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
     """Return whether a word that carries meaning occurs nowhere in the units or their context."""
+    plan = evidence.plan
     return any(
-        c < 0.4 for c, t in zip(covers, evidence.plan.terms, strict=True) if t.kind in (TermKind.WORD, TermKind.FOCUS)
+        c < (DOCUMENT if t.key in plan.setting else 0.4)
+        for c, t in zip(covers, plan.terms, strict=True)
+        if t.kind in (TermKind.WORD, TermKind.FOCUS)
     )

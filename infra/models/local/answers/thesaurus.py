@@ -6,6 +6,7 @@ Data: general English of notes, mails and tables, no names. A missing word costs
 from __future__ import annotations
 
 from graphtide.infra.models.local.answers.words import key_of, word_set
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 _GROUPS = """
 cost price pay fee charge expense rate cheap expensive
@@ -130,6 +131,10 @@ join joined new start
 responsible charge owner
 assign assignee assigned responsible
 task action todo
+choose choice choosing select selection pick decide decision
+play actor actress role cast perform performer
+spend expense cost price expenditure
+colour color red green blue yellow black white grey gray brown orange purple pink violet
 sign signature
 submit send
 """
@@ -190,7 +195,17 @@ def synonyms_of(word: str) -> frozenset[str]:
     lower = word.lower()
     if len(lower) > 5 and lower.endswith(("er", "or")) and lower.isalpha():
         found |= {key_of(lower[:-2]), key_of(lower[:-1])}
+    if lower.isalpha() and (lower in VERBS or lower.endswith(("s", "ed"))):
+        found |= _agents(key_of(word))
     return found - {key_of(word)}
+
+
+def _agents(verb: str) -> frozenset[str]:
+    """Return the keys of the nouns for one who does it: "directs" has "director"."""
+    return frozenset({key_of(f"{verb}er"), key_of(f"{verb}or")}) if len(verb) >= _MIN_VERB else frozenset()
+
+
+_MIN_VERB = 4
 
 
 WEAK = frozenset(

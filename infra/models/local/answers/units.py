@@ -14,11 +14,12 @@ from enum import StrEnum
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.models.local.answers.values import days_in
-from graphtide.infra.models.local.answers.words import STOP_WORDS, keys_of, word_set, words_of
+from graphtide.infra.models.local.answers.words import STOP_WORDS, Word, keys_of, word_set, words_of
 from graphtide.infra.models.local.english.lexical.text import sentences_of
 from graphtide.streams.model_ports import ContextPassage
 
 _BULLET = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)])[ \t]++")
+_SENTENCE_END = re.compile(r"[a-z]{3}[.] [A-Z]")
 _MAX_COLUMN_CHARS, _MAX_TOPIC_WORDS = 60, 3
 DONE, TO_DO = "Done: ", "To do: "
 _MIN_LABELLED, _MAX_LABELLED_CHARS = 3, 120
@@ -32,6 +33,7 @@ _ABOUT = frozenset(
 )
 _NUMBER_KEYS, _NUMBER_SIGNS = keys_of("number"), word_set("no nr num #")
 _PERSONS = word_set("he she him her")
+_ONES = word_set("one ones")
 _OPENING_CHARS = 60
 _FIRST_PERSON = frozenset({"i", "we", "my", "our", "me", "us"})
 
@@ -104,10 +106,10 @@ class Unit:
 
     @property
     def _means_another(self) -> bool:
-        """Return whether it has a pronoun of a person and no name: "ask him for the key"."""
+        """Return whether it has a pronoun of a person, or "the green one", and no name: "ask him for the key"."""
         words = words_of(self.text)
         names = any(word.capital and word.text.lower() not in STOP_WORDS for word in words[1:])
-        return not names and any(word.text.lower() in _PERSONS for word in words)
+        return not names and (any(word.text.lower() in _PERSONS for word in words) or _is_elliptic(words))
 
     @property
     def resumes(self) -> bool:
@@ -125,6 +127,14 @@ class Unit:
     def whole(self) -> str:
         """Return the text with the previous sentence where it depends on it."""
         return f"{self.before.text} {self.text}" if self.dangling and self.before is not None else self.text
+
+
+def _is_elliptic(words: Sequence[Word]) -> bool:
+    """Return whether an adjective replaces a noun of the sentence before: "the green one"."""
+    return any(
+        words[at].text.lower() in _ONES and words[at - 2].text.lower() in ("the", "this", "that")
+        for at in range(2, len(words))
+    )
 
 
 def units_of(passages: Sequence[ContextPassage]) -> list[Unit]:
@@ -198,10 +208,16 @@ def _day(passage: ContextPassage) -> tuple[int, int, int]:
     if document == (0, 0, 0) and passage.occurred_at[:4].isdigit():
         part = passage.occurred_at[5:7]
         document = (int(passage.occurred_at[:4]), int(part) if part.isdigit() else 0, 0)
-    for text in (*reversed(passage.place.headings), passage.title):
+    texts = (*reversed(passage.place.headings), passage.title)
+    for text in texts:
         for year, month, day in days_in(text):
-            return year or document[0], month, day
+            return year or document[0] or _first_year(texts), month, day
     return document
+
+
+def _first_year(texts: Sequence[str]) -> int:
+    """Return the first year that a date of the texts names: "10 April" below "Diary, April 2025" is of 2025."""
+    return next((year for text in texts for year, _, _ in days_in(text) if year), 0)
 
 
 def _raw_units(passage: ContextPassage, origin: int) -> Iterator[Unit]:
@@ -257,6 +273,7 @@ def _is_labelled(line: str) -> bool:
     words = label.replace("_", " ").replace("-", " ").split()
     return (
         bool(found and value.strip())
+        and not (label[:1].isupper() and _SENTENCE_END.search(value))
         and label == label.rstrip()
         and "\n" not in line
         and 0 < len(words) <= 3

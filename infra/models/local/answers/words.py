@@ -66,13 +66,13 @@ class Word:
     coded: bool
 
 
-@lru_cache(maxsize=4_000)
+@lru_cache(maxsize=2_000)
 def words_of(text: str) -> tuple[Word, ...]:
     """Return the words in order. A compound word is followed by its parts. Linear."""
     return tuple(word for match in _TOKEN.finditer(text) for word in _words(match.group(), match.start()))
 
 
-@lru_cache(maxsize=8_000)
+@lru_cache(maxsize=2_000)
 def keys_of(text: str) -> frozenset[str]:
     """Return the keys of the words that carry meaning."""
     return frozenset(word.key for word in words_of(text) if word.text.lower() not in STOP_WORDS)
@@ -86,8 +86,8 @@ def spaced(text: str) -> str:
 
 def _words(token: str, start: int) -> list[Word]:
     bare = token[:-2] if token.endswith(("'s", "\u2019s")) and len(token) > 2 else token
-    coded = any(char.isdigit() for char in bare)
-    whole = Word(bare, key_of(bare), start, bare[0].isupper(), coded)
+    whole = _word(bare, start)
+    coded = whole.coded
     if bare.isalnum() or _GROUPED.fullmatch(bare):
         return [whole]
     parts = [(part.group(), part.start()) for part in _PARTS.finditer(bare)]
@@ -95,8 +95,18 @@ def _words(token: str, start: int) -> list[Word]:
         parts = [(part, at) for part, at in parts if len(part) > 2 and not part.isdigit()]
         if "_" not in bare and "," not in bare and ":" not in bare:
             return [whole]
-    others = [Word(p, key_of(p), start + at, p[0].isupper(), any(c.isdigit() for c in p)) for p, at in parts]
-    return [whole, *others]
+    return [whole, *(_word(part, start + at) for part, at in parts)]
+
+
+def _word(text: str, start: int) -> Word:
+    shared, key, capital, coded = _spelling(text)
+    return Word(shared, key, start, capital, coded)
+
+
+@lru_cache(maxsize=20_000)
+def _spelling(text: str) -> tuple[str, str, bool, bool]:
+    """Return a word, the same string at each call, and what does not depend on its place."""
+    return text, key_of(text), text[0].isupper(), any(char.isdigit() for char in text)
 
 
 @lru_cache(maxsize=50_000)

@@ -9,6 +9,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, 
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
+from graphtide.infra.models.local.answers.values import days_in, has_number, same_day
 from graphtide.infra.models.local.answers.words import keys_of
 
 _SAME = 0.95
@@ -59,6 +60,8 @@ def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
 def list_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     """Return all units that answer as well as the best one, when the question asks for several or they are alike."""
     plan = evidence.plan
+    if rows_asked := _rows_asked(evidence, best):
+        return rows_asked
     if plan.kind in (Kind.QUANTITY, Kind.DATE, Kind.REASON, Kind.CHOICE, Kind.YES_NO, Kind.SUMMARY):
         return []
     own, context = _covered(plan, best, 0.95), _covered(plan, best, 0.7)
@@ -67,12 +70,51 @@ def list_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
         return items
     if best.unit.kind is UnitKind.ROW and own:
         rows = _rows_alike(evidence, best, own, in_text)
-        if 1 < len(rows) <= (_MAX_FILTERED if plan.bound or plan.extreme else _MAX_ROWS):
+        if 1 < len(rows) <= (_MAX_FILTERED if plan.bound or plan.extreme or plan.versus else _MAX_ROWS):
             return rows
     if plan.plural and own:
         alike = _units_alike(evidence, best, own, in_text)
         return alike if 1 < len(alike) <= 8 else []
     return []
+
+
+def _rows_asked(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
+    """Return the rows of the month that the question names, or those that it counts; none in other questions."""
+    plan = evidence.plan
+    if (plan.plural or plan.counted) and (rows := _rows_of_month(evidence, best)):
+        return rows
+    if not plan.counted or best.unit.kind is not UnitKind.ROW or _states_count(plan, best.unit):
+        return []
+    rows = _rows_counted(evidence, best)
+    return rows if 1 < len(rows) <= _MAX_ROWS else []
+
+
+def _rows_of_month(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
+    """Return the rows of the best row's file that are of the month in question, and cover its other words as well."""
+    months = [day for day in evidence.plan.dates if day[1] and not day[2]]
+    if not months or not _file(best.unit):
+        return []
+    calendar = evidence.plan.date_keys
+    others = [i for i in _covered(evidence.plan, best, _SAME) if evidence.plan.terms[i].key not in calendar]
+    rows = [
+        scored for scored in evidence.scored
+        if scored.unit.kind is UnitKind.ROW and _file(scored.unit) == _file(best.unit)
+        and any(same_day(day, other) for day in months for other in days_in(scored.unit.text))
+        and all(scored.covers[i] >= _SAME or evidence.plan.terms[i].key not in best.unit.keys for i in others)
+    ]  # fmt: skip
+    return rows if 1 < len(rows) <= _MAX_ROWS else []
+
+
+def _states_count(plan: QuestionPlan, row: Unit) -> bool:
+    """Return whether a row has the number of what is counted in a column of that name."""
+    return any(plan.counted in cell.column_keys and has_number(cell.value) for cell in row.cells)
+
+
+def _rows_counted(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
+    """Return the rows to count: those that cover the words of the question that the best row has in its own cells."""
+    own = _covered(evidence.plan, best, 0.75)
+    in_text = [i for i in own if evidence.plan.terms[i].key in best.unit.keys]
+    return _rows_alike(evidence, best, own, in_text, 0.75)
 
 
 def _covered(plan: QuestionPlan, best: Scored, share: float) -> list[int]:
@@ -96,14 +138,16 @@ def _items_beside(
     return alike if len(alike) > 1 and _all_short(alike) else None
 
 
-def _rows_alike(evidence: AnswerEvidence, best: Scored, own: Sequence[int], in_text: Sequence[int]) -> list[Scored]:
+def _rows_alike(
+    evidence: AnswerEvidence, best: Scored, own: Sequence[int], in_text: Sequence[int], share: float = _SAME
+) -> list[Scored]:
     """Return the rows of the best row's table that cover the same terms."""
     rows = [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and scored.on_day]
     table = [row for row in rows if _file(row.unit) == _file(best.unit) and row.unit.headings == best.unit.headings]
     return [
         row
         for row in table
-        if all(row.covers[i] >= 0.95 for i in own) and _has_values(evidence.plan, row.unit, in_text)
+        if all(row.covers[i] >= share for i in own) and _has_values(evidence.plan, row.unit, in_text)
     ]
 
 

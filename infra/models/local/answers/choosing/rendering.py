@@ -103,12 +103,16 @@ def _explanation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
 
 
 def _row(evidence: AnswerEvidence, unit: Unit, limit: int) -> str:
-    """Return the cells of a row: all if they are few, else the first and those that the question concerns."""
+    """Return the cells of a row: all if they are few, else those that the question concerns, after the first one,
+    which names the row; labelled lines of a text have none that does.
+    """
     whole = "; ".join(cell.text for cell in unit.cells)
     if len(_WORD.findall(whole)) <= limit:
         return whole
+    named = "#" in unit.doc_id or whole == unit.text
     asked = evidence.plan.keys | frozenset().union(*(term.synonyms for term in evidence.plan.terms))
-    kept = [cell for at, cell in enumerate(unit.cells) if at == 0 or _concerns(cell, asked)]
+    kept = [cell for at, cell in enumerate(unit.cells) if (at == 0 and named) or _concerns(cell, asked)]
+    kept = kept or list(unit.cells[:1])
     return "; ".join(cell.text for cell in kept)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphtide.infra.models.local.answers.choosing.lists import attribute_row, list_items, other_rows, section_items
 from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
+from graphtide.infra.models.local.answers.choosing.records import decided_items, with_fields
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
@@ -41,7 +42,7 @@ def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     best = latest(evidence, ranked[0], ranked)
     if evidence.plan.negated and not denies(best.unit.text):
         return other_rows(evidence, best)
-    section = section_items(evidence, best)
+    section = section_items(evidence, best) or decided_items(evidence, best)
     if section:
         return narrowed(evidence.plan, section)
     items = list_items(evidence, best)
@@ -51,4 +52,4 @@ def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     pair = [] if is_successor else two_hops(evidence, ranked, best)
     if pair:
         return pair
-    return [best]
+    return with_fields(evidence, best) or [best]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.choosing.rendering import MAIL
@@ -11,7 +12,7 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.support import connected, coverage, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import is_calendar
-from graphtide.infra.models.local.answers.words import words_of
+from graphtide.infra.models.local.answers.words import key_of, words_of
 
 _TWO_HOP_GAIN = 0.14
 _VALUE_GAIN = 0.05
@@ -36,10 +37,13 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
         for scored in evidence.scored
         if scored.unit.kind not in (UnitKind.ABOUT, UnitKind.CODE) and scored.on_day
     ]
+    things = _row_things(evidence)
+    holding = Counter(key for scored in usable for key in scored.unit.keys & things)
     by_name: dict[str, list[Scored]] = {}
     bridges: dict[int, frozenset[str]] = {}
     for scored in usable:
         keys = frozenset(key for key in _bridge_keys(scored.unit) - plan.keys if evidence.frequency[key] <= rare)
+        keys |= frozenset(key for key in (scored.unit.keys & things) - plan.keys if holding[key] <= rare)
         bridges[id(scored)] = keys
         for key in keys:
             by_name.setdefault(key, []).append(scored)
@@ -54,7 +58,7 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
             if _splits_name(plan, scored, partner) or not connected(evidence, [scored, partner]):
                 continue
             shared = bridges[id(scored)] & bridges[id(partner)]
-            rarity = max(1.0 / max(1, evidence.frequency[key]) for key in shared)
+            rarity = max(1.0 / max(1, evidence.frequency[key], holding[key]) for key in shared)
             value = (
                 coverage(evidence, _firm(union([scored, partner])))
                 + 0.05 * (scored.score + partner.score)
@@ -67,6 +71,16 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     if not pair or coverage(evidence, union(pair)) < best.coverage + needed:
         return []
     return pair
+
+
+def _row_things(evidence: AnswerEvidence) -> frozenset[str]:
+    """Return the keys of words that name a row's thing: single words in lower case in a column of the question."""
+    asked = evidence.plan.keys
+    cells = (cell for unit in evidence.units if unit.kind is UnitKind.ROW for cell in unit.cells)
+    return frozenset(
+        key_of(cell.value) for cell in cells
+        if cell.value.isalpha() and cell.value.islower() and not asked.isdisjoint(cell.column_keys)
+    )  # fmt: skip
 
 
 def _lacks_role(plan: QuestionPlan, best: Scored) -> bool:

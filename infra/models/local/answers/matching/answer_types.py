@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
+from graphtide.infra.models.local.answers.questions.lexicon import IMPLIED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, first_person
 from graphtide.infra.models.local.answers.values import (
     column_measures,
@@ -17,11 +21,13 @@ from graphtide.infra.models.local.answers.values import (
     has_quantity,
     has_reason,
     has_version,
+    is_calendar,
     is_relative_date,
     lasts_until,
     same_day,
 )
 from graphtide.infra.models.local.answers.words import (
+    STOP_WORDS,
     key_of,
     keys_of,
     words_of,
@@ -60,7 +66,8 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
     match plan.kind:
         case Kind.PERSON:
             keys = unit.keys | unit.before.keys if unit.dangling and unit.before is not None else unit.keys
-            return bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
+            named = bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
+            return named or _has_subject(plan, unit)
         case Kind.DATE:
             return _new_digits(plan, unit.text, dates=True) and (has_date(unit.text) or is_relative_date(unit.text))
         case Kind.QUANTITY:
@@ -71,6 +78,8 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             return has_address(unit.text)
         case Kind.PLACE:
             return has_place(unit.text) or unit.kind is UnitKind.ROW
+        case Kind.YES_NO if plan.permission:
+            return has_phrase(unit.text, PERMITTING)
         case Kind.REASON:
             return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys)
         case _:
@@ -78,6 +87,22 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
 
 
 REASON_KEYS = keys_of("cause reason")
+PERMITTING = (
+    "may", "must", "allowed", "permitted", "forbidden", "prohibited", "only", "never", "nobody", "cannot", "not",
+)  # fmt: skip
+"""Words of a sentence that permits or forbids."""
+
+
+def _has_subject(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a noun that the question lacks is before its verb: "the town council gave" for "who gave"."""
+    if not plan.who_verb or unit.cells:
+        return False
+    words = words_of(unit.text)
+    return any(
+        verb.key == plan.who_verb and noun.text.lower() not in STOP_WORDS and noun.key not in plan.keys
+        and verb.text.lower() != verb.key and not noun.coded and noun.text.islower()
+        for noun, verb in pairwise(words)
+    )  # fmt: skip
 
 
 def _names_role(plan: QuestionPlan, unit: Unit) -> bool:
@@ -104,7 +129,7 @@ _COST, _SHARE, _FREQUENCY = key_of("cost"), frozenset({"share"}), frozenset({"fr
 
 
 def _measured(plan: QuestionPlan, unit: Unit) -> bool:
-    if _measured_in_words(plan, unit):
+    if _measured_in_words(plan, unit) or _is_counted(plan, unit):
         return True
     if not _new_digits(plan, unit.text):
         return False
@@ -113,16 +138,25 @@ def _measured(plan: QuestionPlan, unit: Unit) -> bool:
     if has_quantity(unit.text, plan.measures) or ("duration" in plan.measures and lasts_until(unit.text)):
         return True
     implied = [term for term in plan.terms if term.kind is TermKind.IMPLIED]
-    if "money" in plan.measures and _COST in unit.keys and has_quantity(unit.text, _SHARE):
-        return True
-    accepted = frozenset().union(*({term.key} | term.synonyms for term in implied))
+    accepted = frozenset().union(*({term.key} | term.synonyms for term in implied)) | _expressing(plan)
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
-    charges_share = "money" in plan.measures and _COST in unit.keys and has_quantity(unit.text, _SHARE)
+    is_sum = _COST in unit.keys or plan.attribute in unit.keys
+    charges_share = "money" in plan.measures and is_sum and has_quantity(unit.text, _SHARE)
     return charges_share or any(
         has_number(cell.value)
         and (column_measures(cell.column, plan.measures) or cell.column_keys & (accepted | asked))
         for cell in unit.cells
     )
+
+
+def _expressing(plan: QuestionPlan) -> frozenset[str]:
+    """Return the keys of columns that hold measures of the kinds asked for, whatever their unit: `price`, `weight`."""
+    words = frozenset().union(*(IMPLIED.get(kind, frozenset()) for kind in plan.measures & _PLAIN))
+    return words.union(*(SYNONYMS.get(key, frozenset()) for key in words & _PLAIN_KEYS))
+
+
+_PLAIN = frozenset({"money", "mass", "phone"})
+_PLAIN_KEYS = keys_of("price cost weight phone")
 
 
 def _measured_in_words(plan: QuestionPlan, unit: Unit) -> bool:
@@ -133,6 +167,11 @@ def _measured_in_words(plan: QuestionPlan, unit: Unit) -> bool:
     return coded and any(cell.column_keys >= {plan.attribute} for cell in unit.cells)
 
 
+def _is_counted(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a row is one of the things to be counted, by a value or the name of its table."""
+    return unit.kind is UnitKind.ROW and bool(plan.counted) and plan.counted in unit.keys | unit.title_keys
+
+
 def _new_digits(plan: QuestionPlan, text: str, dates: bool = False) -> bool:
     """Return whether a number of the text is not the question's."""
     asked = plan.keys
@@ -141,8 +180,20 @@ def _new_digits(plan: QuestionPlan, text: str, dates: bool = False) -> bool:
     return any(has_number(word.text) and word.key not in asked for word in words_of(text))
 
 
+def _year_fits(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit of a dated document may be about the year of the question: it is of it, or names it."""
+    years = {term.key for term in plan.terms if term.kind is TermKind.CODE and is_calendar(term.key)}
+    if not years or not unit.date[0] or str(unit.date[0]) in years or plan.kind is Kind.DATE:
+        return True
+    before = unit.before.keys if unit.before is not None else frozenset()
+    held = (unit.keys, unit.columns, unit.lead_keys, unit.head_keys, unit.title_keys, before)
+    return any(not years.isdisjoint(keys) for keys in held)
+
+
 def day_fits(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether the unit may be about the day that the question names: it names no other day."""
+    if not _year_fits(plan, unit):
+        return False
     days = [day for day in plan.dates if day[2]]
     if not days or (unit.kind is UnitKind.ROW and plan.kind is Kind.DATE):
         return True

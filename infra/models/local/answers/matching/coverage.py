@@ -6,8 +6,10 @@ the headings, the title, the sentences around it.
 
 from __future__ import annotations
 
+from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING
+from graphtide.infra.models.local.answers.matching.expressed import expresses
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
-from graphtide.infra.models.local.answers.questions.lexicon import STATES
+from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
 from graphtide.infra.models.local.answers.values import (
@@ -31,24 +33,35 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return HEADING
     if term.text.lower() in STATES and unit.text.startswith((DONE, TO_DO)):
         return float(unit.text.startswith(DONE if STATES[term.text.lower()] else TO_DO))
-    if plan.kind is Kind.YES_NO and term.verb and _answers_yes_or_no(plan, unit):
+    if unit.cells and _has_state(term.text.lower(), unit):
+        return OWN
+    if plan.kind is Kind.YES_NO and (term.verb or term.key in _PERMISSION_KEYS):
+        return SYNONYM if _answers_yes_or_no(plan, term, unit) else 0.0
+    if expresses(plan, term, unit):
         return SYNONYM
-    if plan.kind is Kind.YES_NO and term.key in _PERMISSION_KEYS:
-        return SYNONYM if has_phrase(unit.text, PERMITTING) else 0.0
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
     return EXPRESSED if expressed and unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures) else 0.0
 
 
-def _answers_yes_or_no(plan: QuestionPlan, unit: Unit) -> bool:
-    """Return whether a column that the question names has "yes" or "no": the verb of the question is implied."""
+def _has_state(word: str, row: Unit) -> bool:
+    """Return whether a row has a state of the same meaning in its column for states: "fixed" and `state: done`."""
+    words = next((words for words in (FINISHED, UNFINISHED) if word in words), frozenset())
+    return any(cell.value.lower() in words for cell in row.cells if cell.column.lower() in _STATE_COLUMNS)
+
+
+_STATE_COLUMNS = word_set("state status stage progress")
+
+
+def _answers_yes_or_no(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
+    """Return whether a column that the question names has "yes" or "no", or the unit permits or forbids: the verb of
+    the question is implied.
+    """
+    if term.key in _PERMISSION_KEYS:
+        return has_phrase(unit.text, PERMITTING)
     return any(cell.value.lower() in _YES_NO and not plan.keys.isdisjoint(cell.column_keys) for cell in unit.cells)
 
 
 _YES_NO = word_set("yes no y n true false required optional")
-PERMITTING = (
-    "may", "must", "allowed", "permitted", "forbidden", "prohibited", "only", "never", "nobody", "cannot", "not",
-)  # fmt: skip
-"""Words of a sentence that permits or forbids."""
 
 
 def cover(term: Term, unit: Unit) -> float:

@@ -18,6 +18,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
     valued_heading,
 )
 from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT, cover, implied_coverage
+from graphtide.infra.models.local.answers.matching.expressed import defines, denies_existence
 from graphtide.infra.models.local.answers.matching.names import conflicts, names_holder, person_keys, with_first_names
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -106,6 +107,10 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
         found.score *= NO_REASON
     if plan.kind in (Kind.THING, Kind.QUANTITY) and not plan.measures and not has_attribute(plan, unit):
         found.score *= NO_ATTRIBUTE
+    if plan.exists and denies_existence(plan, unit):
+        found.score += DENIED
+    if plan.defines and defines(plan, unit):
+        found.score += DEFINED
     if plan.negated and not denies(unit.text):
         found.score *= NOT_DENIED
     found.score *= _form(plan, unit)
@@ -114,6 +119,7 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
 
 
 CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6, 0.6, 0.8, 0.5
+DENIED, DEFINED = 0.25, 0.25
 _WAS = ("was", "were", "former", "became", "had been")
 
 

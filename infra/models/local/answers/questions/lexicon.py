@@ -35,6 +35,9 @@ AUXILIARIES = word_set("""is are was were do does did can could may must should 
 TITLES = word_set("""mr mrs ms miss dr prof professor sir""")
 COPULAS = word_set("""is are was were""")
 STATES = {"open": False, "pending": False, "outstanding": False, "unfinished": False, "done": True, "finished": True}
+FINISHED = word_set("done fixed solved resolved repaired finished completed closed complete settled")
+UNFINISHED = word_set("open new pending outstanding unfinished unresolved unsolved")
+"""Words of a question, and values of a column for a state, that mean the same."""
 SUPERLATIVES = {
     word: sign
     for sign, words in ((1, "highest largest biggest longest tallest heaviest most oldest deepest hottest strongest"),
@@ -58,6 +61,11 @@ CAUSING = word_set("caused causes triggered")
 NEGATIONS = word_set("not never isn't aren't wasn't weren't doesn't don't didn't hasn't haven't cannot can't won't")
 MODALS = word_set("may can must should could")
 BEFORE_OBJECTS = word_set("the a an in on at into with to my our your his her their any")
+PERMISSIONS = word_set("allowed permitted forbidden prohibited")
+CONDITIONS = word_set("when if while after before during unless without")
+SETTINGS = word_set("in on at inside outside within")
+ATTRIBUTES = word_set("colour color shape material")
+"""Properties that an answer has to state: evidence without them is about something else."""
 FINDING = frozenset({"find", "show", "reveal", "learn"})
 COMPARATIVES = frozenset({"more", "less", "fewer", "first", "better", "worse", "most", "least"})
 NOT_COMPARATIVE = word_set(

@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from graphtide.infra.models.local.answers.questions.forms import (
+    asks_for_definition,
+    asks_for_permission,
+    attribute_asked,
+    condition_keys,
+    setting_keys,
+    verb_of_who,
+    versus_of,
+)
 from graphtide.infra.models.local.answers.questions.kinds import asks_for_present, asks_for_several, focus_keys, kind_of
 from graphtide.infra.models.local.answers.questions.lexicon import (
     CAUSES,
     CAUSING,
+    CONDITIONS,
     NEGATIONS,
     SENTENCE_END,
     STATES,
@@ -49,6 +59,11 @@ def plan_of(question: str) -> QuestionPlan:
     causes = frozenset(map(key_of, CAUSES | CAUSING)) if kind is Kind.REASON else frozenset()
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
     weak = causes | frozenset(map(key_of, bound_words(tokens) if bound else ()))
+    versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
+    conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
+    weak |= conditions
+    if kind is Kind.YES_NO:
+        tokens = _main_clause(tokens)
     if kind in (Kind.PERSON, Kind.THING, Kind.LIST):
         weak |= frozenset(key_of(token) for token in tokens if token in SUPERLATIVES)
     terms = tuple(terms_of(words, text, focus, measures, weak, kind is Kind.YES_NO))
@@ -64,7 +79,7 @@ def plan_of(question: str) -> QuestionPlan:
         asks_for_present(tokens),
         adjacent_pairs(words, text),
         date_keys(words) if dates else frozenset(),
-        attribute_of(tokens),
+        attribute_of(tokens) or attribute_asked(tokens),
         counted_noun(tokens),
         False if has_phrase(asking, TO_DO) else next((STATES[token] for token in tokens if token in STATES), None),
         next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
@@ -72,7 +87,19 @@ def plan_of(question: str) -> QuestionPlan:
         bound,
         has_phrase(asking, TO_DO),
         deed_of(tokens),
+        kind is Kind.THING and asks_for_definition(tokens),
+        kind is Kind.YES_NO and asks_for_permission(tokens),
+        kind is Kind.YES_NO and "there" in tokens[1:2],
+        conditions | setting_keys(tokens) if kind is Kind.YES_NO else frozenset(),
+        versus,
+        verb_of_who(tokens),
     )
+
+
+def _main_clause(tokens: list[str]) -> list[str]:
+    """Return the words before a condition: "may the lift be used when …"."""
+    end = next((at for at, token in enumerate(tokens) if at > 2 and token in CONDITIONS), len(tokens))
+    return tokens[:end]
 
 
 def _asking(text: str) -> str:

@@ -77,6 +77,15 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Versus:
+    """The comparison of a row's value with that of another column: "cost more than planned" has the sign 1."""
+
+    sign: int
+    column: str
+    """Key of the name of the other column."""
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionPlan:
     """See the module. `measures` are the kinds of units that fit a quantity; empty: any number."""
 
@@ -110,6 +119,17 @@ class QuestionPlan:
     """It asks for what is to do: "what is still to do"."""
     deed: str = ""
     """Key of the verb of a question whether something is permitted: "may visitors enter the"."""
+    defines: bool = False
+    """It asks what a word means."""
+    permission: bool = False
+    """It asks whether something is permitted."""
+    exists: bool = False
+    """It asks whether there is something."""
+    setting: frozenset[str] = frozenset()
+    """Keys of the place or the condition at the end of a yes-or-no question, which an answer need not repeat."""
+    versus: Versus | None = None
+    who_verb: str = ""
+    """Key of the verb in "who gave the money"."""
 
     @property
     def keys(self) -> frozenset[str]:

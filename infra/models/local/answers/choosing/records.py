@@ -1,0 +1,81 @@
+"""Parts of one thing that are units of their own: the fields of a record beside its text, the items that a meeting
+decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.matching.coverage import HEADING
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
+from graphtide.infra.models.local.answers.support import coverage, union
+from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, UnitKind
+from graphtide.infra.models.local.answers.words import keys_of
+
+_COVERED, _MAX_HEADING_KEYS, _MAX_ITEM_WORDS, _NEARLY = 0.7, 2, 40, 0.9
+
+
+def with_fields(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
+    """Return the fields of the record that the best sentence is the text of, before it, if the question asks for one
+    of them and the sentence lacks it; else nothing.
+    """
+    unit = best.unit
+    if "#" not in unit.doc_id or unit.kind is UnitKind.ROW:
+        return []
+    asked = [
+        i for i, (term, share) in enumerate(zip(evidence.plan.terms, best.covers, strict=True))
+        if share < _COVERED and term.kind is not TermKind.WEAK
+    ]  # fmt: skip
+    rows = [
+        scored for scored in evidence.scored
+        if scored.unit.kind is UnitKind.ROW and scored.unit.doc_id == unit.doc_id
+        and any(scored.covers[i] >= _COVERED for i in asked)
+    ]  # fmt: skip
+    return [rows[0], best] if rows else []
+
+
+def decided_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
+    """Return the items below a heading such as "Decisions", if the question asks what was decided, and no name."""
+    plan = evidence.plan
+    if plan.kind not in (Kind.THING, Kind.LIST) or not plan.text.lower().startswith(("what ", "which ", "list ")):
+        return []
+    groups: dict[tuple[int, str], list[Scored]] = {}
+    for scored in evidence.scored:
+        heading = scored.unit.headings[-1] if scored.unit.headings else ""
+        if scored.unit.kind is UnitKind.SENTENCE and _is_asked(evidence, heading):
+            groups.setdefault((scored.unit.origin, heading), []).append(scored)
+    found = [group for group in groups.values() if _is_list(group)]
+    group = max(found, key=lambda group: _covered(evidence, group), default=[])
+    covered = _covered(evidence, group) if group else 0.0
+    return group if covered >= max(_NEARLY * coverage(evidence, best.covers), _COVERED) else []
+
+
+def _covered(evidence: AnswerEvidence, group: Sequence[Scored]) -> float:
+    """Return the share of the question that the group covers; its heading has the first word."""
+    first = _first_place(evidence)
+    return coverage(evidence, [max(c, HEADING) if i == first else c for i, c in enumerate(union(group))])
+
+
+def _first_place(evidence: AnswerEvidence) -> int:
+    return next((i for i, term in enumerate(evidence.plan.terms) if term.kind is not TermKind.WEAK), -1)
+
+
+def _is_asked(evidence: AnswerEvidence, heading: str) -> bool:
+    """Return whether the heading is one word that the question has, in another form maybe, and little else has."""
+    keys = keys_of(heading)
+    if not 0 < len(keys) <= _MAX_HEADING_KEYS:
+        return False
+    place = _first_place(evidence)
+    if place < 0:
+        return False
+    first = evidence.plan.terms[place].key
+    return all(first == key or key in SYNONYMS.get(first, frozenset()) for key in keys)
+
+
+def _is_list(group: Sequence[Scored]) -> bool:
+    """Return whether the units are several short items, and no tasks."""
+    items = {scored.unit.block for scored in group}
+    short = all(len(scored.unit.text.split()) <= _MAX_ITEM_WORDS for scored in group)
+    return len(items) > 1 and short and not any(scored.unit.text.startswith((DONE, TO_DO)) for scored in group)

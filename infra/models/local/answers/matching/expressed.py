@@ -1,0 +1,76 @@
+"""Words of a question that a unit expresses by its form: "in charge" by a label, "wrote" by "by", "valid" by a period.
+
+Invariant: a form counts only for words that it expresses, and less than the word itself.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
+from graphtide.infra.models.local.answers.units import Unit
+from graphtide.infra.models.local.answers.values import has_date, has_phrase
+from graphtide.infra.models.local.answers.words import keys_of, words_of
+
+_CHARGE = keys_of("responsible charge duty handle manage look")
+_CREATION = keys_of("write compose paint design author draw build create make film record direct stage publish")
+_VALIDITY = keys_of("valid validity apply effect run last")
+_CONVERSES = {
+    key: keys - {key}
+    for keys in (keys_of("buy sell purchase"), keys_of("lend borrow"), keys_of("give receive"), keys_of("teach learn"))
+    for key in keys
+}
+_BY_NAME = re.compile(r"\bby (?:the )?[A-Z]")
+_PERIOD = ("to", "until", "till")
+_MAX_LABEL_WORDS = 5
+_OWN_WORDS = 3
+
+
+def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
+    """Return whether the form of the unit expresses the term."""
+    if plan.kind is Kind.DATE:
+        return _expresses_date(term, unit)
+    if plan.kind is not Kind.PERSON:
+        return False
+    if term.key in _CHARGE and _is_label_of(plan, unit):
+        return True
+    if term.key in _CREATION and _BY_NAME.search(unit.text):
+        return True
+    converse = _CONVERSES.get(term.key, frozenset())
+    return not converse.isdisjoint(unit.keys) and has_phrase(unit.text, ("from", "to"))
+
+
+def _expresses_date(term: Term, unit: Unit) -> bool:
+    """Return whether the term is "time" or "day" and the unit has one, or "valid" and the unit has a period."""
+    if term.text.lower() in DATE_NOUNS:
+        return has_date(unit.text)
+    return term.key in _VALIDITY and "from" in unit.text.lower().split() and has_phrase(unit.text, _PERIOD)
+
+
+def _is_label_of(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether it is "Lighting: Ravi Deshmukh" and the question names the label."""
+    label, found, value = unit.text.partition(": ")
+    is_short = len(label.split()) <= _MAX_LABEL_WORDS and len(value.split()) <= _MAX_LABEL_WORDS
+    return bool(found) and is_short and value[:1].isupper() and not keys_of(label).isdisjoint(plan.keys)
+
+
+def defines(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit begins with the word asked for and what it is: "The huddle is a …", "ETA (estimated …)"."""
+    words = words_of(unit.text)
+    for at, word in enumerate(words[:_OWN_WORDS]):
+        following = unit.text[word.start + len(word.text) :].lstrip("\"'*\u201d ")
+        if word.key in plan.keys and (following.startswith("(") or _IS_A.match(following)) and not unit.cells:
+            return at == 0 or all(other.key in plan.keys or other.text.lower() in _ARTICLES for other in words[:at])
+    return False
+
+
+_ARTICLES = frozenset({"the", "a", "an"})
+_IS_A = re.compile(r"(?:is|are)\s(?:an?|the|any|every|our|one)\b|means?\b|stands?\sfor\b|refers?\sto\b", re.IGNORECASE)
+
+
+def denies_existence(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit has "no" before a word of the question: "there will be no tour"."""
+    words = words_of(unit.text)
+    return any(first.text.lower() in ("no", "without") and second.key in plan.keys for first, second in pairwise(words))

@@ -1,0 +1,78 @@
+"""Forms of a question beyond its kind: a definition, a permission, the setting of a yes-or-no question, the comparison
+of two columns.
+
+Invariant: a form depends on the words of the question alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.questions.lexicon import (
+    ATTRIBUTES,
+    BEFORE_OBJECTS,
+    BOUNDS,
+    CONDITIONS,
+    COPULAS,
+    MODALS,
+    PERMISSIONS,
+    SETTINGS,
+)
+from graphtide.infra.models.local.answers.questions.types import Versus
+from graphtide.infra.models.local.answers.words import STOP_WORDS, key_of
+
+_MAX_DEFINED = 3
+_MEANING = frozenset({("mean",), ("means",), ("meant",), ("stand", "for"), ("stands", "for")})
+
+
+def asks_for_definition(tokens: Sequence[str]) -> bool:
+    """Return whether it is "what is a huddle" or "what does SBAR mean"."""
+    if len(tokens) < 3 or tokens[0] != "what":
+        return False
+    rest = [token for token in tokens[2:] if token not in ("a", "an", "the")]
+    if tokens[1] in ("does", "do"):
+        return tuple(rest[-2:]) in _MEANING or tuple(rest[-1:]) in _MEANING
+    plain = STOP_WORDS.isdisjoint(rest) and not ATTRIBUTES & set(rest)
+    return tokens[1] in ("is", "are") and plain and 0 < len(rest) <= _MAX_DEFINED
+
+
+def asks_for_permission(tokens: Sequence[str]) -> bool:
+    """Return whether it asks if something may be done: "may visitors stay", "are flames allowed"."""
+    return tokens[0] in MODALS or (tokens[0] in COPULAS and not PERMISSIONS.isdisjoint(tokens))
+
+
+def condition_keys(tokens: Sequence[str]) -> frozenset[str]:
+    """Return the keys of a subordinate clause at the end: "when the alarm rings"."""
+    at = next((at for at, token in enumerate(tokens) if at > 2 and token in CONDITIONS), len(tokens))
+    return frozenset(key_of(token) for token in tokens[at + 1 :])
+
+
+def setting_keys(tokens: Sequence[str]) -> frozenset[str]:
+    """Return the keys of the place at the end of a question: "on the stage"."""
+    places = [at for at, token in enumerate(tokens) if at > 2 and token in SETTINGS]
+    if not places or tokens[places[-1] + 1 : places[-1] + 2] != ["the"] or len(tokens) - places[-1] > _MAX_DEFINED + 2:
+        return frozenset()
+    return frozenset(key_of(token) for token in tokens[places[-1] + 2 :])
+
+
+def versus_of(tokens: Sequence[str]) -> Versus | None:
+    """Return the two columns of "which items cost more than planned", None unless it compares with a word."""
+    for at, token in enumerate(tokens[:-1]):
+        sign = BOUNDS.get(token, 0)
+        end = next((end for end in (at + 1, at + 2) if tokens[end : end + 1] == ["than"]), 0)
+        if not sign or not end:
+            continue
+        rest = [word for word in tokens[end + 1 :] if word not in STOP_WORDS and word not in BEFORE_OBJECTS]
+        if len(rest) == 1 and rest[0].isalpha():
+            return Versus(sign, key_of(rest[0]))
+    return None
+
+
+def attribute_asked(tokens: Sequence[str]) -> str:
+    """Return the key of a property in "what colour is", "" without one."""
+    return key_of(tokens[1]) if len(tokens) > 1 and tokens[0] in ("what", "which") and tokens[1] in ATTRIBUTES else ""
+
+
+def verb_of_who(tokens: Sequence[str]) -> str:
+    """Return the key of the word after "who", "" in other questions."""
+    return key_of(tokens[1]) if len(tokens) > 2 and tokens[0] == "who" and tokens[1] not in STOP_WORDS else ""
