@@ -162,8 +162,9 @@ class Blocks:
     keys whose block closed or opened. Memory: about 60 bytes for each key of a label.
     """
 
-    def __init__(self) -> None:
-        self._kernel = Kernel(MAX_BLOCK)
+    def __init__(self, max_block: int | None = None) -> None:
+        """Create an empty index, whose blocks close above `max_block` members, by default `MAX_BLOCK`."""
+        self._kernel = Kernel(MAX_BLOCK if max_block is None else max_block)
 
     def put(self, label: int, words: Keys | None, vector: Keys) -> list[BlockKey]:
         """Index a label under the keys of its words and of its vector, and no others.

@@ -36,6 +36,8 @@ class LabelView:
 
 LabelKey = tuple[str, str]
 PairKey = tuple[LabelKey, LabelKey]
+Verdict = int
+"""A judge's verdict as it is stored (`synonyms/questions.py`): odd when the two labels denote one entity."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,12 +71,15 @@ class Proposal:
     general: int
 
 
+@dataclass(frozen=True, slots=True)
 class Borderline:
-    """The pair awaits a verdict."""
+    """The pair needs a verdict; `link` is what a positive one justifies. `by_context`: the judge sees statements."""
+
+    link: Proposal
+    by_context: bool = False
 
 
-BORDERLINE = Borderline()
-_JUDGED = 50  # a judge's positive verdict scores slightly less than a decision by words and vectors
+JUDGED_PENALTY = 50  # a judge's positive verdict scores slightly less than a decision by words and vectors
 
 
 def label_features(view: LabelView, known: Signature | None = None) -> LabelFeatures:
@@ -94,8 +99,19 @@ def pair_key(a: LabelFeatures, b: LabelFeatures) -> PairKey:
     return (a.key, b.key) if a.key <= b.key else (b.key, a.key)
 
 
-def score_pair(a: LabelFeatures, b: LabelFeatures, verdicts: Mapping[PairKey, bool]) -> Proposal | Borderline | None:
-    """Score one pair. The score is the mean of the lexical and the vector similarity, in thousandths."""
+def score_pair(a: LabelFeatures, b: LabelFeatures, verdicts: Mapping[PairKey, Verdict]) -> Proposal | Borderline | None:
+    """Score one pair by rules and verdicts; `Borderline` while a verdict is missing."""
+    found = assess_pair(a, b)
+    if not isinstance(found, Borderline):
+        return found
+    verdict = verdicts.get(pair_key(a, b))
+    if verdict is None:
+        return found
+    return found.link if verdict & 1 else None
+
+
+def assess_pair(a: LabelFeatures, b: LabelFeatures) -> Proposal | Borderline | None:
+    """Assess one pair by rules. The score is the mean of the lexical and the vector similarity, in thousandths."""
     relation = match_rule(a.signature, b.signature)
     if relation is None:
         return None
@@ -108,7 +124,4 @@ def score_pair(a: LabelFeatures, b: LabelFeatures, verdicts: Mapping[PairKey, bo
         return Proposal(rule.name, score, relation.general)
     if cosine < rule.ask:
         return None
-    verdict = verdicts.get(pair_key(a, b))
-    if verdict is None:
-        return BORDERLINE
-    return Proposal("judge", score - _JUDGED, relation.general) if verdict else None
+    return Borderline(Proposal("judge", score - JUDGED_PENALTY, relation.general))

@@ -5,9 +5,10 @@ their blocks, not on the number of labels. Vectors and entities belong to consol
 durably and calls no model.
 
 Invariant: clusters and links are a function of the set of live `LabelView`s and of the verdicts, whatever the order of
-arrival and whatever the labels' numbers. A deleted label leaves no trace, so its deletion undoes the merges it
-justified. Source: Thakrar, DynaGRAG 2024, section 3.1, where a language model names similar entities. Deviation: rules
-decide, so that the result can be reproduced and undone, and a model is asked for borderline pairs only.
+arrival, whatever the labels' numbers, and whether synonyms are proposed or not. A deleted label leaves no trace, so its
+deletion undoes the merges it justified. Source: Thakrar, DynaGRAG 2024, section 3.1, where a language model names
+similar entities by label and context. Deviation: rules decide, so that the result can be reproduced and undone, and a
+model is asked only for pairs that the rules leave open and for pairs with similar vectors.
 """
 
 from __future__ import annotations
@@ -28,11 +29,17 @@ from graphtide.graph.resolution.pair_scoring import (
     LabelView,
     PairKey,
     Proposal,
+    Verdict,
+    assess_pair,
     label_features,
     pair_key,
     score_pair,
 )
 from graphtide.graph.resolution.similarity import Quantised, quantise
+from graphtide.graph.resolution.synonyms.blocking import MAX_NEIGHBOURS, synonym_keys
+from graphtide.graph.resolution.synonyms.context_pairs import ContextPairs
+from graphtide.graph.resolution.synonyms.questions import fingerprint_of, is_same
+from graphtide.graph.resolution.synonyms.scoring import assess_synonym, is_similar
 
 Pair = tuple[int, int]
 
@@ -69,9 +76,16 @@ class ClusterChange:
 class Resolver:
     """The clusters of the live labels. It has one owner and is not thread-safe."""
 
-    def __init__(self, verdicts: Mapping[PairKey, bool] | None = None) -> None:
-        """Create an empty resolver. `verdicts` are a judge's decisions so far, by `pair_key`; they are copied."""
-        self._verdicts: dict[PairKey, bool] = dict(verdicts or {})
+    def __init__(self, verdicts: Mapping[PairKey, Verdict] | None = None, *, synonyms: bool = False) -> None:
+        """Create an empty resolver. `verdicts` are a judge's decisions so far, by `pair_key`; they are copied.
+
+        With `synonyms` it finds pairs for a judge by vectors, too. A verdict that joins such a pair turns this on,
+        because the pair is linked only as long as both labels are candidates.
+        """
+        self._verdicts: dict[PairKey, Verdict] = dict(verdicts or {})
+        joined = any(fingerprint_of(verdict) and is_same(verdict) for verdict in self._verdicts.values())
+        self._synonyms = Blocks(MAX_NEIGHBOURS) if synonyms or joined else None
+        self._by_context = ContextPairs()
         self._profiles: dict[int, LabelFeatures] = {}
         self._blocks = Blocks()
         self._links: dict[int, dict[int, ClusterLink]] = {}
@@ -94,25 +108,34 @@ class Resolver:
         work.judge()
         return work.settle()
 
-    def decide(self, pair: Pair, verdict: bool) -> ClusterChange:
-        """Record a judge's verdict on a pair from `borderline`, and apply it. Verdicts are kept permanently."""
+    def decide(self, pair: Pair, verdict: Verdict) -> ClusterChange:
+        """Record a judge's verdict on a pair from `borderline` or `unchecked`, and apply it.
+
+        Verdicts are kept permanently; a later verdict on a pair replaces the earlier one.
+        """
         a, b = sorted(pair)
         self._verdicts[pair_key(self._profiles[a], self._profiles[b])] = verdict
         work = _Update(self)
+        if self._synonyms is None and fingerprint_of(verdict):
+            self._synonyms = Blocks(MAX_NEIGHBOURS)
+            for label, features in self._profiles.items():
+                self._synonyms.put(label, {}, synonym_keys(features))
         work.judge_again(a, b)
         return work.settle()
 
     def restore(self, labels: Mapping[int, LabelView], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()) -> None:
         """Rebuild the state from stored labels, all stored links and the pairs that awaited a verdict.
 
-        Raises ValueError if the resolver is not empty. Only the given pairs are scored again. Cost: linear in labels
-        and links.
+        Raises ValueError if the resolver is not empty. Only the given pairs are scored again, and with synonyms all
+        candidates, so that no pair is lost that a judge has still to decide. Cost: linear in labels and links.
         """
         if self._profiles:
             raise ValueError("the resolver is not empty: only an empty resolver can be restored")
         work = _Update(self)
         for label, view in labels.items():
             work.index(label, label_features(view), _quantised(view))
+        if self._synonyms is not None:
+            work.judge()
         for a, b in [*((link.a, link.b) for link in links), *awaiting]:
             work.judge_again(a, b)
         work.settle()
@@ -138,6 +161,36 @@ class Resolver:
         pairs = [(a, b) for a, others in self._awaiting.items() for b in others if a < b]
         return tuple(sorted(pairs, key=lambda pair: pair_key(self._profiles[pair[0]], self._profiles[pair[1]])))
 
+    @property
+    def proposes_synonyms(self) -> bool:
+        """Return whether pairs are found by vectors, too."""
+        return self._synonyms is not None
+
+    def unchecked(self) -> list[Pair]:
+        """Return the pairs found by vectors whose verdict may be missing or outdated, the most similar ones first."""
+        return self._by_context.unchecked(lambda a, b: pair_key(self._profiles[a], self._profiles[b]))
+
+    def verdict(self, a: int, b: int) -> Verdict | None:
+        """Return the verdict on two labels; None without one."""
+        return self._verdicts.get(pair_key(self._profiles[a], self._profiles[b]))
+
+    def note_checked(self, a: int, b: int) -> None:
+        """Note that the verdict on a pair from `unchecked` is that of the present contexts."""
+        self._by_context.note_checked(_ordered(a, b))
+
+    def note_contexts(self, labels: Iterable[int]) -> None:
+        """Note that the statements about these labels changed. Cost: their pairs found by vectors."""
+        self._by_context.note_contexts(labels)
+
+    def _assess(self, a: int, b: int) -> Proposal | Borderline | None:
+        """Assess a pair by words, and where these say nothing, by vectors; None for labels that are no candidates."""
+        x, y = self._profiles[a], self._profiles[b]
+        found = assess_pair(x, y) if self._blocks.are_candidates(a, b) else None
+        if found is not None or self._synonyms is None:
+            return found
+        synonym = assess_synonym(x, y)  # first, because it excludes most pairs and is the cheaper test
+        return synonym if synonym is not None and self._synonyms.are_candidates(a, b) else None
+
     def _same_as(self, link: ClusterLink) -> SameAs:
         cluster = self._clusters.get(link.a)
         return SameAs(link.a, link.b, link.rule, link.score_milli, cluster is not None and link.b in cluster)
@@ -154,6 +207,7 @@ class _Update:
         self._new: set[int] = set()
         self._unjudged: set[int] = set()
         self._blocks_changed: set[BlockKey] = set()
+        self._neighbourhoods_changed: set[BlockKey] = set()
 
     def replace(self, label: int, view: LabelView | None) -> None:
         """Replace a label's view by a new one, and retract everything derived from the old one."""
@@ -181,28 +235,45 @@ class _Update:
         state._profiles[label] = new
         words = None if same_words else lexical_keys(new.signature)
         self._blocks_changed.update(state._blocks.put(label, words, vector_keys(new.signature, vector)))
+        if state._synonyms is not None:
+            self._neighbourhoods_changed.update(state._synonyms.put(label, {}, synonym_keys(new)))
         self._touched.add(label)
         self._unjudged.add(label)
 
     def judge(self) -> None:
         """Score the candidates of every indexed label, and the pairs of blocks that opened or closed."""
-        state, pairs = self._state, set[Pair]()
-        for key in self._blocks_changed:
-            pairs.update(_ordered(a, b) for a, b in state._blocks.pairs(key))
-            members = state._blocks.members(key)
+        state = self._state
+        pairs = self._pairs_in(state._blocks, self._blocks_changed)
+        if state._synonyms is not None:
+            pairs |= self._similar(self._pairs_in(state._synonyms, self._neighbourhoods_changed))
+        for a, b in pairs:
+            self.judge_again(a, b)
+
+    def _pairs_in(self, blocks: Blocks, changed: set[BlockKey]) -> set[Pair]:
+        """Return the pairs to score: of blocks that opened or closed, and of the labels indexed."""
+        pairs = set[Pair]()
+        for key in changed:
+            pairs.update(_ordered(a, b) for a, b in blocks.pairs(key))
+            members = blocks.members(key)
             pairs.update(_ordered(a, b) for a in members for b in self._held(a) & members)
         for label in self._unjudged:
-            pairs.update(_ordered(label, other) for other in state._blocks.candidates(label))
-        for a, b in pairs:
-            if self._blocks_changed and not state._blocks.are_candidates(a, b):
-                self._put(a, b, None)
-            else:
-                self.judge_again(a, b)
+            pairs.update(_ordered(label, other) for other in blocks.candidates(label))
+        return pairs
+
+    def _similar(self, pairs: set[Pair]) -> set[Pair]:
+        """Return the pairs whose vectors are similar enough, and those that were until now."""
+        profiles, by_context = self._state._profiles, self._state._by_context
+        vectors = {label: profiles[label].vector for label in {label for pair in pairs for label in pair}}
+        unit = {label: vector.astype(np.float32) for label, vector in vectors.items() if vector is not None}
+        return {
+            (a, b)
+            for a, b in pairs
+            if (a in unit and b in unit and is_similar(unit[a], unit[b])) or by_context.has(a, b)
+        }
 
     def judge_again(self, a: int, b: int) -> None:
         """Score one pair again and record the outcome."""
-        profiles = self._state._profiles
-        self._put(a, b, score_pair(profiles[a], profiles[b], self._state._verdicts))
+        self._put(a, b, self._state._assess(a, b))
 
     def settle(self) -> ClusterChange:
         """Cluster the components that contain a touched label again, and return the differences."""
@@ -227,8 +298,10 @@ class _Update:
         if not links:
             return [frozenset((label,)) for label in region]
         keys: dict[int, LabelKey] = {label: profiles[label].key for label in region}
+        held = self._state._links
         sure = clusters.drop_ambiguous_links(
-            links, lambda x, y: isinstance(score_pair(profiles[x], profiles[y], verdicts), Proposal)
+            links,
+            lambda x, y: y in held.get(x, ()) or isinstance(score_pair(profiles[x], profiles[y], verdicts), Proposal),
         )
         return clusters.linkage(
             region,
@@ -254,6 +327,8 @@ class _Update:
         self._gone[label] = state.cluster_of(label)
         self._unlink(label)
         self._blocks_changed.update(state._blocks.remove(label))
+        if state._synonyms is not None:
+            self._neighbourhoods_changed.update(state._synonyms.remove(label))
         del state._profiles[label]
 
     def _unlink(self, label: int) -> None:
@@ -262,14 +337,16 @@ class _Update:
             self._put(label, other, None)
 
     def _held(self, label: int) -> set[int]:
-        """Return the labels with which this one has a link or awaits a verdict."""
+        """Return the labels with which this one has a link or awaits a verdict, and those found by vectors."""
         state = self._state
-        return state._links.get(label, {}).keys() | state._awaiting.get(label, set())
+        return state._links.get(label, {}).keys() | state._awaiting.get(label, set()) | state._by_context.of(label)
 
-    def _put(self, a: int, b: int, outcome: Proposal | Borderline | None) -> None:
-        """Record the outcome of a pair's score in place of the old one."""
+    def _put(self, a: int, b: int, found: Proposal | Borderline | None) -> None:
+        """Record the assessment of a pair in place of the old one, and the verdict's effect."""
         state = self._state
         self._remember(a, b)
+        outcome, awaits = self._after_verdict(a, b, found)
+        state._by_context.put(_ordered(a, b), found)
         if isinstance(outcome, Proposal) or b in state._links.get(a, {}):
             self._touched.update((a, b))
         for x, y in ((a, b), (b, a)):
@@ -284,9 +361,22 @@ class _Update:
             link = ClusterLink(first, second, outcome.rule, outcome.score_milli, general)
             state._links.setdefault(a, {})[b] = link
             state._links.setdefault(b, {})[a] = link
-        elif outcome is not None:
+        if awaits:
             state._awaiting.setdefault(a, set()).add(b)
             state._awaiting.setdefault(b, set()).add(a)
+
+    def _after_verdict(self, a: int, b: int, found: Proposal | Borderline | None) -> tuple[Proposal | None, bool]:
+        """Return the link that the assessment and the verdict justify, and whether the pair awaits one by its names.
+
+        A verdict by other contexts applies until there is one by the present question, except that a verdict by names
+        alone does not join a pair found by vectors: such links depend on nothing but verdicts by context.
+        """
+        if not isinstance(found, Borderline):
+            return found, False
+        verdict = self._state.verdict(a, b)
+        asked_alike = verdict is not None and bool(fingerprint_of(verdict)) == found.by_context
+        applies = verdict is not None and is_same(verdict) and (asked_alike or not found.by_context)
+        return found.link if applies else None, not asked_alike and not found.by_context
 
     def _remember(self, a: int, b: int) -> None:
         pair = _ordered(a, b)

@@ -1,12 +1,14 @@
 """Judge of label pairs that the rules leave open, on a language model: do both labels name one entity?
 
-It sees the two names and their types, nothing else, so a verdict depends on the pair alone and may be cached by it.
-Verdicts are stored with the graph (`streams/consolidate/stage.py`); cannot-link guards may overrule them.
+It sees the two names and their types, and for a pair found by similar vectors a few statements about each. A verdict
+depends on these alone and is stored with the graph (`graph/resolution/synonyms/questions.py`), so no question is paid
+for twice; cannot-link guards may overrule it.
 """
 
 from __future__ import annotations
 
-from graphtide.graph.resolution import LabelKey
+from graphtide.graph.resolution import LabelKey, PairQuestion
+from graphtide.graph.resolution.synonyms.questions import Context
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
 from graphtide.infra.models.prompts.templates import code_for, load
 from graphtide.infra.models.replies.json_replies import object_of
@@ -15,6 +17,7 @@ from graphtide.streams.errors import Rejected, Retryable
 from graphtide.streams.usage import Stage
 
 PROMPT = "same-as-1"
+CONTEXT_PROMPT = "same-as-context-1"
 SCHEMA = Schema(
     "same_as",
     {
@@ -32,20 +35,22 @@ class OpenAIJudge:
     def __init__(self, chat: OpenAIChat) -> None:
         self._chat = chat
         self._prompt = load(PROMPT, {})
+        self._context_prompt = load(CONTEXT_PROMPT, {})
 
     @property
     def name(self) -> str:
         """Return the model and the prompt's version."""
         return f"{self._chat.model}/{self._prompt.version}"
 
-    async def same(self, a: LabelKey, b: LabelKey) -> bool | None:
+    async def same(self, question: PairQuestion) -> bool | None:
         """Return whether the two name one thing; None when the model is unreachable. Only a plain yes joins them.
 
         Unsure, and an unreadable answer, are verdicts, too: the pair stays separate, and is not paid for again. The two
         are always sent in the same order, so that the answer cannot depend on their order of arrival.
         """
-        first, second = sorted((a, b))
-        messages = [Message("system", self._prompt.text), Message("user", _marked(first, second))]
+        prompt = self._prompt if question.contexts is None else self._context_prompt
+        labels = zip(question.pair, question.contexts or ((), ()), strict=True)
+        messages = [Message("system", prompt.text), Message("user", _marked(sorted(labels)))]
         try:
             reply = await self._chat.complete(messages, SCHEMA, Stage.JUDGE)
         except Retryable:
@@ -55,10 +60,15 @@ class OpenAIJudge:
         return _verdict(reply.text)
 
 
-def _marked(*labels: LabelKey) -> str:
-    code = code_for([part for label in labels for part in label])
-    shown = (f"{name} ({type_})" if type_ else name for name, type_ in labels)
-    return "\n".join(f"<name-{code}>{name}</name-{code}>" for name in shown)
+def _marked(labels: list[tuple[LabelKey, Context]]) -> str:
+    code = code_for([part for key, context in labels for part in (*key, *context)])
+    lines = []
+    for (name, type_), context in labels:
+        shown = f"{name} ({type_})" if type_ else name
+        lines.append(f"<name-{code}>{shown}</name-{code}>")
+        if context:
+            lines.append(f"<facts-{code}>\n" + "\n".join(context) + f"\n</facts-{code}>")
+    return "\n".join(lines)
 
 
 def _verdict(text: str) -> bool:

@@ -375,6 +375,23 @@ def test_judge_is_asked_once_when_its_verdicts_are_kept() -> None:
         assert later.cluster_of(0) == cluster and later.borderline() == ()
 
 
+def test_verdict_links_no_pair_whose_block_closed_before_it_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict is kept, and the clusters are those of a resolver that had it from the start."""
+    monkeypatch.setattr(blocking, "MAX_BLOCK", 2)
+    names = ("Boston Red Sox", "Red Sox", "Pawtucket Red Sox", "Portland Red Sox")
+    views = {number: _view(name, 1, 0.2 * (number == 1)) for number, name in enumerate(names)}
+    resolver = Resolver()
+    resolver.update({0: views[0], 1: views[1]})
+    assert resolver.borderline() == ((0, 1),)
+    resolver.update({2: views[2], 3: views[3]})
+    resolver.decide((0, 1), True)
+    later = Resolver({(("boston red sox", ""), ("red sox", "")): True})
+    later.update(views)
+    assert [resolver.cluster_of(n) for n in views] == [later.cluster_of(n) for n in views] == [{n} for n in views]
+    resolver.update({2: None, 3: None})
+    assert resolver.cluster_of(0) == {0, 1}
+
+
 def test_relation_is_symmetric_when_sides_are_swapped() -> None:
     """Rule, score and the less specific side do not depend on which label comes first."""
     signatures = [parse_label(normalise(name), type_) for name, _ in _POOL for type_ in ("", "person")]

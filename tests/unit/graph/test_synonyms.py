@@ -1,0 +1,243 @@
+"""The laws of synonyms: pairs found by vectors change the graph through a judge alone, whatever the order of events."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import differences
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta
+from graphtide.graph.resolution import LabelView, PairQuestion, Resolver, Verdict
+from graphtide.graph.resolution.pair_scoring import PairKey, label_features
+from graphtide.graph.resolution.synonyms.blocking import MAX_NEIGHBOURS, synonym_keys
+from graphtide.graph.resolution.synonyms.scoring import assess_synonym
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import LiveView, VectorIndexes
+from tests.support.extractions import unit
+
+MEANINGS = {
+    "a road vehicle with an engine for few passengers": ("car", "automobile", "motorcar", "wagon"),
+    "a person who treats ill people in a hospital": ("physician", "doctor", "medic", "surgeon"),
+    "calculating machines that are rented by the hour": ("compute", "processors", "cluster", "servers"),
+    "a long made up story that is printed": ("novel", "romance", "saga", "fiction"),
+}
+PREDICATES = ("needs", "replaces", "is near")
+EVERYTHING = 10_000
+
+
+class World:
+    """A writer that proposes synonyms, its follower, the live documents, and the verdicts that were stored."""
+
+    def __init__(self) -> None:
+        self.writer = Consolidator("world", synonyms=True)
+        self.view = _new_view()
+        self.live: dict[str, Extraction] = {}
+        self.verdicts: dict[PairKey, Verdict] = {}
+
+    def change(self, news: dict[str, Extraction | None]) -> None:
+        """Apply new revisions and deletions as one batch."""
+        changes = [DocumentChange(doc_id, self.live.get(doc_id), new) for doc_id, new in news.items()]
+        self._follow(self.writer.apply(changes))
+        self.live |= {doc_id: new for doc_id, new in news.items() if new is not None}
+        self.live = {doc_id: one for doc_id, one in self.live.items() if news.get(doc_id, one) is not None}
+
+    def judge(self, budget: int = EVERYTHING) -> int:
+        """Answer up to `budget` questions; return the number of answers."""
+        answered = 0
+        while budget > answered and (questions := self.writer.borderline(min(5, budget - answered))):
+            for question in questions:
+                self.verdicts[question.pair] = question.verdict(scripted(question))
+                delta = self.writer.decide(question.pair, self.verdicts[question.pair])
+                assert delta is not None
+                self._follow(delta)
+                answered += 1
+        return answered
+
+    def restart(self) -> None:
+        """Restore the writer and its follower from stored rows and verdicts."""
+        rows = replace(self.rebuilt(), version=self.writer.version)
+        self.writer = Consolidator.restore(rows, verdicts=self.verdicts, synonyms=True)
+        self.view = _new_view()
+        self.view.apply(rows)
+
+    def rebuilt(self) -> GraphDelta:
+        """Return the rows of a build by a process that asks no judge."""
+        writer = Consolidator("world", verdicts=self.verdicts)
+        delta = writer.apply([DocumentChange(d, None, self.live[d]) for d in sorted(self.live, reverse=True)])
+        return replace(delta, snapshot=True, communities=writer.hierarchy())
+
+    def _follow(self, delta: GraphDelta) -> None:
+        with self.view.lock.write():
+            self.view.apply(delta)
+
+
+def _new_view() -> LiveView:
+    return LiveView("world", VectorIndexes(ExactIndex(16), ExactIndex(16), ExactIndex(16)))
+
+
+def scripted(question: PairQuestion) -> bool:
+    """Judge by the names, and by the contexts where the question has them: every change of these may change it."""
+    return blake2b(repr(question).encode(), digest_size=1).digest()[0] % 3 > 0
+
+
+def _document(rng: random.Random, doc_id: str, revision: int) -> Extraction:
+    units = []
+    for number in range(rng.randint(1, 2)):
+        told = rng.sample(sorted(MEANINGS), 2)
+        mentions = [(rng.choice(MEANINGS[said]), rng.choice(("", "", "thing")), said) for said in told]
+        facts = [(0, rng.choice(PREDICATES), 1)] if rng.random() < 0.8 else []
+        units.append(unit(f"Passage {doc_id} {number} {revision}.", mentions, facts))
+    return Extraction(doc_id, revision, DocumentInfo(), tuple(units))
+
+
+def _walk(rng: random.Random, steps: int) -> Iterator[dict[str, Extraction | None]]:
+    live = set[str]()
+    for revision in range(1, steps + 1):
+        news: dict[str, Extraction | None] = {}
+        for _ in range(rng.choice((1, 1, 2))):
+            doc_id = f"d{rng.randint(1, 9)}"
+            gone = doc_id in live and rng.random() < 0.4
+            news[doc_id] = None if gone else _document(rng, doc_id, revision)
+            (live.discard if gone else live.add)(doc_id)
+        yield news
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_graph_is_that_of_the_live_documents_when_a_judge_answers_at_any_time(seed: int) -> None:
+    """After each step the rows are a rebuild's; when all is answered, those of the live documents in another order.
+
+    The judge sees the contexts, so a verdict is replaced when they change. Its budget is small, so pairs wait; restarts
+    lose none of them.
+    """
+    print(f"seed {seed}")
+    rng, world, links = random.Random(seed), World(), 0
+    for news in _walk(rng, 24):
+        world.change(news)
+        world.judge(rng.choice((0, 0, 1, 4)))
+        if rng.random() < 0.1:
+            world.restart()
+        assert differences(world.view.rows(), world.rebuilt()) == ()
+        links += sum(link.rule == "synonym" for link in world.view.same_as.values())
+    assert links, "the walk was made to link synonyms"
+    world.judge()
+    other = World()
+    for doc_id in rng.sample(sorted(world.live), len(world.live)):
+        other.change({doc_id: world.live[doc_id]})
+        other.judge(rng.choice((0, 2, EVERYTHING)))
+    other.judge()
+    assert differences(world.view.rows(), other.view.rows()) == ()
+    world.change(dict.fromkeys(world.live))
+    assert not world.view.same_as and not world.view.entities and world.writer.borderline(9) == []
+
+
+def test_similar_names_stay_two_entities_without_a_verdict() -> None:
+    """Vectors propose and never merge: a writer with synonyms has the rows of one without, which asks nothing."""
+    rng, world, plain = random.Random(1), World(), Consolidator("world")
+    documents = {f"d{n}": _document(rng, f"d{n}", n) for n in range(1, 9)}
+    world.change(dict(documents))
+    delta = plain.apply([DocumentChange(d, None, documents[d]) for d in documents])
+    assert differences(world.view.rows(), replace(delta, snapshot=True, communities=plain.hierarchy())) == ()
+    questions = world.writer.borderline(EVERYTHING)
+    assert any(question.contexts for question in questions)
+    assert [question for question in plain.borderline(EVERYTHING) if question.contexts] == []
+
+
+def test_merge_by_a_judge_ends_when_its_documents_are_deleted() -> None:
+    """The link is shown with its rule and score, holds while both names are live, and a later verdict replaces it."""
+    world, said = World(), next(iter(MEANINGS))
+    for number, name in enumerate(("car", "automobile")):
+        mentions = [(name, "", said), (f"Harbour {number}", "", "")]
+        piece = unit(f"Passage {name}.", mentions, [(0, "is near", 1)])
+        world.change({name: Extraction(name, 1, DocumentInfo(), (piece,))})
+    (question,) = world.writer.borderline(9)
+    assert question.pair == (("automobile", ""), ("car", ""))
+    assert question.contexts == (("automobile is near harbour 1",), ("car is near harbour 0",))
+    delta = world.writer.decide(question.pair, question.verdict(True))
+    assert delta is not None and [(link.rule, link.score_milli > 0) for link in delta.same_as] == [("synonym", True)]
+    world._follow(delta)
+    assert world.writer.borderline(9) == []
+    assert len(world.view.entities) == 3
+    separate = world.writer.decide(question.pair, question.verdict(False))
+    assert separate is not None and len(separate.gone.same_as) == 1
+    world._follow(separate)
+    joined = world.writer.decide(question.pair, question.verdict(True))
+    assert joined is not None
+    world._follow(joined)
+    world.change({"car": None})
+    assert not world.view.same_as and len(world.view.entities) == 2
+
+
+def test_question_is_repeated_when_the_statements_about_a_name_change() -> None:
+    """The earlier verdict applies until the new one arrives, so that no entity splits while a judge is unreachable."""
+    world, said = World(), next(iter(MEANINGS))
+    pieces = [unit(f"Passage {name}.", [(name, "", said)], []) for name in ("car", "automobile")]
+    world.change({"d": Extraction("d", 1, DocumentInfo(), tuple(pieces))})
+    (question,) = world.writer.borderline(9)
+    world.verdicts[question.pair] = question.verdict(True)
+    delta = world.writer.decide(question.pair, world.verdicts[question.pair])
+    assert delta is not None
+    world._follow(delta)
+    later = unit("Passage later.", [("car", "", said), ("Harbour", "", "")], [(0, "is near", 1)])
+    world.change({"e": Extraction("e", 2, DocumentInfo(), (later,))})
+    assert [link.rule for link in world.view.same_as.values()] == ["synonym"]
+    (again,) = world.writer.borderline(9)
+    assert again.pair == question.pair and again.contexts != question.contexts
+    world.restart()
+    assert world.writer.borderline(9) == [again]
+    world.change({"e": None})
+    assert world.writer.borderline(9) == []
+
+
+def test_candidates_equal_those_of_a_naive_count_when_labels_come_and_go() -> None:
+    """A pair is proposed when a subtree with both has few labels, counted over the labels that are live now."""
+    rng, resolver = random.Random(3), Resolver(synonyms=True)
+    live: dict[int, LabelView] = {}
+    for _ in range(25):
+        changed: dict[int, LabelView | None] = {}
+        for label in rng.sample(range(60), 4):
+            changed[label] = None if label in live and rng.random() < 0.3 else _view(rng, label)
+        resolver.update(changed)
+        live |= {label: view for label, view in changed.items() if view is not None}
+        live = {label: view for label, view in live.items() if changed.get(label, view) is not None}
+        assert set(resolver.unchecked()) == _naive(live)
+    assert resolver.unchecked()
+
+
+def test_number_of_proposals_of_a_name_does_not_grow_with_the_graph() -> None:
+    """Names of many small groups have as many proposals each in a graph four times as large."""
+    per_name = []
+    for names in (120, 480):
+        rng, resolver = random.Random(5), Resolver(synonyms=True)
+        resolver.update({label: _view(rng, label, groups=names // 5) for label in range(names)})
+        per_name.append(len(resolver.unchecked()) / names)
+    assert per_name[0] > 0.5, "names of a group are similar"
+    assert per_name[1] < 2 * per_name[0]
+
+
+def _view(rng: random.Random, label: int, groups: int = 6) -> LabelView:
+    centre = np.random.default_rng(rng.randrange(groups)).standard_normal(32)
+    vector = centre + 0.6 * np.random.default_rng(rng.randrange(1 << 30)).standard_normal(32)
+    name = "".join("bcdfghjklm"[int(digit)] + "aeiou"[int(digit) % 5] for digit in f"{label:03}")
+    return LabelView(name, "", (vector / np.linalg.norm(vector)).astype(np.float32))
+
+
+def _naive(live: dict[int, LabelView]) -> set[tuple[int, int]]:
+    features = {label: label_features(view) for label, view in live.items()}
+    keys = {label: set(synonym_keys(found)) for label, found in features.items()}
+    sizes: dict[str, int] = {}
+    for its in keys.values():
+        for key in its:
+            sizes[key] = sizes.get(key, 0) + 1
+    return {
+        (a, b)
+        for a, b in combinations(sorted(live), 2)
+        if any(sizes[key] <= MAX_NEIGHBOURS for key in keys[a] & keys[b])
+        and assess_synonym(features[a], features[b]) is not None
+    }
