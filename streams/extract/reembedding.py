@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from graphtide.graph.records import ChunkContribution, Extraction, Vector
-from graphtide.streams.extract.pipeline import embed_texts, unit_texts
+from graphtide.streams.extract.contributions.texts import unit_texts
+from graphtide.streams.extract.pipeline import embed_texts
 from graphtide.streams.messages import unit_key
 from graphtide.streams.model_ports import Embedder
 

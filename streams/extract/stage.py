@@ -29,17 +29,16 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from graphtide.graph.records import Extraction
 from graphtide.streams.consolidate.maintenance_requests import without_requests
 from graphtide.streams.dead_letters.writer import write_dead_letter
+from graphtide.streams.document_progress import ProgressBoard
 from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, Retryable
 from graphtide.streams.extract.budget_pauses import BudgetPauses, PausedDocuments
 from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
-from graphtide.streams.extract.pipeline import ExtractionModels, extract
-from graphtide.streams.extract.record_checks import is_large, is_named
+from graphtide.streams.extract.pipeline import DocumentFrame, ExtractionModels, extract_slices
+from graphtide.streams.extract.record_codec import decoded, encoded, is_named
 from graphtide.streams.extract.settings import (
     EVER,
-    LARGE_BYTES,
     MAX_PARKED,
     PARKED_BYTES,
     RECORDS_PER_SLOT,
@@ -58,6 +57,7 @@ from graphtide.streams.messages import (
     ExtractionMessage,
     split_document_key,
 )
+from graphtide.streams.messages.extraction_encoder import ExtractionEncoder
 from graphtide.streams.observer import Observer
 from graphtide.streams.ports import (
     ConsumedRecord,
@@ -80,7 +80,7 @@ STAGE = "extract"
 
 
 class ExtractStage:
-    """The stage. `waiting` holds, by document, the reason why an accepted revision waits."""
+    """The stage. `waiting` holds, by document, the reason why an accepted revision waits; `progress` how far it is."""
 
     def __init__(
         self,
@@ -107,6 +107,7 @@ class ExtractStage:
         self._pauses = BudgetPauses()
         self._paused = PausedDocuments()
         self.waiting: dict[tuple[str, str], str] = {}
+        self.progress = ProgressBoard()
 
     async def run(self, consumer: Consumer | None = None) -> None:
         """Extract until cancelled. The next run reads unfinished records again. The consumer is closed."""
@@ -325,7 +326,7 @@ class ExtractStage:
         record, revision, accepted_ms = work.delivered.record, work.numbered(), work.delivered.timestamp_ms
         if record.value is None:
             return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
-        document = await self._decoded(record, record.value)
+        document = await decoded(record, record.value, self._settings.decode, self._models.pool)
         if document is None:
             return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
         spared = False
@@ -346,17 +347,11 @@ class ExtractStage:
                 if spared:
                     spared = False
                     await self._begin_again(graph, doc_id, revision)
-                extraction = await self._read(document, work)
-            if extraction is not None:
-                message = ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms)
-                large = is_large(extraction)
-                return await self._models.pool.run(message.encode, graph) if large else message.encode()
-
-    async def _decoded(self, record: Record, value: bytes) -> DocumentMessage | None:
-        decode = partial(self._settings.decode, record.key, value, record.headers)
-        if len(value) < LARGE_BYTES:
-            return decode()
-        return await self._models.pool.run(decode, record.key.partition("|")[0])
+                encoder = ExtractionEncoder()
+                frame = await self._read(document, work, encoder)
+            if frame is not None:
+                message = ExtractionMessage(graph, doc_id, revision, None, accepted_ms)
+                return await encoded(encoder, message, frame, document.media_type, self._models.pool)
 
     async def _pause(self, graph: str, doc_id: str) -> None:
         """Wait until the graph's budget may have something left."""
@@ -364,17 +359,21 @@ class ExtractStage:
             self.waiting[graph, doc_id] = self._pauses.reason(graph)
             await asyncio.sleep(left_s)
 
-    async def _read(self, document: DocumentMessage, work: InFlightRecord) -> Extraction | None:
-        """Return the extraction; None when the graph's budget is used up. Waits while a model is unavailable."""
+    async def _read(
+        self, document: DocumentMessage, work: InFlightRecord, sink: ExtractionEncoder
+    ) -> DocumentFrame | None:
+        """Pass the units to `sink`, return the rest; None: the budget is used up. Waits for an unavailable model."""
         graph, doc_id, revision = document.graph, document.doc_id, work.numbered()
         backoff, attempt = Backoff(), 0
+        report = partial(self.progress.note, graph, doc_id, revision)
         while True:
+            sink.restart()
             try:
                 models, caps = self._models, self._settings.caps
                 dimensions = models.embedder.dimensions
                 known = await stored_vectors(self._stored, graph, doc_id, dimensions, models.pool)
                 with paid_by(BillingContext(graph, doc_id)):
-                    return await extract(document, revision, models, caps, known)
+                    return await extract_slices(document, models, caps, sink, known, report)
             except BudgetExceeded as refusal:
                 self._pauses.pause(graph, refusal)
                 return None

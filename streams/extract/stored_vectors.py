@@ -11,7 +11,7 @@ from functools import partial
 
 from graphtide.graph.records import Extraction, Vector
 from graphtide.streams.errors import Rejected
-from graphtide.streams.extract.pipeline import unit_texts
+from graphtide.streams.extract.contributions.texts import unit_texts
 from graphtide.streams.messages import decode_extraction
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.scheduling.work_pool import WorkPool

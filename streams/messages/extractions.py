@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ SMALL_BYTES, KEPT = 32 << 10, 64
 FACT_FIELDS = (6, 8)
 """Number of fields of an extraction's fact. The last two are its validity period, which older records lack."""
 NO_HEADING = ("", "")
+EMPTY: Vector = np.empty(0, np.float16)
 BASE64_SLICE = 4 << 20
 """Characters that are decoded in one call; a multiple of four."""
 BLOCK_ROWS = 3_000
@@ -60,11 +62,16 @@ class ExtractionMessage:
     accepted_ms: int = 0
 
     def encode(self) -> bytes:
-        head: dict[str, Any] = {"schema": SCHEMA, "graph": self.graph, "doc_id": self.doc_id}
-        head |= {"revision": self.revision, "accepted_ms": self.accepted_ms}
+        head = encode_head(self)
         if self.extraction is None:
             return dump(head | {"deleted": True})
         return dump_in_parts(head | _extraction_out(self.extraction))
+
+
+def encode_head(message: ExtractionMessage) -> dict[str, Any]:
+    """Return the members of an encoded message that precede the extraction."""
+    head: dict[str, Any] = {"schema": SCHEMA, "graph": message.graph, "doc_id": message.doc_id}
+    return head | {"revision": message.revision, "accepted_ms": message.accepted_ms}
 
 
 def decode_extraction(value: bytes) -> ExtractionMessage:
@@ -75,10 +82,10 @@ def decode_extraction(value: bytes) -> ExtractionMessage:
     return _decode_extraction(value) if len(value) > SMALL_BYTES else _decode_small_extraction(value)
 
 
-def _decode_extraction(value: bytes) -> ExtractionMessage:
+def _decode_extraction(value: bytes, *, vectors: bool = True) -> ExtractionMessage:
     body = _load_extraction(value)
     try:
-        extraction = None if body.get("deleted") else _extraction_in(body)
+        extraction = None if body.get("deleted") else _extraction_in(body, _rows_in(body) if vectors else repeat(EMPTY))
         graph, doc_id = split_document_key(document_key(body["graph"], body["doc_id"]))
         return ExtractionMessage(graph, doc_id, int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
     except MALFORMED as error:
@@ -88,13 +95,16 @@ def _decode_extraction(value: bytes) -> ExtractionMessage:
 _decode_small_extraction = lru_cache(maxsize=KEPT)(_decode_extraction)
 
 
-def decode_stored(graph: str, doc_id: str, value: bytes) -> Extraction | None:
-    """Return the stored extraction of a document; None for a deleted one.
+def decode_stored(graph: str, doc_id: str, value: bytes, *, vectors: bool = True) -> Extraction | None:
+    """Return the stored extraction of a document; None for a deleted one. Without `vectors`, those of a large one are
+    empty: they are most of its bytes.
 
     Raises Broken when it cannot be read: Graphtide wrote it, so the store is damaged.
     """
     try:
-        return decode_extraction(value).extraction
+        if vectors or len(value) <= SMALL_BYTES:
+            return decode_extraction(value).extraction
+        return _decode_extraction(value, vectors=False).extraction
     except Rejected as error:
         raise Broken(
             f"the stored extraction of document {doc_id!r} of graph {graph!r} is damaged ({error}):"
@@ -134,11 +144,8 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
     rows: list[Vector] = []
     units = []
     for unit in extraction.units:
-        rows.append(unit.vector)
-        rows.extend(mention.vector for mention in unit.mentions)
-        rows.extend(fact.vector for fact in unit.facts)
-        mentions, facts = [_mention_out(m) for m in unit.mentions], [_fact_out(f) for f in unit.facts]
-        units.append([unit.key.hex(), unit.text, unit.start, unit.end, mentions, facts])
+        rows.extend(unit_rows(unit))
+        units.append(encode_unit(unit))
     body = {
         "info": info_fields(extraction.info),
         "units": units,
@@ -150,8 +157,28 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
     headings = [(unit.title, unit.description) for unit in extraction.units]
     places = [(n, place) for n, unit in enumerate(extraction.units) if (place := unit.place.encode())]
     sources = [(n, unit.source) for n, unit in enumerate(extraction.units) if unit.source is not None]
-    extra = {"headings": headings if any(map(any, headings)) else [], "places": places, "sources": sources}
-    return body | {name: rows for name, rows in extra.items() if rows} | media_type_fields(extraction.media_type)
+    return body | unit_extras(headings, places, sources) | media_type_fields(extraction.media_type)
+
+
+def unit_rows(unit: ChunkContribution) -> Iterator[Vector]:
+    """Yield the vectors of a unit in the order in which they are encoded."""
+    yield unit.vector
+    yield from (mention.vector for mention in unit.mentions)
+    yield from (fact.vector for fact in unit.facts)
+
+
+def encode_unit(unit: ChunkContribution) -> list[Any]:
+    """Return a unit without vectors, and without what `unit_extras` returns."""
+    mentions, facts = [_mention_out(m) for m in unit.mentions], [_fact_out(f) for f in unit.facts]
+    return [unit.key.hex(), unit.text, unit.start, unit.end, mentions, facts]
+
+
+def unit_extras(
+    headings: Sequence[tuple[str, str]], places: Sequence[tuple[int, str]], sources: Sequence[tuple[int, str]]
+) -> dict[str, Any]:
+    """Return the members for the headings of all units, and for places and sources by unit; no empty member."""
+    extra = {"headings": headings if any(map(any, headings)) else (), "places": places, "sources": sources}
+    return {name: rows for name, rows in extra.items() if rows}
 
 
 def _blocks(rows: Sequence[Vector]) -> Iterator[bytes]:
@@ -159,23 +186,36 @@ def _blocks(rows: Sequence[Vector]) -> Iterator[bytes]:
         yield np.stack(rows[start : start + BLOCK_ROWS]).tobytes()
 
 
-def _extraction_in(body: dict[str, Any]) -> Extraction:
+def _rows_in(body: dict[str, Any]) -> Iterator[Vector]:
     dimensions = int(body["dimensions"])
     block = np.frombuffer(_vectors_in(body["vectors"]), np.float16)
     table = block.reshape(-1, dimensions) if dimensions else block.reshape(0, 1)
     if not (np.isfinite(table).all() and table.any(axis=1).all()):
         raise ValueError("a vector is zero or not finite")
-    rows = iter(table)
+    return iter(table)
+
+
+def _extraction_in(body: dict[str, Any], rows: Iterator[Vector]) -> Extraction:
     headings = _headings_in(body.get("headings"), len(body["units"]))
     places = {int(at): decode_place(parse_string(place)) for at, place in body.get("places", ())}
     sources = {int(at): parse_string(source) for at, source in body.get("sources", ())}
-    units = []
-    for at, ((key, text, start, end, mentions, facts), heading) in enumerate(zip(body["units"], headings, strict=True)):
+    units, encoded, shared = [], body["units"], dict[str, str]()
+
+    def one(text: str) -> str:
+        """Return the first equal string: a sentence is the evidence of many mentions and facts."""
+        return shared.setdefault(text, text)
+
+    for at, heading in enumerate(headings):
+        key, text, start, end, mentions, facts = encoded[at]
+        encoded[at] = None  # its strings are freed where they are repeated
         vector = _next(rows)
-        named = tuple(Mention(name, type_, text_, _next(rows)) for name, type_, text_ in mentions)
+        named = tuple(Mention(one(name), one(type_), one(text_), _next(rows)) for name, type_, text_ in mentions)
         if any(len(fact) not in FACT_FIELDS for fact in facts):
             raise ValueError(f"a fact does not have {FACT_FIELDS[0]} or {FACT_FIELDS[1]} fields")
-        stated = tuple(Fact(s, p, o, text_, line, w, _next(rows), *times) for s, p, o, text_, line, w, *times in facts)
+        stated = tuple(
+            Fact(s, one(p), o, one(text_), one(line), w, _next(rows), *times)
+            for s, p, o, text_, line, w, *times in facts
+        )
         if any(not 0 <= index < len(named) for fact in stated for index in (fact.subject, fact.object)):
             raise ValueError("a fact refers to a mention that does not exist")
         layout = (*heading, places.get(at, NO_PLACE), sources.get(at))
@@ -187,10 +227,12 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
     return Extraction(*head, tuple(units), gaps, parse_media_type(body))
 
 
-def _vectors_in(encoded: str | bytes) -> bytes:
-    """Decode base64 in slices: one call holds the interpreter lock."""
-    slices = range(0, len(encoded), BASE64_SLICE)
-    return b"".join([base64.b64decode(encoded[start : start + BASE64_SLICE]) for start in slices])
+def _vectors_in(encoded: str | memoryview) -> memoryview:
+    """Decode base64 in slices: one call holds the interpreter lock. Memory: the result and one slice."""
+    decoded = bytearray()
+    for start in range(0, len(encoded), BASE64_SLICE):
+        decoded += base64.b64decode(encoded[start : start + BASE64_SLICE])
+    return memoryview(decoded).toreadonly()
 
 
 def _next(rows: Iterator[Vector]) -> Vector:
@@ -228,5 +270,5 @@ def _load_extraction(value: bytes) -> dict[str, Any]:
     start = at + len(_VECTORS)
     end = value.find(b'"', start)
     body = load_record(value[:start] + value[end:] if end >= 0 else value)
-    body["vectors"] = value[start:end]
+    body["vectors"] = memoryview(value)[start:end]
     return body

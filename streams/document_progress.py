@@ -1,0 +1,51 @@
+"""Progress of large documents between acceptance and commit, in the memory of the process that extracts them.
+
+It is shown to users and decides nothing: after a restart it begins again, with the extraction.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MAX_DOCUMENTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentProgress:
+    """The passages of a revision, and the number of those that are extracted and embedded. `stage` is "extract", and
+    then "apply" until the commit.
+    """
+
+    stage: str
+    passages: int
+    extracted: int
+    embedded: int
+
+
+Report = Callable[[DocumentProgress], None]
+"""Receives the progress of one revision."""
+
+
+class ProgressBoard:
+    """The progress of the latest documents, at most MAX_DOCUMENTS. Belongs to the event loop."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str], tuple[int, DocumentProgress]] = OrderedDict()
+
+    def note(self, graph: str, doc_id: str, revision: int, progress: DocumentProgress) -> None:
+        """Replace the progress of the document."""
+        self._held[graph, doc_id] = revision, progress
+        self._held.move_to_end((graph, doc_id))
+        if len(self._held) > MAX_DOCUMENTS:
+            self._held.popitem(last=False)
+
+    def of(self, graph: str, doc_id: str, revision: int) -> DocumentProgress | None:
+        """Return the progress of this revision; None for one that is small, not begun, or extracted elsewhere."""
+        held = self._held.get((graph, doc_id))
+        return held[1] if held is not None and held[0] == revision else None
+
+
+def unreported(_: DocumentProgress) -> None:
+    """Ignore the progress."""
