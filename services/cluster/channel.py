@@ -7,7 +7,6 @@ change nothing and are logged.
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,32 +18,12 @@ import grpc.aio
 from graphtide.infra.private_files import READERS
 from graphtide.infra.settings import Settings
 from graphtide.services.access.reloading import Watched, read_bytes
+from graphtide.services.cluster.graph_routing import graph_interceptors, service_config
 from graphtide.streams.errors import Broken
 
-SERVICE = "graphtide.v1.Graphtide"
 LEAVE_S = 3600.0
 """Grace period of a replaced channel: the longest call that may be in progress on it."""
-_CONFIG = {
-    "loadBalancingConfig": [{"round_robin": {}}],
-    "healthCheckConfig": {"serviceName": SERVICE},
-    "methodConfig": [
-        {
-            "name": [{"service": SERVICE}],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "1s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ],
-}
-"""The channel watches each replica's health and calls only those that are ready. When a replica becomes
-unreachable during a call, or is starting, the channel retries the call on another one. Errors that a replica itself
-reports (`grpc-retry-pushback-ms`) are not retried."""
 _OPTIONS = (
-    ("grpc.service_config", json.dumps(_CONFIG)),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.dns_min_time_between_resolutions_ms", 1000),
@@ -57,7 +36,8 @@ class QueryChannel:
     """The current channel to the query replicas; created by `query_channel`."""
 
     def __init__(self, settings: Settings) -> None:
-        self._address = settings.query_target
+        self._address, self._factor = settings.query_target, settings.replication_factor
+        self._options = (("grpc.service_config", service_config(self._factor)), *_OPTIONS)
         files = _files(settings)
         self._watched = Watched(files, lambda: _credentials(*files)) if files else None
         self._credentials = self._watched.value() if self._watched else None
@@ -83,9 +63,10 @@ class QueryChannel:
         await self._channel.close()
 
     def _open(self) -> grpc.aio.Channel:
+        interceptors = graph_interceptors(self._factor)
         if self._credentials is None:
-            return grpc.aio.insecure_channel(self._address, options=_OPTIONS)
-        return grpc.aio.secure_channel(self._address, self._credentials, options=_OPTIONS)
+            return grpc.aio.insecure_channel(self._address, self._options, interceptors=interceptors)
+        return grpc.aio.secure_channel(self._address, self._credentials, self._options, interceptors=interceptors)
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
+from graphtide.streams.follow.view_registry import ViewRegistry
 
 
 class FollowerGauges(Collector):
@@ -39,6 +40,22 @@ class FollowerGauges(Collector):
         yield damaged
         reloads = self._follower.reloads
         yield CounterMetricFamily("graphtide_snapshot_reloads", "Snapshots loaded instead of deltas", value=reloads)
+
+
+class EvictionGauges(Collector):
+    """Gauges of the views in memory, and counters of those evicted and loaded on demand."""
+
+    def __init__(self, views: ViewRegistry) -> None:
+        self._views = views
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; see Collector."""
+        views = self._views
+        loaded, evicted = len(views.versions()), len(views.evicted)
+        yield GaugeMetricFamily("graphtide_views_loaded", "Graphs whose view is in memory", value=loaded)
+        yield GaugeMetricFamily("graphtide_views_evicted", "Stored graphs whose view is not in memory", value=evicted)
+        yield CounterMetricFamily("graphtide_view_evictions", "Views evicted because unused", value=views.evictions)
+        yield CounterMetricFamily("graphtide_view_loads", "Views loaded on demand", value=views.restores)
 
 
 class PartitionGauges(Collector):

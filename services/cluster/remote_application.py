@@ -52,12 +52,13 @@ from graphtide.services.application import (
 )
 from graphtide.services.changes.messages import feed_item, query_message
 from graphtide.services.cluster.calls import call, call_metadata, error_raised, within
-from graphtide.services.cluster.channel import SERVICE, query_channel
+from graphtide.services.cluster.channel import query_channel
+from graphtide.services.cluster.graph_routing import SERVICE
 from graphtide.services.cluster.remote_browser import RemoteBrowser
 from graphtide.services.cluster.remote_questions import RemoteStandingQuestions
 from graphtide.services.health import Dependency, with_dependencies
 from graphtide.services.preview.messages import preview_body, preview_of
-from graphtide.streams.changes.change_log import change_token
+from graphtide.streams.changes.changed_document import change_token
 from graphtide.streams.errors import Retryable
 from graphtide.streams.messages import DocumentMessage
 

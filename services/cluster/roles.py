@@ -23,7 +23,7 @@ from graphtide.infra.sources.decoder import DirectValues
 from graphtide.services.administration.maintenance import ClusterMaintenance, drop_deleted_indexes
 from graphtide.services.application import Application, Health
 from graphtide.services.cluster.backing import Backing
-from graphtide.services.cluster.gauges import FollowerGauges, PartitionGauges
+from graphtide.services.cluster.gauges import EvictionGauges, FollowerGauges, PartitionGauges
 from graphtide.services.component_state import degraded, task_states
 from graphtide.services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
 from graphtide.services.local_application import LocalApplication
@@ -52,6 +52,7 @@ from graphtide.streams.extract.settings import ExtractSettings
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records, overwritten_records
+from graphtide.streams.follow.evicting_views import EvictingViews
 from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
@@ -131,6 +132,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
         tombstones=backing.ledger,
         overwritten=overwritten_records if settings.change_retention_commits else None,
         window_s=COMMIT_WINDOW_S,
+        synonyms=tools.models.judges_names,
     )
     metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)
@@ -141,7 +143,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
     }
     notes: dict[str, str] = {}
     runs["lag"] = _looking(tools, metrics, [(EXTRACTIONS, "consolidate")], notes)
-    if tools.models.chat is not None and settings.llm_entity_judge:
+    if tools.models.chat is not None and tools.models.judges_names:
         from graphtide.infra.models.openai.judge import OpenAIJudge
 
         judge = OpenAIJudge(tools.models.chat)
@@ -206,7 +208,10 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     settings, backing = tools.settings, tools.backing
     indexes = IndexFolder(settings.data / "indexes", hnsw_parameters(settings))
     await drop_deleted_indexes(indexes, backing.store)
-    views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
+    predicates = load_functional_predicates(settings.functional_predicates_file)
+    views = ViewRegistry(indexes, predicates)
+    if settings.idle_graph_s:
+        views = EvictingViews(indexes, backing.store, settings.idle_graph_s, predicates)
     views.recorder = recent = RecentChanges(views, backing.ledger, _retention(settings))
     retained = RetainedDeltas(backing.log, settings.change_retention_commits)
     changes = ClusterChangeLog(recent, retained, backing.store, backing.outbox)
@@ -227,6 +232,7 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         tools.warming(views.opening)
         await follower.start()
         tools.registry.register(FollowerGauges(follower))
+        tools.registry.register(EvictionGauges(views))
         runs: dict[str, Callable[[], Awaitable[None]]] = {
             "follow": follower.run,
             "index-snapshots": lambda: save_now_and_then(views),

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.int_sets import shared_int, shared_tuple
 from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
@@ -118,6 +119,8 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
     chunk_vectors = _vectors_in(body["chunk_vectors"], len(body["chunks"]))
     entity_vectors = _vectors_in(body["entity_vectors"], len(body["entities"]))
     headings = {at: (title, description) for at, title, description in body.get("headings", ())}
+    weights: dict[int, int] = {}
+    """Most weights of a delta are equal: one int for each."""
     places = {at: decode_place(place) for at, place in body.get("places", ())}
     return GraphDelta(
         str(body["graph"]),
@@ -126,25 +129,31 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
         tuple(_document_in(row) for row in body["documents"]),
         tuple(
             ChunkRow(
-                *(chunk, name, doc_id, ordinal, text, next(chunk_vectors), version),
+                *(shared_int(chunk), name, doc_id, ordinal, text, next(chunk_vectors), version),
                 *headings.get(at, ("", "")),
                 places.get(at, NO_PLACE),
             )
             for at, (chunk, name, doc_id, ordinal, text, version) in enumerate(body["chunks"])
         ),
         tuple(
-            LabelRow(label, name, type_, node, mentions, next(label_sums))
+            LabelRow(shared_int(label), name, type_, shared_int(node), mentions, next(label_sums))
             for label, name, type_, node, mentions in body["labels"]
         ),
-        tuple(MentionRow(*row) for row in body["mentions"]),
+        tuple(MentionRow(shared_int(label), shared_int(chunk), *rest) for label, chunk, *rest in body["mentions"]),
         tuple(
-            TripleRow(number, s, p, o, count, weight, next(statement_sums), next(statement_vectors), version)
+            TripleRow(
+                *(shared_int(number), shared_int(s), p, shared_int(o), count, weights.setdefault(weight, weight)),
+                *(next(statement_sums), next(statement_vectors), version),
+            )
             for number, s, p, o, count, weight, version in body["statements"]
         ),
-        tuple(EvidenceRow(*row) for row in body["evidence"]),
+        tuple(
+            EvidenceRow(shared_int(n), shared_int(chunk), text, sentence, weights.setdefault(weight, weight), *rest)
+            for n, chunk, text, sentence, weight, *rest in body["evidence"]
+        ),
         tuple(SameAsRow(*row) for row in body["same_as"]),
         tuple(
-            EntityRow(node, name, type_, tuple(labels), mentions, next(entity_vectors), version)
+            EntityRow(shared_int(node), name, type_, _numbers_in(labels), mentions, next(entity_vectors), version)
             for node, name, type_, labels, mentions, version in body["entities"]
         ),
         tuple(EdgeRow(*row) for row in body["edges"]),
@@ -160,7 +169,11 @@ def _has_heading(row: ChunkRow) -> bool:
 def _document_in(row: list[Any]) -> DocumentRow:
     doc_id, revision, title, source, occurred_at, metadata, chunks = row
     info = DocumentInfo(title, source, occurred_at, tuple((key, value) for key, value in metadata))
-    return DocumentRow(doc_id, revision, info, tuple(chunks))
+    return DocumentRow(doc_id, revision, info, _numbers_in(chunks))
+
+
+def _numbers_in(numbers: list[int]) -> tuple[int, ...]:
+    return shared_tuple([shared_int(number) for number in numbers])
 
 
 def _gone_in(parts: list[list[Any]]) -> Removals:
@@ -185,7 +198,10 @@ def _vectors_out(vectors: Sequence[Vector]) -> list[Any]:
 
 
 def _vectors_in(packed: list[Any], count: int) -> Iterator[Vector]:
-    """Return `count` vectors, read-only views of one block. Raises ValueError for a block of another size."""
+    """Return `count` vectors, each with memory of its own: one that a later delta replaces is then freed.
+
+    Raises ValueError for a block of another size.
+    """
     dimensions, bare, text = packed
     without = set(bare)
     if not without <= set(range(count)):
@@ -199,7 +215,13 @@ def _spread(rows: Vector, without: set[int], count: int) -> Iterator[Vector]:
     held = iter(rows)
     nothing: Vector = np.empty(0, np.float16)
     for place in range(count):
-        yield nothing if place in without else next(held)
+        yield nothing if place in without else _own(next(held))
+
+
+def _own(row: Vector) -> Vector:
+    vector = row.copy()
+    vector.flags.writeable = False
+    return vector
 
 
 def _sums_out(sums: Sequence[bytes]) -> list[Any]:

@@ -24,7 +24,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.streams.changes.purge_marker import PurgeMarkers, is_purge_marker
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceReply, parse_reply
 from graphtide.streams.errors import Rejected, Retryable
-from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, parse_record
+from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, parse_record, part_label
 from graphtide.streams.follow.freshness import Freshness, Queryable
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DeltaNotice
@@ -120,7 +120,7 @@ class DeltaFollower:
         """
         ends = dict(await self._log.end(DELTAS))
         await self._views.open(self._store, without_damaged=True)
-        self._fresh.begin(self._views.versions())
+        self._fresh.begin({**self._views.evicted, **self._views.versions()})
         self._next = ends
         self._moved()
 
@@ -146,10 +146,11 @@ class DeltaFollower:
     def behind(self) -> Mapping[str, tuple[int, float]]:
         """Return, by graph, how many stored versions its view lacks, and for how many seconds, at the last comparison.
 
-        A current graph is (0, 0.0).
+        A current graph is (0, 0.0). Evicted graphs are left out.
         """
         now = time.monotonic()
-        lacking = {graph: max(0, version - self._views.version(graph)) for graph, version in dict(self._stored).items()}
+        stored = {graph: version for graph, version in self._stored.items() if graph not in self._views.evicted}
+        lacking = {graph: max(0, version - self._views.version(graph)) for graph, version in stored.items()}
         return {
             graph: (count, now - self._behind[graph].since if count and graph in self._behind else 0.0)
             for graph, count in lacking.items()
@@ -174,13 +175,13 @@ class DeltaFollower:
         elif now - self._advanced >= TIMEOUT_S:
             self._advanced = now
             raise Retryable(f"the reader of {DELTAS} returns no records although there are some: reopening it", 0.0)
-        for graph, shown in self._views.versions().items():
+        for graph, shown in {**self._views.evicted, **self._views.versions()}.items():
             if graph not in self._stored and read_all:  # its deletion was announced before this process read
                 await self._drop(graph, shown + 1)
         for graph, version in self._stored.items():
             shown = self._views.version(graph)
             lag = self._behind.get(graph)
-            if shown >= version:
+            if shown >= version or self._views.skip(graph, version):
                 self._behind.pop(graph, None)
             elif lag is None:
                 self._behind[graph] = ReplicaLag(shown, now, now)
@@ -188,6 +189,7 @@ class DeltaFollower:
                 self._behind[graph] = ReplicaLag(shown, lag.since, now)
             elif read_all and now - lag.moved >= TIMEOUT_S and not self._views.is_damaged_at(graph, version):
                 await self._reload(graph, f"version {version} was not announced")
+        await self._views.evict_idle()
 
     # -- records -------------------------------------------------------------------------------------------------------
 
@@ -197,11 +199,14 @@ class DeltaFollower:
                 log.info("a purge was announced: forgetting earlier commits")
                 await self._purged()
             return
+        if part_label(delivered) is not None and delivered.record.key in self._views.evicted:
+            return
         try:
             reply = parse_reply(delivered)
             message = parse_record(delivered) if reply is None else None
         except Rejected as error:
-            await self._reload_if_behind(delivered.record.key, str(error))
+            if delivered.record.key not in self._views.evicted:
+                await self._reload_if_behind(delivered.record.key, str(error))
             return
         if reply is not None:
             await self._replied(reply)
@@ -214,6 +219,8 @@ class DeltaFollower:
         if not notice.version:  # it announces nothing
             return
         self._incoming.pop(notice.graph, None)
+        if not notice.deleted and self._views.skip(notice.graph, notice.version):
+            return
         shown = self._views.version(notice.graph)
         self._fresh.announced(notice.graph, notice.version, headers)
         if notice.version <= shown:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from graphtide.streams.changes.change_log import token_version
+from graphtide.streams.changes.changed_document import token_version
 from graphtide.streams.errors import BudgetExceeded, DeadlineExceeded, Invalid
-from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.ports import GraphDeletion, GraphStore, Ledger, Position
+
+if TYPE_CHECKING:
+    from graphtide.streams.follow.view_registry import ViewRegistry
 
 _PAIR = r"[0-9]{1,9}:[0-9]{1,18}"
 _TOKEN = re.compile(f"{_PAIR}(,{_PAIR}){{0,9999}}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from graphtide.graph.records import GraphDelta
@@ -82,6 +83,8 @@ class ViewRegistry:
         self._saving = asyncio.Lock()
         self._damaged: dict[str, tuple[int, str]] = {}
         self._dropped: dict[str, int] = {}
+        self.evictions = 0
+        self.restores = 0
 
     @property
     def damaged(self) -> Mapping[str, str]:
@@ -111,6 +114,29 @@ class ViewRegistry:
 
     def versions(self) -> Mapping[str, int]:
         return {graph: view.version for graph, view in self._views.items()}
+
+    # -- eviction (evicting_views.py); this class keeps every view -----------------------------------------------------
+
+    @property
+    def evicted(self) -> Mapping[str, int]:
+        """Return the newest known version of each graph that is stored and whose view is not loaded."""
+        return {}
+
+    def skip(self, graph: str, version: int) -> bool:
+        """Return True if the graph is evicted, so that its deltas are skipped; its newest version is noted."""
+        return False
+
+    def in_use(self, graph: str) -> AbstractContextManager[None]:
+        """Return a context that prevents the eviction of the graph's view."""
+        return nullcontext()
+
+    async def wake(self, graph: str) -> None:
+        """Load the view of an evicted graph, and note that it is used. Raises DeadlineExceeded, storage failures."""
+
+    async def evict_idle(self) -> None:
+        """Evict the views that were not used for the configured time."""
+
+    # ------------------------------------------------------------------------------------------------------------------
 
     async def open(self, store: GraphStore, *, without_damaged: bool = False) -> None:
         """Open a view of every stored graph. Cost: linear in the rows.
