@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from graphtide.graph.reports.cache import ReportFinding
 from graphtide.graph.reports.entity_summaries import EntitySummary, summary_key
 from graphtide.graph.reports.fingerprint import fingerprint_of
+from graphtide.graph.reports.rows import ReportFinding
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 

@@ -2,17 +2,47 @@
 
 A `set` takes 216 bytes for one member, a tuple 48. Both are iterated, counted and tested alike; only the functions here
 change them. Invariant: a tuple is ascending and has at most MAX_TUPLE members; a `set` has more than MAX_TUPLE // 2.
+
+A number of a table occurs in many others, and most sets have one member. So `shared_int` keeps one int and one tuple
+for each number that tables allocate, in all graphs of the process, and sets of this one member are that tuple. Numbers
+are reused, so these are as many as the largest graph had.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MAX_TUPLE = 16
+MAX_SHARED = 1 << 22
+"""Larger numbers are not shared: the table of tuples takes 8 bytes for each number up to the largest."""
 
 IntSet = tuple[int, ...] | set[int]
 EMPTY: tuple[int, ...] = ()
+_singles: list[tuple[int, ...]] = []
+
+
+def shared_int(number: int) -> int:
+    """Return the number of a row, from 0 up to MAX_SHARED the same object at each call."""
+    if 0 <= number < len(_singles) and (held := _singles[number]):
+        return held[0]
+    if not 0 <= number < MAX_SHARED:
+        return number
+    # Two threads may enter the same number: one of two equal ints is then not shared.
+    if number >= len(_singles):
+        _singles.extend([EMPTY] * (number + 1 + number // 8 - len(_singles)))
+    _singles[number] = (number,)
+    return number
+
+
+def single(member: int) -> tuple[int, ...]:
+    """Return the set of one number; the shared one if the number is shared."""
+    return (0 <= member < len(_singles) and _singles[member]) or (member,)
+
+
+def shared_tuple(members: Sequence[int]) -> tuple[int, ...]:
+    """Return the numbers as a tuple, that of `single` for one number."""
+    return single(members[0]) if len(members) == 1 else tuple(members)
 
 
 def including(held: IntSet, member: int) -> IntSet:
@@ -21,7 +51,7 @@ def including(held: IntSet, member: int) -> IntSet:
         held.add(member)
         return held
     if not held:
-        return (member,)
+        return single(member)
     place = bisect_left(held, member)
     if place < len(held) and held[place] == member:
         return held
@@ -35,7 +65,10 @@ def excluding(held: IntSet, member: int) -> IntSet:
     if isinstance(held, set):
         held.discard(member)
         return held if len(held) > MAX_TUPLE // 2 else tuple(sorted(held))
-    return tuple(second for second in held if second != member) if member in held else held
+    if member not in held:
+        return held
+    left = tuple(second for second in held if second != member)
+    return single(left[0]) if len(left) == 1 else left
 
 
 def common(first: IntSet, second: IntSet) -> set[int]:
@@ -48,4 +81,4 @@ def common(first: IntSet, second: IntSet) -> set[int]:
 def int_set(members: Iterable[int]) -> IntSet:
     """Return the set of these members."""
     found = set(members)
-    return found if len(found) > MAX_TUPLE else tuple(sorted(found))
+    return found if len(found) > MAX_TUPLE else shared_tuple(sorted(found))

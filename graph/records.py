@@ -13,17 +13,20 @@ They depend on the order of arrival, so they never enter the digest and never le
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from graphtide.graph.text.place import NO_PLACE, Place
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from graphtide.graph.communities import CommunityChange, Hierarchy
 
-Vector = NDArray[np.float16]
+COMMUNITY_LEVELS = 3
+"""The number of levels of the community hierarchy, as in graph/kernels/communities/moving.hpp."""
+
+Vector: TypeAlias = "NDArray[np.float16]"
 """A stored embedding, shape (d,). float16 is exact in int64 fixed point at scale 2^24, so sums have an inverse."""
 
 

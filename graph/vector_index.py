@@ -98,11 +98,11 @@ class VectorIndex(Protocol):
         ...
 
 
-def unit_rows(vectors: Vectors | Rows, dimensions: int) -> Vectors:
+def unit_rows(vectors: Vectors | Rows, dimensions: int, first: int = 0) -> Vectors:
     """Check (n, d) vectors and scale each to length 1, as a fresh C-contiguous float32 array.
 
     Lengths are taken in float64, row by row: the result of a row does not depend on its batch, and no finite float32
-    vector overflows or vanishes. Raises ValueError naming the first invalid row.
+    vector overflows or vanishes. Raises ValueError naming the first invalid row, counted from `first`.
     """
     with np.errstate(over="ignore"):
         rows = np.asarray(vectors, dtype=np.float32)
@@ -112,7 +112,7 @@ def unit_rows(vectors: Vectors | Rows, dimensions: int) -> Vectors:
     lengths = np.sqrt((wide * wide).sum(axis=1))
     for problem, wrong in (("is not finite", ~np.isfinite(lengths)), ("is zero", lengths == 0)):
         if wrong.any():
-            raise ValueError(f"vector in row {int(np.argmax(wrong))} {problem}")
+            raise ValueError(f"vector in row {first + int(np.argmax(wrong))} {problem}")
     scaled: Vectors = (wide / lengths[:, None]).astype(np.float32)
     return scaled
 
@@ -251,7 +251,9 @@ class ExactIndex:
         if self._free:
             return self._free.pop()
         if self._used == len(self._owner):
-            self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
+            grown = np.zeros((2 * self._used, self._dimensions), np.float32)  # occupies memory as rows are written
+            grown[: self._used] = self._matrix
+            self._matrix = grown
             self._owner = np.concatenate([self._owner, np.full_like(self._owner, PADDING)])
         self._used += 1
         return self._used - 1

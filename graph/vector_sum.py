@@ -95,6 +95,11 @@ class VectorSum:
         same = self._same
         return vector if same is None or same.tobytes() != vector.tobytes() else same
 
+    def share(self, vector: Float16Vector) -> None:
+        """Refer to `vector`, which is never written to, if all in the sum have its bits."""
+        if self._same is not None and self._same.tobytes() == vector.tobytes():
+            self._same = vector
+
     def copy(self) -> VectorSum:
         """Return an independent sum of the same value."""
         other = VectorSum()
@@ -115,6 +120,12 @@ class VectorSum:
     @classmethod
     def from_bytes(cls, data: bytes) -> VectorSum:
         """Decode the output of `to_bytes`. Raises ValueError for any other bytes."""
+        read = cls()
+        read.load(data)
+        return read
+
+    def load(self, data: bytes) -> None:
+        """Take the value of the output of `to_bytes`. Raises ValueError, and changes nothing, for any other bytes."""
         if len(data) < _HEADER.size:
             raise ValueError("the encoded vector sum is truncated")
         form, count, dimensions = _HEADER.unpack_from(data)
@@ -126,13 +137,11 @@ class VectorSum:
             or (count == 0) != (not dimensions)
         ):
             raise ValueError("the bytes are not an encoded vector sum")
-        read = cls()
-        read._count = count
+        self._count, self._same, self._wide = count, None, None
         if count and form == _COMPACT:
-            read._same = np.frombuffer(data, "<f2", offset=_HEADER.size).astype(np.float16)
+            self._same = np.frombuffer(data, "<f2", offset=_HEADER.size).astype(np.float16)
         elif count:
-            read._wide = np.frombuffer(data, "<i8", offset=_HEADER.size).astype(np.int64)
-        return read
+            self._wide = np.frombuffer(data, "<i8", offset=_HEADER.size).astype(np.int64)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VectorSum) and self.to_bytes() == other.to_bytes()

@@ -21,7 +21,7 @@ from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyRep
 from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.identity import entity_id
-from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
 from graphtide.graph.learning.followers import Followers
 from graphtide.graph.records import (
     ChunkRow,
@@ -43,7 +43,7 @@ from graphtide.graph.reports.entity_summaries import EntitySummaryCache
 from graphtide.graph.reports.fingerprint import CommunityFingerprints
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
-from graphtide.graph.view_indexes import IndexVersions, VectorIndexes, stale, sync
+from graphtide.graph.view_indexes import IndexVersions, VectorIndexes, refer_to_loaded, stale, sync
 from graphtide.graph.view_tables import (
     ViewChunk,
     ViewEdge,
@@ -53,6 +53,8 @@ from graphtide.graph.view_tables import (
     view_edge,
     walk_chunk,
     walk_entity,
+    with_neighbour,
+    without_neighbour,
 )
 
 __all__ = ["IndexVersions", "LiveView", "VectorIndexes", "ViewEdge", "walk_chunk", "walk_entity"]
@@ -216,8 +218,10 @@ class LiveView:
         for u, v in gone.edges:
             self._walked.add((walk_entity(u), walk_entity(v)))
             for a, b in ((u, v), (v, u)):
-                del self.neighbours[a][b]
-                if not self.neighbours[a]:
+                left = without_neighbour(self.neighbours[a], b)
+                if left:
+                    self.neighbours[a] = left
+                else:
                     del self.neighbours[a]
 
     def _withdraw(self, chunk_id: str) -> None:
@@ -324,20 +328,22 @@ class LiveView:
         for row in delta.entities:
             entity = self._entity(row.node)
             labels = (self.labels[number] for number in row.labels)
-            entity.id = entity_id((label.name, label.type) for label in labels)
+            public_id = entity_id((label.name, label.type) for label in labels)
+            if entity.id != public_id:
+                entity.id = public_id
             self.entity_nodes[entity.id] = row.node
             entity.name, entity.type, entity.labels, entity.mentions = row.name, row.type, row.labels, row.mentions
             entity.vector = row.vector
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
         for row in rows:
-            edge = view_edge(row.weight, row.trussness)
-            held = self.neighbours.get(row.u, {}).get(row.v)
+            u, v, edge = shared_int(row.u), shared_int(row.v), view_edge(row.weight, row.trussness)
+            held = self.neighbours.get(u, {}).get(v)
             self.edge_count += held is None
             if held is None or held.weight != row.weight:
-                self._walked.add((walk_entity(row.u), walk_entity(row.v)))
-            self.neighbours.setdefault(row.u, {})[row.v] = edge
-            self.neighbours.setdefault(row.v, {})[row.u] = edge
+                self._walked.add((walk_entity(u), walk_entity(v)))
+            for a, b in ((u, v), (v, u)):
+                self.neighbours[a] = with_neighbour(self.neighbours, a, b, edge)
 
     def _entity(self, node: int) -> ViewEntity:
         entity = self.entities.get(node)
@@ -365,6 +371,10 @@ class LiveView:
         sync(indexes.chunks, gone.chunks, chunks, indexed.chunks)
         sync(indexes.entities, gone.entities, entities, indexed.entities)
         sync(indexes.statements, gone.statements, statements, indexed.statements)
+        if delta.snapshot and indexed != IndexVersions():
+            refer_to_loaded(indexes.chunks, self.chunks)
+            refer_to_loaded(indexes.entities, self.entities)
+            refer_to_loaded(indexes.statements, self.statements)
 
     def _relate(self, delta: GraphDelta) -> None:
         """Pass this delta and the entities whose incidences it changed to the relatedness model."""

@@ -5,12 +5,14 @@ Invariant: after `sync`, an index holds exactly the rows that have a vector, und
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from graphtide.graph.records import Vector
+from graphtide.graph.records import GraphDelta, Vector
 from graphtide.graph.vector_index import VectorIndex
 
 
@@ -30,6 +32,53 @@ class IndexVersions:
     chunks: int = 0
     entities: int = 0
     statements: int = 0
+
+
+@runtime_checkable
+class HoldsRows(Protocol):
+    """An index that refers to rows, those that it was given or those that it loaded."""
+
+    def row(self, id_: int) -> Vector | NDArray[np.float32]:
+        """Return the row of a live id; it is never written to. Raises KeyError for another id."""
+        ...
+
+
+class HasVector(Protocol):
+    """A row of a view's table."""
+
+    vector: Vector
+
+
+def refer_to_loaded(index: VectorIndex, rows: Mapping[int, HasVector]) -> None:
+    """Replace the vectors of rows by the equal ones that a loaded index holds, so that each is held once.
+
+    Cost: all vectors.
+    """
+    if not isinstance(index, HoldsRows):
+        return
+    for number, row in rows.items():
+        if number in index:
+            held = index.row(number)
+            if held.dtype == np.float16 and held.tobytes() == row.vector.tobytes():
+                row.vector = held.astype(np.float16, copy=False)
+
+
+def with_held_vectors(
+    snapshot: GraphDelta, statements: Mapping[int, HasVector], entities: Mapping[int, HasVector]
+) -> GraphDelta:
+    """Return a snapshot whose statements and entities refer to the equal vectors of a view's tables.
+
+    A write model that is restored from it then holds few vectors of its own. Call under the view's read lock. Cost:
+    the rows of the snapshot.
+    """
+    stated = tuple(replace(row, vector=_held(statements, row.statement, row.vector)) for row in snapshot.statements)
+    named = tuple(replace(row, vector=_held(entities, row.node, row.vector)) for row in snapshot.entities)
+    return replace(snapshot, statements=stated, entities=named)
+
+
+def _held(rows: Mapping[int, HasVector], number: int, vector: Vector) -> Vector:
+    row = rows.get(number)
+    return vector if row is None or row.vector.tobytes() != vector.tobytes() else row.vector
 
 
 def stale(index: VectorIndex, live: Container[int]) -> list[int]:

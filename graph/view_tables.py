@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Protocol
 
 from graphtide.graph.communities.replica import HierarchyReplica
@@ -106,6 +107,38 @@ class ViewEdge:
 
 view_edge = lru_cache(maxsize=4_096)(ViewEdge)
 """Return an edge; most equal ones are one object."""
+
+
+Neighbours = dict[int, ViewEdge]
+"""The edges of one entity by the node of the other. One of a single edge is never written to: entities share it."""
+
+
+def with_neighbour(table: Mapping[int, Neighbours], a: int, b: int, edge: ViewEdge) -> Neighbours:
+    """Return the neighbours of `a` with an edge to `b`; two or more are changed in place.
+
+    Most entities have one neighbour, often a hub: a single edge to `b` is the dictionary of the neighbour that `b`
+    got before, if that has the same edge alone.
+    """
+    held = table.get(a, {})
+    if len(held) > 1:
+        held[b] = edge
+        return held
+    if held.keys() - {b}:
+        return {**held, b: edge}
+    for sibling in islice(reversed(table.get(b, {})), 2):
+        if sibling != a and len(shared := table[sibling]) == 1 and shared.get(b) is edge:
+            return shared
+    return {b: edge}
+
+
+def without_neighbour(held: Neighbours, b: int) -> Neighbours:
+    """Return the neighbours of an entity without `b`; more than two are changed in place. Raises KeyError."""
+    if len(held) > 2:
+        del held[b]
+        return held
+    left = dict(held)
+    del left[b]
+    return left
 
 
 class MentionTables(Protocol):

@@ -78,6 +78,7 @@ class Settings(BaseSettings):
     llm_timeout_s: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     llm_max_output_tokens: int = Field(default=8192, ge=64)
     llm_entity_judge: bool = False
+    merge_granularity: Literal["strict", "normal"] = "normal"
     llm_gleaning: bool = False
     extractor: Literal["rules", "parser"] = "rules"
     chunk_tokens: int = Field(default=300, ge=8, le=16_000)
@@ -134,7 +135,9 @@ class Settings(BaseSettings):
 
     query_target: str = ""
     query_ca_file: str = ""
+    replication_factor: int = Field(default=0, ge=0, le=64)
     max_write_models: int = Field(default=256, ge=1)
+    idle_graph_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     graph_changes_topic: bool = False
     legacy_metric_names: bool = False
     metrics_host: str = "127.0.0.1"
@@ -212,6 +215,11 @@ class Settings(BaseSettings):
         from graphtide.graph.retrieval.options.table import read_mode_options
 
         return read_mode_options(self.mode_options)
+
+    @property
+    def asks_entity_judge(self) -> bool:
+        """Return whether a language model judges pairs of names."""
+        return self.llm_entity_judge and self.merge_granularity != "strict"
 
     @property
     def names_cluster(self) -> bool:

@@ -47,17 +47,18 @@ def dump_in_parts(body: object) -> bytes:
     Memory: the result and one element.
     """
     written = BytesIO()
-    for part in _parts(body):
+    for part in parts(body):
         written.write(part)
     return written.getvalue()
 
 
-def _parts(body: object) -> Iterator[bytes]:
+def parts(body: object) -> Iterator[bytes]:
+    """Yield the result of `dump` in pieces."""
     if isinstance(body, dict):
         separator = b"{"
         for key, value in body.items():
             yield separator + _key(key) + b":"
-            yield from _parts(value)
+            yield from parts(value)
             separator = b","
         yield b"}" if body else b"{}"
     elif isinstance(body, Base64Text):

@@ -12,15 +12,18 @@ Invariants that every implementation keeps:
 - ``name`` identifies a model: two models that answer differently have different names, so it may be a cache key.
 """
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from graphtide.graph.records import DocumentInfo
 from graphtide.graph.text.place import NO_PLACE, Place
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MARKDOWN, PLAIN, CSV = "text/markdown", "text/plain", "text/csv"
 MEDIA_TYPES = (MARKDOWN, PLAIN, CSV)

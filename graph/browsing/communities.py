@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import nsmallest
+from typing import TYPE_CHECKING
 
-from graphtide.graph.reports.cache import ReportRow
-from graphtide.graph.view import LiveView
+from graphtide.graph.reports.rows import ReportRow
+
+if TYPE_CHECKING:
+    from graphtide.graph.view import LiveView
 
 MEMBERS_SHOWN = 200
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from heapq import merge
 from threading import Lock
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sortedcontainers import SortedList  # type: ignore[import-untyped]
 
-from graphtide.graph.records import GraphDelta
-from graphtide.graph.view_tables import ViewEdge, ViewEntity
+if TYPE_CHECKING:
+    from graphtide.graph.records import GraphDelta
+    from graphtide.graph.view_tables import ViewEdge, ViewEntity
 
 HISTORY = 200_000
 LEAST_HISTORY = 5_000
@@ -86,7 +87,7 @@ class _Change:
 
     version: int
     before: Mapping[str, EntityKeys]
-    after: frozenset[str]
+    after: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class EntityOrder:
             self._size, self._floor = 0, delta.version
             return
         before, after = touched.keys, _keys_by_id(view, touched.nodes)
-        self._changes.append(_Change(delta.version, before, frozenset(after)))
+        self._changes.append(_Change(delta.version, before, tuple(after)))
         self._size += len(before) + len(after)
         limit = min(HISTORY, max(self._least, 2 * len(view.entities)))
         while self._size > limit and self._changes:

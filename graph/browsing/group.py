@@ -10,6 +10,7 @@ Cost: the edges of the entities found, at most MAX_LINKS; not the size of the gr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from graphtide.graph.browsing.neighbourhood import (
     NeighbourEdge,
@@ -19,7 +20,9 @@ from graphtide.graph.browsing.neighbourhood import (
     neighbour_node,
     stated_predicates,
 )
-from graphtide.graph.view import LiveView
+
+if TYPE_CHECKING:
+    from graphtide.graph.view import LiveView
 
 MAX_K = 1_000_000
 MAX_LINKS = 200_000

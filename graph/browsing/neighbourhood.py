@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from graphtide.graph.view import LiveView
+if TYPE_CHECKING:
+    from graphtide.graph.view import LiveView
+
 
 MAX_HOPS = 3
 MAX_NODES = 1000

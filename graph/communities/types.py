@@ -13,10 +13,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph.records import COMMUNITY_LEVELS
+
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
-DEPTH = 3  # number of levels, as in graph/kernels/communities/moving.hpp
+DEPTH = COMMUNITY_LEVELS
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,9 @@ from graphtide.graph import communities
 from graphtide.graph.algorithms.trussness import Trussness
 from graphtide.graph.communities.drift import DriftGuard, Partition
 from graphtide.graph.consolidation.entities import Entities, PlacementResult
+from graphtide.graph.consolidation.judged_labels import JudgedLabels
 from graphtide.graph.consolidation.kernel_work import KernelWork, kernel_work_of
+from graphtide.graph.consolidation.label_contexts import label_context
 from graphtide.graph.consolidation.rows import document_rows, entity_row, label_row, statement_row
 from graphtide.graph.consolidation.signed_counts import (
     LabelKey,
@@ -28,12 +30,21 @@ from graphtide.graph.consolidation.signed_counts import (
     SignedCounts,
     UnitDiff,
     as_vector,
+    counted,
     diff_units,
 )
-from graphtide.graph.consolidation.state import LabelState, StatementState, Tables
-from graphtide.graph.consolidation.topology import EdgeKey, edge_pairs, placement
+from graphtide.graph.consolidation.state import EdgeKey, LabelState, StatementState, Tables
+from graphtide.graph.consolidation.topology import edge_between, edge_pairs
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
-from graphtide.graph.resolution import ClusterChange, LabelView, PairKey, Resolver, SameAs
+from graphtide.graph.resolution import (
+    ClusterChange,
+    LabelView,
+    PairKey,
+    PairQuestion,
+    Resolver,
+    SameAs,
+    Verdict,
+)
 from graphtide.graph.vector_sum import VectorSum
 
 
@@ -41,11 +52,12 @@ from graphtide.graph.vector_sum import VectorSum
 class _Batch:
     """The labels, statements, nodes and edges touched so far by one change of the graph."""
 
-    net: SignedCounts = field(default_factory=SignedCounts)
     plans: list[tuple[DocumentChange, UnitDiff]] = field(default_factory=list)
     labels: set[int] = field(default_factory=set)
-    judged: dict[int, LabelView | None] = field(default_factory=dict)
+    judged: JudgedLabels = field(default_factory=JudgedLabels)
     statements: set[int] = field(default_factory=set)
+    described: set[int] = field(default_factory=set)
+    """The labels whose statements are others than before."""
     gone_labels: set[int] = field(default_factory=set)
     gone_statements: set[int] = field(default_factory=set)
     gone_chunks: list[int] = field(default_factory=list)
@@ -64,13 +76,21 @@ class Consolidator:
     """The write model; see the module. It has one owner and is not safe to share between threads."""
 
     def __init__(
-        self, graph: str, guard: DriftGuard | None = None, verdicts: Mapping[PairKey, bool] | None = None
+        self,
+        graph: str,
+        guard: DriftGuard | None = None,
+        verdicts: Mapping[PairKey, Verdict] | None = None,
+        *,
+        synonyms: bool = False,
     ) -> None:
-        """Create an empty graph. `verdicts` are a judge's decisions on pairs of labels: input, like documents."""
+        """Create an empty graph. `verdicts` are a judge's decisions on pairs of labels: input, like documents.
+
+        With `synonyms`, `borderline` also returns pairs with similar vectors. No row depends on it.
+        """
         self.graph = graph
         self.version = 0
         self._tables = Tables()
-        self._resolver = Resolver(verdicts)
+        self._resolver = Resolver(verdicts, synonyms=synonyms)
         self._entities = Entities(self._tables)
         self._trussness = Trussness(_pairs([]))
         self._communities = communities.build(_pairs([]), np.empty(0, np.int64))
@@ -78,10 +98,15 @@ class Consolidator:
 
     @classmethod
     def restore(
-        cls, snapshot: GraphDelta, guard: DriftGuard | None = None, verdicts: Mapping[PairKey, bool] | None = None
+        cls,
+        snapshot: GraphDelta,
+        guard: DriftGuard | None = None,
+        verdicts: Mapping[PairKey, Verdict] | None = None,
+        *,
+        synonyms: bool = False,
     ) -> Consolidator:
         """Restore the write model as of the snapshot. Cost: linear in the rows."""
-        restored = cls(snapshot.graph, guard, verdicts)
+        restored = cls(snapshot.graph, guard, verdicts, synonyms=synonyms)
         restored.version = snapshot.version
         _fill(restored._tables, snapshot)
         restored._entities.restore({row.node: row.labels for row in snapshot.entities})
@@ -112,26 +137,52 @@ class Consolidator:
         batch = _Batch()
         for change in changes:
             self._plan(change, batch)
-        self._count_labels(batch)
+        for net in counted(batch.plans):
+            self._count_labels(net, batch)
+            self._count_statements(net, batch)
         clusters = self._resolver.update(batch.judged)
-        self._count_statements(batch)
+        if self._resolver.proposes_synonyms:
+            self._resolver.note_contexts(batch.described)
         return self._conclude(batch, clusters)
 
-    def borderline(self, most: int) -> list[PairKey]:
-        """Return up to `most` pairs of labels that the rules leave to a judge and that have no verdict yet."""
-        labels = self._tables.labels
-        keys = ((labels[a].key, labels[b].key) for a, b in self._resolver.borderline())
-        return [(a, b) if a <= b else (b, a) for a, b in itertools.islice(keys, most)]
+    def borderline(self, most: int) -> list[PairQuestion]:
+        """Return up to `most` questions to a judge: pairs that the rules leave open, then those found by vectors.
 
-    def decide(self, pair: PairKey, same: bool) -> GraphDelta | None:
+        A pair found by vectors is asked about when no verdict on it saw the present statements. Cost: the sorted pairs,
+        and the statements of the labels in those that changed since the last call.
+        """
+        pairs = itertools.islice(self._resolver.borderline(), most)
+        questions = [PairQuestion(self._keys(pair)) for pair in pairs]
+        for a, b in self._resolver.unchecked():
+            if len(questions) == most:
+                break
+            question = self._question(a, b)
+            if self._resolver.verdict(a, b) in (question.verdict(True), question.verdict(False)):
+                self._resolver.note_checked(a, b)
+            else:
+                questions.append(question)
+        return questions
+
+    def _question(self, a: int, b: int) -> PairQuestion:
+        labels = self._tables.labels
+        first, second = sorted((labels[a], labels[b]), key=lambda label: label.key)
+        contexts = (label_context(self._tables, first), label_context(self._tables, second))
+        return PairQuestion((first.key, second.key), contexts)
+
+    def _keys(self, pair: tuple[int, int]) -> PairKey:
+        first, second = sorted(self._tables.labels[number].key for number in pair)
+        return first, second
+
+    def decide(self, pair: PairKey, verdict: Verdict) -> GraphDelta | None:
         """Apply a judge's verdict on a pair and return the delta; None when one of the labels no longer exists.
 
-        The verdict is kept for the lifetime of this object; the caller makes it durable.
+        `verdict` is that of the question (`PairQuestion.verdict`). It is kept for the lifetime of this object; the
+        caller makes it durable.
         """
         a, b = (self._tables.label_numbers.get(key) for key in pair)
         if a is None or b is None:
             return None
-        return self._conclude(_Batch(), self._resolver.decide((a, b), same))
+        return self._conclude(_Batch(), self._resolver.decide((a, b), verdict))
 
     def drift_check(self) -> DriftSnapshot | None:
         """Return the input of a comparison with a fresh Leiden run, or None while too little changed since the last
@@ -167,16 +218,11 @@ class Consolidator:
 
     def _plan(self, change: DocumentChange, batch: _Batch) -> None:
         plan = diff_units(change, self._tables.documents.get(change.doc_id, ()))
-        for unit, chunk in plan.retracted:
-            batch.net.count(unit, -1)
-            batch.gone_chunks.append(chunk)
-        units = change.new.units if change.new else ()
-        for index in plan.added:
-            batch.net.count(units[index], 1)
+        batch.gone_chunks.extend(chunk for _, chunk in plan.retracted)
         batch.plans.append((change, plan))
 
-    def _count_labels(self, batch: _Batch) -> None:
-        for key, seen in batch.net.labels.items():
+    def _count_labels(self, net: SignedCounts, batch: _Batch) -> None:
+        for key, seen in net.labels.items():
             changes = {how: count for how, count in seen.items() if count}
             if changes:
                 self._count_label(key, changes, batch)
@@ -184,32 +230,33 @@ class Consolidator:
     def _count_label(self, key: LabelKey, changes: Mapping[MentionKey, int], batch: _Batch) -> None:
         """Change a label's sums, and resolve it again if it is new, removed, or has a new mean."""
         label = self._tables.label(key)
-        fresh, before, forms = not label.mentions, label.vectors.mean(), label.forms
+        fresh, before, forms = not label.mentions, label.mean(), label.forms
         for (form, vector), count in changes.items():
             forms[form] += count
-            _add(label.vectors, vector, count)
-        label.mentions += sum(changes.values())
+            _add(label, vector, count)
         label.forms = forms
         batch.labels.add(label.number)
         if not label.mentions:
-            batch.judged[label.number] = None
+            batch.judged.remove(label.number)
             batch.gone_labels.add(label.number)
             return
-        after = label.vectors.mean()
+        after = label.mean()
         if fresh or not _same(before, after):
-            batch.judged[label.number] = LabelView(*key, after, label.vectors.same)
+            batch.judged.put(label, after)
 
-    def _count_statements(self, batch: _Batch) -> None:
-        for triple, forms in batch.net.triples.items():
+    def _count_statements(self, net: SignedCounts, batch: _Batch) -> None:
+        for triple, forms in net.triples.items():
             changes = {how: count for how, count in forms.items() if count}
             if not changes:
                 continue
             statement = self._tables.statement(triple)
+            before = statement.count
             for (weight_milli, vector), count in changes.items():
-                statement.count += count
                 statement.weight_milli += weight_milli * count
-                _add(statement.vectors, vector, count)
+                _add(statement, vector, count)
             batch.statements.add(statement.number)
+            if not before or not statement.count:
+                batch.described.update((statement.key[0], statement.key[2]))
             if not statement.count:
                 batch.gone_statements.add(statement.number)
 
@@ -280,11 +327,13 @@ class Consolidator:
 
     def _restore_derived(self, snapshot: GraphDelta) -> None:
         views = {
-            number: LabelView(*label.key, label.vectors.mean(), label.vectors.same)
-            for number, label in self._tables.labels.items()
+            number: LabelView(*label.key, label.mean(), label.same) for number, label in self._tables.labels.items()
         }
         self._resolver.restore(views, [SameAs(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as])
-        self._entities.topology.weights = {(row.u, row.v): row.weight for row in snapshot.edges}
+        held = {statement.edge: statement.edge for statement in self._tables.statements.values()}
+        for row in snapshot.edges:
+            edge = held.get((row.u, row.v)) or (row.u, row.v)  # one tuple for both tables
+            self._entities.topology.weights[edge] = row.weight
         edges = _pairs([(row.u, row.v) for row in snapshot.edges])
         weights = np.array([row.weight for row in snapshot.edges], np.int64)
         hierarchy = snapshot.communities if isinstance(snapshot.communities, communities.Hierarchy) else None
@@ -293,23 +342,28 @@ class Consolidator:
 
 
 def _fill(tables: Tables, snapshot: GraphDelta) -> None:
-    """Load the stored sums."""
+    """Load the stored sums. Those of one vector refer to that of the row, which a view of the same rows holds too."""
     for row in snapshot.labels:
-        sums = VectorSum.from_bytes(row.vector_sum)
-        label = LabelState(row.label, (row.name, row.type), row.node, row.mentions, vectors=sums)
+        label = LabelState(row.label, (row.name, row.type), row.node)
+        label.load(row.vector_sum)
         tables.labels[row.label] = label
         tables.label_numbers[label.key] = row.label
+    for entity in snapshot.entities:
+        for number in entity.labels:
+            tables.labels[number].share(entity.vector)
     forms: dict[int, Counter[str]] = defaultdict(Counter)
     for mention in snapshot.mentions:
         forms[mention.label][mention.name] += mention.count
     for number, counts in forms.items():
         tables.labels[number].forms = counts
-    for triple_row in snapshot.statements:
-        key = (triple_row.subject, triple_row.predicate, triple_row.object)
-        sums = VectorSum.from_bytes(triple_row.vector_sum)
-        statement = StatementState(triple_row.statement, key, triple_row.count, triple_row.weight_milli, sums)
+    for triple in snapshot.statements:
+        statement = StatementState(triple.statement, (triple.subject, triple.predicate, triple.object))
+        statement.load(triple.vector_sum)
+        statement.share(triple.vector)
+        statement.weight_milli = triple.weight_milli
         tables.hold(statement)
-        statement.placed = placement(*tables.nodes(statement), triple_row.count)
+        statement.edge = edge_between(*tables.nodes(statement), statement.count)
+        statement.edge_count = statement.count if statement.edge else 0
     tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}
     tables.renumber(row.chunk for row in snapshot.chunks)
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from graphtide.graph.consolidation.state import IdAllocator, Tables
-from graphtide.graph.consolidation.topology import Topology, placement
+from graphtide.graph.consolidation.topology import Topology, edge_between
+from graphtide.graph.int_sets import shared_tuple
 from graphtide.graph.resolution import ClusterChange
 
 
@@ -66,7 +67,7 @@ class Entities:
             node = inherited.get(cluster)
             if node is None:
                 node = self._free.take()
-            self.clusters[node] = tuple(sorted(cluster))
+            self.clusters[node] = shared_tuple(sorted(cluster))
             placed.nodes.add(node)
             for number in cluster:
                 if labels[number].node != node:
@@ -94,11 +95,12 @@ class Entities:
 
     def _place_statement(self, number: int) -> None:
         statement = self._tables.statements[number]
-        now = placement(*self._tables.nodes(statement), statement.count)
-        if now == statement.placed:
+        edge = edge_between(*self._tables.nodes(statement), statement.count)
+        count = statement.count if edge else 0
+        if (edge, count) == (statement.edge, statement.edge_count):
             return
-        if statement.placed:
-            self.topology.lift(statement.placed)
-        if now:
-            self.topology.place(now)
-        statement.placed = now
+        if statement.edge:
+            self.topology.add(statement.edge, -statement.edge_count)
+        if edge:
+            self.topology.add(edge, count)
+        statement.edge, statement.edge_count = edge, count

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graphtide.graph.consolidation.signed_counts import UnitDiff, label_keys, occurrence_index, predicate_key
 from graphtide.graph.consolidation.state import LabelState, Tables
 from graphtide.graph.identity import chunk_id
+from graphtide.graph.int_sets import shared_tuple
 from graphtide.graph.records import (
     ChunkContribution,
     ChunkRow,
@@ -60,14 +61,13 @@ def document_rows(tables: Tables, plans: Sequence[tuple[DocumentChange, UnitDiff
 
 
 def label_row(label: LabelState) -> LabelRow:
-    return LabelRow(label.number, *label.key, label.node, label.mentions, label.vectors.to_bytes())
+    return LabelRow(label.number, *label.key, label.node, label.mentions, label.to_bytes())
 
 
 def statement_row(tables: Tables, number: int, version: int) -> TripleRow:
     statement = tables.statements[number]
-    vectors = statement.vectors
-    sums = (statement.count, statement.weight_milli, vectors.to_bytes())
-    return TripleRow(number, *statement.key, *sums, vectors.shared(_stored(vectors.mean())), version)
+    sums = (statement.count, statement.weight_milli, statement.to_bytes())
+    return TripleRow(number, *statement.key, *sums, statement.shared(_stored(statement.mean())), version)
 
 
 def entity_row(node: int, members: Iterable[LabelState], version: int) -> EntityRow:
@@ -83,9 +83,9 @@ def entity_row(node: int, members: Iterable[LabelState], version: int) -> Entity
         node,
         _commonest(forms),
         _commonest(types),
-        tuple(label.number for label in labels),
+        shared_tuple([label.number for label in labels]),
         sum(label.mentions for label in labels),
-        labels[0].vectors.shared(_stored(mean_of_means(label.vectors.mean() for label in labels))),
+        labels[0].shared(_stored(mean_of_means(label.mean() for label in labels))),
         version,
     )
 
@@ -109,7 +109,7 @@ def _chunk_rows(
             vector = unit.vector.copy()  # it is a row of all vectors of the document, which it would keep in memory
             held_row = (number, name, new.doc_id, place, unit.text, vector, version)
             rows.append(ChunkRow(*held_row, unit.title, unit.description, unit.place))
-    return tuple(numbers)
+    return shared_tuple(numbers)
 
 
 def _mention_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[MentionRow]:

@@ -7,6 +7,7 @@ reaches neither the labels nor the statements.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -23,7 +24,12 @@ MentionKey = tuple[str, bytes]
 FactKey = tuple[int, bytes]
 """One form of a statement: its weight in thousandths and the vector's bytes."""
 
-normalised = lru_cache(maxsize=1 << 16)(normalise)
+normalised = lru_cache(maxsize=1 << 12)(normalise)
+"""Normalise a name; those of the last documents are remembered."""
+
+
+COUNTED_UNITS = 256
+"""Maximum number of units whose additions are summed at a time."""
 
 
 @dataclass(slots=True)
@@ -97,3 +103,23 @@ def occurrence_index(extraction: Extraction | None) -> list[int]:
 
 def as_vector(data: bytes) -> np.ndarray[tuple[int], np.dtype[np.float16]]:
     return np.frombuffer(data, np.float16)
+
+
+def counted(plans: Sequence[tuple[DocumentChange, UnitDiff]]) -> Iterator[SignedCounts]:
+    """Yield the signed sum of all contributions, in slices of COUNTED_UNITS units where nothing is retracted.
+
+    The counts hold a copy of each vector, and additions alone cannot cancel each other.
+    """
+    net, counted = SignedCounts(), 0
+    retracted = [unit for _, plan in plans for unit, _ in plan.retracted]
+    for unit in retracted:
+        net.count(unit, -1)
+    for change, plan in plans:
+        units = change.new.units if change.new else ()
+        for index in plan.added:
+            if counted >= COUNTED_UNITS and not retracted:
+                yield net
+                net, counted = SignedCounts(), 0
+            net.count(units[index], 1)
+            counted += 1
+    yield net

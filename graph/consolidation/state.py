@@ -9,14 +9,15 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from graphtide.graph.consolidation.signed_counts import LabelKey, Triple
-from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
 from graphtide.graph.vector_sum import VectorSum
 
 StatementKey = tuple[int, str, int]
 """Subject label, predicate, object label."""
+EdgeKey = tuple[int, int]
+"""The entities of an edge, by node, the smaller first."""
 
 
 class IdAllocator:
@@ -37,7 +38,7 @@ class IdAllocator:
         if self._free:
             return heapq.heappop(self._free)
         self._next += 1
-        return self._next - 1
+        return shared_int(self._next - 1)
 
     def release(self, numbers: Iterable[int]) -> None:
         self._released.extend(numbers)
@@ -48,17 +49,22 @@ class IdAllocator:
         self._released.clear()
 
 
-@dataclass(slots=True)
-class LabelState:
-    """A normalised spelling of one type: its mention count, its spellings, and its node."""
+class LabelState(VectorSum):
+    """A normalised spelling of one type: the sum of its mentions' vectors, their spellings, and its node."""
 
-    number: int
-    key: LabelKey
-    node: int = -1
-    mentions: int = 0
-    vectors: VectorSum = field(default_factory=VectorSum)
-    statements: IntSet = EMPTY
-    _forms: str | Counter[str] = ""
+    __slots__ = ("_forms", "key", "node", "number", "statements")
+
+    def __init__(self, number: int, key: LabelKey, node: int = -1) -> None:
+        """Create a label without mentions."""
+        super().__init__()
+        self.number, self.key, self.node = number, key, node
+        self.statements: IntSet = EMPTY
+        self._forms: str | Counter[str] = ""
+
+    @property
+    def mentions(self) -> int:
+        """Return the number of mentions: each has a vector."""
+        return self._count
 
     @property
     def forms(self) -> Counter[str]:
@@ -75,25 +81,20 @@ class LabelState:
         self._forms = next(iter(kept), "") if len(kept) < 2 else kept
 
 
-@dataclass(slots=True)
-class Placement:
-    """A statement's contribution to the topology: `count` to the edge `u` - `v` (`u` < `v`)."""
+class StatementState(VectorSum):
+    """A triple of labels: the sum of its facts' vectors, and the edge of the topology that it supports at present.
 
-    u: int
-    v: int
-    count: int
+    `edge_count` is its contribution to the weight of `edge`; the count of the sum may differ within a batch.
+    """
 
+    __slots__ = ("edge", "edge_count", "key", "number", "weight_milli")
 
-@dataclass(slots=True)
-class StatementState:
-    """A triple of labels: how often it is stated, and the edge of the topology it supports at present."""
-
-    number: int
-    key: StatementKey
-    count: int = 0
-    weight_milli: int = 0
-    vectors: VectorSum = field(default_factory=VectorSum)
-    placed: Placement | None = None
+    def __init__(self, number: int, key: StatementKey) -> None:
+        """Create a statement that no fact states yet."""
+        super().__init__()
+        self.number, self.key = number, key
+        self.weight_milli = self.edge_count = 0
+        self.edge: EdgeKey | None = None
 
 
 class Tables:

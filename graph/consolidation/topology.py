@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from graphtide.graph.consolidation.state import Placement
-
-EdgeKey = tuple[int, int]
+from graphtide.graph.consolidation.state import EdgeKey
 
 
 @dataclass(slots=True)
@@ -17,33 +15,27 @@ class Topology:
     weights: dict[EdgeKey, int] = field(default_factory=dict)
     before: dict[EdgeKey, int] = field(default_factory=dict)
 
-    def place(self, placement: Placement) -> None:
-        self._add(placement, placement.count)
-
-    def lift(self, placement: Placement) -> None:
-        self._add(placement, -placement.count)
-
     def changed(self) -> list[tuple[EdgeKey, int, int]]:
         """Return (edge, weight before, weight now) of every edge the batch changed, sorted, and end the batch."""
         moved = [(key, old, self.weights.get(key, 0)) for key, old in self.before.items()]
         self.before.clear()
         return sorted((key, old, new) for key, old, new in moved if old != new)
 
-    def _add(self, placement: Placement, amount: int) -> None:
-        key = (placement.u, placement.v)
-        weight = self.weights.get(key, 0)
-        self.before.setdefault(key, weight)
+    def add(self, edge: EdgeKey, amount: int) -> None:
+        """Add to the weight of an edge; one of weight 0 does not exist."""
+        weight = self.weights.get(edge, 0)
+        self.before.setdefault(edge, weight)
         if weight + amount:
-            self.weights[key] = weight + amount
+            self.weights[edge] = weight + amount
         else:
-            del self.weights[key]
+            del self.weights[edge]
 
 
-def placement(u: int, v: int, count: int) -> Placement | None:
+def edge_between(u: int, v: int, count: int) -> EdgeKey | None:
     """Return the edge that a statement between two entities supports; None for a statement about one entity."""
     if u == v or not count:
         return None
-    return Placement(min(u, v), max(u, v), count)
+    return (u, v) if u < v else (v, u)
 
 
 def edge_pairs(changes: Iterable[tuple[EdgeKey, int, int]], *, appeared: bool) -> list[EdgeKey]:

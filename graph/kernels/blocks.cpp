@@ -43,7 +43,8 @@ class Kernel {
     explicit Kernel(std::size_t most) : index_(most) {}
 
     std::vector<Key> put(Label label, const py::object& words, const py::dict& vector) {
-        if (label < 0) throw std::invalid_argument("a label is a natural number");
+        if (label < 0 || label > blocks::MAX_LABEL)
+            throw std::invalid_argument("label " + std::to_string(label) + " is not a number from 0 to 2^29 - 1");
         Entries entries;
         if (words.is_none()) {
             for (const Entry entry : index_.entries(label))

@@ -29,10 +29,11 @@ from graphtide.graph.partitioned.shards import (
     Shard,
     ShardPlacement,
 )
-from graphtide.graph.retrieval import Question, RetrievalResult, retrieve
 from graphtide.graph.retrieval.dynagrag.learning import MaskModel
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.scoring.about_links import asked_names
 from graphtide.graph.retrieval.scoring.pair_scoring import DECADES
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, SearchResult, Vectors, best_of, stacked, unit_rows
 from graphtide.graph.view import LiveView, VectorIndexes
 

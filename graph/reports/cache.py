@@ -8,10 +8,10 @@ also invalidates the reports that cite it; the cost is their number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 from typing import Protocol
 
 from graphtide.graph.reports.fingerprint import CommunityFingerprints, Fingerprint
+from graphtide.graph.reports.rows import ReportRow
 from graphtide.graph.view_tables import ViewTables
 
 TOLERANCE = 0.2
@@ -22,33 +22,6 @@ class FingerprintedView(ViewTables, Protocol):
 
     @property
     def contents(self) -> CommunityFingerprints: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ReportFinding:
-    """One finding of a report, with the chunks it cites and, where it states relations, their ids."""
-
-    text: str
-    chunks: tuple[str, ...]
-    relations: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReportRow:
-    """A community's report, with the chunks it cites. `fingerprint` identifies the content it was written from.
-
-    `rating` is the community's importance, 0 to 10. `sources` are all the chunks of the findings.
-    """
-
-    community: int
-    level: int
-    fingerprint: str
-    version: int
-    title: str
-    summary: str
-    sources: tuple[str, ...]
-    findings: tuple[ReportFinding, ...] = ()
-    rating: float = 0.0
 
 
 class ReportCache:

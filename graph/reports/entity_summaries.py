@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from graphtide.graph.identity import short_digest
-from graphtide.graph.reports.cache import ReportFinding, ReportRow
+from graphtide.graph.reports.rows import ReportFinding, ReportRow
 from graphtide.graph.view_tables import ViewTables
 
 ENTITY = -1

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from graphtide.graph.identity import relation_id
-from graphtide.graph.reports.cache import ReportFinding, ReportRow
+from graphtide.graph.reports.rows import ReportFinding, ReportRow
 from graphtide.graph.text.quotation import neutralise
 from graphtide.graph.view import LiveView
 from graphtide.graph.view_tables import ViewEdge

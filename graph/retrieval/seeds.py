@@ -12,7 +12,8 @@ import numpy as np
 
 from graphtide.graph.identity import relation_id
 from graphtide.graph.retrieval.filters import ChunkPredicate
-from graphtide.graph.retrieval.types import Question, QuestionVector
+from graphtide.graph.retrieval.question_vector import QuestionVector
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import PADDING, ExactIndex, VectorIndex
 from graphtide.graph.view import LiveView, VectorIndexes, walk_chunk, walk_entity
 

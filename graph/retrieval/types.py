@@ -8,14 +8,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from graphtide.graph.retrieval.options.fields import Options
 from graphtide.graph.text.quotation import neutralise
 
-QuestionVector = NDArray[np.float32]
+if TYPE_CHECKING:
+    from graphtide.graph.retrieval.question_vector import QuestionVector
+
+MODE_NAMES = (
+    "auto",
+    "vector",
+    "local",
+    "passages",
+    "bridge",
+    "da-rag",
+    "dynagrag",
+    "nakg",
+    "pipeline",
+    "global",
+    "global-dynamic",
+)
+"""The names of the modes, for those that call no mode: `modes/table.py` imports each with its algorithms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,3 @@ Pure: no I/O and no event loop. Invariant (tested by asking all questions again 
 the evidence of every question equals that of an exact question at the view's version, and a change was returned for it
 exactly if it differs from the evidence before.
 """
-
-from graphtide.graph.standing.evaluator import GraphEvaluator
-from graphtide.graph.standing.types import EVALUATED_MODES, Evidence, EvidenceChange, EvidencePassage
-
-__all__ = ["EVALUATED_MODES", "Evidence", "EvidenceChange", "EvidencePassage", "GraphEvaluator"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.standing.bounds import BoundedVectors
 from graphtide.graph.standing.changed_rows import ChangedRows
 from graphtide.graph.standing.evaluation import NAME_PLACES, NEVER, Dependencies, Numbers, name_places

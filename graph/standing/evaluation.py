@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.retrieval import Question, retrieve
 from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.options.fields import settings_from
 from graphtide.graph.retrieval.options.settings import LocalSettings, PairSettings
 from graphtide.graph.retrieval.scoring.about_links import mentioned_names
@@ -34,6 +34,7 @@ from graphtide.graph.retrieval.seeds import (
     statement_key,
 )
 from graphtide.graph.retrieval.time_limits import is_time_limited, with_time_limits
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.standing.types import Evidence, EvidencePassage
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.retrieval.seeds import TIES, Hit, nearest_with_ties
 from graphtide.graph.retrieval.time_limits import is_time_limited
-from graphtide.graph.retrieval.types import Filters, Question, QuestionVector
+from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.standing.bounds import BoundedVectors
 from graphtide.graph.standing.changed_rows import ChangedRows
 from graphtide.graph.standing.types import Evidence, EvidencePassage

@@ -10,6 +10,8 @@ from bs4 import BeautifulSoup, Comment
 from bs4.element import Tag
 from markdownify import MarkdownConverter
 
+from graphtide.infra.files.nesting import check_nesting
+
 _NOT_CONTENT = ("script", "style", "noscript", "template", "nav", "footer", "form", "button", "svg", "iframe", "img")
 _DATES = ("date", "article:published_time", "dcterms.date", "dc.date", "last-modified", "last-reviewed", "revised")
 _FIELDS = ("author", *_DATES)
@@ -21,7 +23,8 @@ MAX_DEPTH = 200
 
 
 def html_to_markdown(text: str) -> str:
-    """Return the page as Markdown; its title, author and date become front matter."""
+    """Return the page as Markdown; its title, author and date become front matter. Raises UnreadableFileError."""
+    check_nesting(text)
     page = BeautifulSoup(text, "html.parser")
     front = dict(_front_matter(page))
     body = _content(page)
@@ -39,7 +42,11 @@ def markdown_of(body: Tag) -> str:
 
 
 def mail_text(content: str) -> str:
-    """Return the body of an HTML mail as text without marks of emphasis, links and pictures."""
+    """Return the body of an HTML mail as text without marks of emphasis, links and pictures.
+
+    Raises UnreadableFileError.
+    """
+    check_nesting(content)
     page = BeautifulSoup(content, "html.parser")
     for element in page.find_all(("script", "style", "head")):
         element.decompose()

@@ -101,13 +101,13 @@ CREATE TABLE standings (
     UNIQUE (graph, doc_id)
 );
 
-CREATE TABLE verdicts (                        -- what a judge said of two labels, in the order of their names
+CREATE TABLE verdicts (                        -- verdicts of a judge on two labels, in the order of their names
     graph  INTEGER NOT NULL,
     a_name TEXT    NOT NULL,
     a_type TEXT    NOT NULL,
     b_name TEXT    NOT NULL,
     b_type TEXT    NOT NULL,
-    same   INTEGER NOT NULL,
+    same   INTEGER NOT NULL,                   -- odd: one entity; the rest is the fingerprint of the contexts it saw
     PRIMARY KEY (graph, a_name, a_type, b_name, b_type)
 ) WITHOUT ROWID;
 

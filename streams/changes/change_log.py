@@ -7,7 +7,6 @@ that it describes are durable together.
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,15 @@ from graphtide.graph.changes.rows import communities_out, rows_in, rows_out
 from graphtide.graph.communities import CommunityChange
 from graphtide.graph.records import GraphDelta
 from graphtide.streams.changes import old_rows
+from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.changes.old_rows import OldRows
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.follow import delta_codec
+from graphtide.streams.json_parts import dump, parts
 from graphtide.streams.log.revisions import FIRST_NUMBER, MAX_PARTITIONS
 
-_TOKEN = re.compile(r"v([0-9]{1,15})")
+LARGE_ROWS = 2_000
+"""Mentions and statements of passages from which a delta is encoded in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +34,6 @@ class ChangeRetention:
     commits: int = 10_000
     age_s: float = 7 * 24 * 3600.0
     size_bytes: int = 256 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedDocument:
-    """The final state of a revision that the commit includes."""
-
-    id: str
-    revision: int
-    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +111,14 @@ def included(revision: int, until: Mapping[int, int]) -> bool:
     return revision <= until.get(revision & (MAX_PARTITIONS - 1), -1)
 
 
-def change_token(version: int) -> str:
-    """Return the token of a change: a reader resumes after it."""
-    return f"v{version}"
-
-
-def token_version(token: str) -> int | None:
-    """Return the version that a change's token names; None for another text, such as a token of publishing."""
-    found = _TOKEN.fullmatch(token)
-    return int(found[1]) if found else None
-
-
 def encode_forward(delta: GraphDelta) -> bytes:
     """Return the delta's rows without vectors, compressed."""
     body = rows_out(delta)
     if isinstance(delta.communities, CommunityChange):
         body["communities"] = communities_out(delta.communities)
-    return zlib.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), 1)
+    if len(delta.mentions) + len(delta.evidence) < LARGE_ROWS:
+        return zlib.compress(dump(body), 1)
+    packer, packed = zlib.compressobj(1), bytearray()
+    for part in parts(body):
+        packed += packer.compress(part)
+    return bytes(packed + packer.flush())

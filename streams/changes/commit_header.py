@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphtide.streams.changes.change_log import ChangedDocument
+from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.clock import now_ms
 from graphtide.streams.ports import RevisionOutcome
 from graphtide.streams.tracing import Headers

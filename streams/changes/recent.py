@@ -18,13 +18,8 @@ from graphtide.graph.changes.capture import capture
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.view import LiveView
 from graphtide.streams.changes import old_rows
-from graphtide.streams.changes.change_log import (
-    ChangedDocument,
-    ChangeRecord,
-    ChangeRetention,
-    encode_forward,
-    included,
-)
+from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention, encode_forward, included
+from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.changes.commit_header import CommitOrigin, commit_origin
 from graphtide.streams.changes.old_rows import OldRows
 from graphtide.streams.clock import now_ms

@@ -22,7 +22,8 @@ from graphtide.graph.communities.types import Int32, Int64
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.consolidation.consolidator import DriftSnapshot
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.resolution import LabelKey
+from graphtide.graph.resolution import PairQuestion
+from graphtide.graph.view import LiveView
 from graphtide.streams.consolidate.batches import STAGE
 from graphtide.streams.consolidate.forwarding import Forwarder
 from graphtide.streams.consolidate.graph_deletion import GraphEraser
@@ -56,8 +57,8 @@ __all__ = ["STAGE", "ConsolidateSettings", "ConsolidateStage", "LeidenRun", "Pai
 log = logging.getLogger("graphtide.streams")
 
 Follow = Callable[[GraphDelta], Awaitable[None]]
-PairJudge = Callable[[LabelKey, LabelKey], Awaitable[bool | None]]
-"""Decides if two labels, (name, type) each, denote one entity; None when the judge cannot decide now."""
+PairJudge = Callable[[PairQuestion], Awaitable[bool | None]]
+"""Decides if two labels denote one entity; None when the judge cannot decide now."""
 
 LeidenRun = Callable[[Int32, Int64], Awaitable[Partition]]
 """Partitions a graph of edges (m, 2) with weights (m,), as `leiden` does."""
@@ -84,6 +85,8 @@ class ConsolidateSettings:
     """The ledger, where the documents of a deleted graph get tombstones in `documents`."""
     overwritten: Overwritten | None = None
     """The records of the rows that a commit overwrites, where readers rebuild earlier versions from `deltas`."""
+    synonyms: bool = False
+    """Whether pairs of labels for a judge are found by vectors, too."""
     window_s: float = 0.0
     """Minimum time between the starts of two batches of a partition, unless the second one is full: a commit costs
     more by itself than by its documents. A record that arrives later than that after a batch started does not wait."""
@@ -158,8 +161,9 @@ class PartitionWorker:
     def offer(self, delivered: ConsumedRecord) -> None:
         """Accept the expected record, and drop a record that was read before a seek.
 
-        A missing record is sought once more: a cancelled poll may have taken it. If it is missing again, the log does
-        not have it, and the next record is accepted, so that the writer raises the gap.
+        A missing record is sought again: a cancelled poll may have taken it. If it is missing in a poll after that, and
+        none ended empty between them, the log does not have it: the next record is accepted, and the writer raises the
+        gap.
         """
         expected = self.inbox.expected
         if expected is None or delivered.position.offset < expected:
@@ -168,6 +172,10 @@ class PartitionWorker:
             self.inbox.take(delivered)
         elif self.seek_to is None:
             self.seek_to = self._missed = expected
+
+    def poll_ended_empty(self) -> None:
+        """Note that a poll returned nothing: it may have been cancelled, and have taken the record that was sought."""
+        self._missed = None
 
     def go_to(self, offset: int) -> None:
         """Request that the stage seeks to `offset`."""
@@ -192,11 +200,14 @@ class ConsolidateStage:
         follow: Follow | None,
         observer: Observer,
         settings: ConsolidateSettings | None = None,
+        view: Callable[[str], LiveView | None] | None = None,
     ) -> None:
+        """Create the stage. `view` returns a graph's view in this process, if any: write models share its vectors."""
         self._log = log
         self._observer = observer
         self._settings = settings or ConsolidateSettings()
-        self._models = WriteModels(store, self._settings.max_write_models)
+        most, synonyms = self._settings.max_write_models, self._settings.synonyms
+        self._models = WriteModels(store, most, synonyms=synonyms, view=view)
         following = LocalFollowers(follow, store)
         forwarder = Forwarder(log, Routes(store.bindings), observer)
         eraser = GraphEraser(log, store, self._settings.tombstones)
@@ -295,6 +306,9 @@ class ConsolidateStage:
                 await consumer.seek(position)
 
     def _hand_out(self, delivered: Sequence[ConsumedRecord]) -> None:
+        if not delivered:
+            for worker in self._workers.values():
+                worker.poll_ended_empty()
         for consumed in delivered:
             if consumed.position.partition in self._workers:
                 self._workers[consumed.position.partition].offer(consumed)
@@ -357,13 +371,13 @@ class ConsolidateStage:
         taken = 0
         for owner, model in self._held():
             async with owner.writing:
-                pairs = model.writer.borderline(most)
+                questions = await asyncio.to_thread(model.writer.borderline, most)
             with paid_by(BillingContext(model.writer.graph)):
-                answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
-            for pair, same in zip(pairs, answers, strict=True):
+                answers = await asyncio.gather(*(ask(question) for question in questions))
+            for question, same in zip(questions, answers, strict=True):
                 if same is not None:
                     async with owner.writing:
-                        taken += await owner.decide(model, pair, same)
+                        taken += await owner.decide(model, question.pair, question.verdict(same))
         return taken
 
     async def _adopt(

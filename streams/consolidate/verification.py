@@ -18,7 +18,7 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import differences, digest, has_digest
 from graphtide.graph.identity import entity_id
 from graphtide.graph.records import DocumentChange, GraphDelta, Vector
-from graphtide.graph.resolution import PairKey
+from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.vector_index import VectorIndex, unit_rows
 from graphtide.graph.view import LiveView
 from graphtide.streams.errors import GraphtideError
@@ -58,7 +58,7 @@ class ExtractionSource(Protocol):
 
     def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]: ...
 
-    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]: ...
+    async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]: ...
 
 
 async def build(

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.resolution import PairKey, Verdict
+from graphtide.graph.view import LiveView
+from graphtide.graph.view_indexes import with_held_vectors
 from graphtide.streams.errors import GraphStopped, GraphtideError
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
@@ -28,11 +33,31 @@ class WriteModel:
     partition: int
 
 
+def _restore(
+    snapshot: GraphDelta, view: LiveView | None, *, verdicts: Mapping[PairKey, Verdict], synonyms: bool
+) -> Consolidator:
+    """Restore a write model that refers to the vectors of the view, if there is one."""
+    if view is not None:
+        with view.lock.read():
+            snapshot = with_held_vectors(snapshot, view.statements, view.entities)
+    return Consolidator.restore(snapshot, verdicts=verdicts, synonyms=synonyms)
+
+
 class WriteModels:
     """The models by graph. A graph belongs to one partition, so no two tasks use the same model concurrently."""
 
-    def __init__(self, store: GraphStore, most: int = MAX_WRITE_MODELS) -> None:
+    def __init__(
+        self,
+        store: GraphStore,
+        most: int = MAX_WRITE_MODELS,
+        *,
+        synonyms: bool = False,
+        view: Callable[[str], LiveView | None] | None = None,
+    ) -> None:
+        """Create an empty cache. `view` returns the view of a graph in this process: models share its vectors."""
         self._store = store
+        self._view = view
+        self._synonyms = synonyms
         self._most = most
         self._models: OrderedDict[str, WriteModel] = OrderedDict()
 
@@ -61,7 +86,9 @@ class WriteModels:
 
     async def _restored(self, graph: str, partition: int) -> WriteModel:
         snapshot, verdicts = await self._store.snapshot(graph), await self._store.verdicts(graph)
-        writer = await asyncio.to_thread(partial(Consolidator.restore, snapshot, verdicts=verdicts))
+        view = self._view(graph) if self._view is not None else None
+        restore = partial(_restore, snapshot, view, verdicts=verdicts, synonyms=self._synonyms)
+        writer = await asyncio.to_thread(restore)
         return WriteModel(writer, max((row.vector.size for row in snapshot.chunks), default=0), partition)
 
     def peek(self, graph: str) -> WriteModel | None:

@@ -4,7 +4,7 @@ Each port has an in-memory reference in `tests/model/memory` that defines its me
 contract suite in `tests/contract`. Adapters raise only the errors of `streams/errors.py`.
 """
 
-from graphtide.graph.reports.cache import ReportFinding, ReportRow
+from graphtide.graph.reports.rows import ReportFinding, ReportRow
 from graphtide.streams.ports.graph_store import (
     MAX_OVERWRITTEN,
     Commit,

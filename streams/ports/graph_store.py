@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from graphtide.graph.records import GraphDelta
-from graphtide.graph.reports.cache import ReportRow
-from graphtide.graph.resolution import PairKey
+from graphtide.graph.reports.rows import ReportRow
 from graphtide.streams.ports.ledger import RevisionOutcome
 from graphtide.streams.ports.log import Position, Record
+
+if TYPE_CHECKING:
+    from graphtide.graph.records import GraphDelta
+    from graphtide.graph.resolution import PairKey, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,11 @@ class GraphCommit:
 
     delta: GraphDelta
     standings: Mapping[str, StoredDocument]
-    verdicts: Mapping[PairKey, bool] = field(default_factory=dict)
+    verdicts: Mapping[PairKey, Verdict] = field(default_factory=dict)
     deletion: GraphDeletion | None = None
 
 
-Overwritten = Callable[[GraphDelta, bytes], tuple[Record, ...]]
+Overwritten: TypeAlias = "Callable[[GraphDelta, bytes], tuple[Record, ...]]"
 """Makes the notices of the rows that a delta overwrote (`streams/changes/old_rows.py`), at most MAX_OVERWRITTEN."""
 MAX_OVERWRITTEN = 1_000
 
@@ -165,7 +167,7 @@ class GraphStore(Protocol):
         """Return the stored state of these documents; documents that the graph never had are left out."""
         ...
 
-    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+    async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """Return every committed verdict on a pair of labels: like documents, verdicts are input to the graph."""
         ...
 

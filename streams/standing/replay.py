@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from graphtide.graph.retrieval.types import Question
-from graphtide.graph.standing import GraphEvaluator
+from graphtide.graph.standing.evaluator import GraphEvaluator
 from graphtide.graph.standing.types import EvidenceChange
 from graphtide.graph.view import LiveView
 from graphtide.streams.changes.change_log import ChangeRecord

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.retrieval.types import Question
-from graphtide.graph.standing import GraphEvaluator
+from graphtide.graph.standing.evaluator import GraphEvaluator
 from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.graph.view import LiveView
 from graphtide.streams.clock import now_ms

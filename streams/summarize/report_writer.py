@@ -17,8 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from graphtide.graph.reports.cache import TOLERANCE, ReportRow
+from graphtide.graph.reports.cache import TOLERANCE
 from graphtide.graph.reports.entity_summaries import split_rows
+from graphtide.graph.reports.rows import ReportRow
 from graphtide.graph.reports.subject import MIN_SIZE, CommunityContext, Report, community_context, row
 from graphtide.graph.view import LiveView
 from graphtide.streams.ports import GraphStore

@@ -24,6 +24,7 @@ using Pair = std::pair<Label, Label>;
 
 constexpr Role SHORT = 1, FULL = 2, ROLES = 3;
 constexpr Entry OF_VECTOR = 4;
+constexpr Label MAX_LABEL = (Label{1} << 29) - 1;
 
 inline Key key_of(Entry entry) { return entry >> 3; }
 inline Role role_of(Entry entry) { return static_cast<Role>(entry & ROLES); }
@@ -91,7 +92,7 @@ class Index {
         std::vector<Label> found;
         if (const Members* block = listed(key)) {
             block->each([&](Label label, Role) { found.push_back(label); });
-        } else if (const std::uint64_t* value = blocks_.find(key)) {
+        } else if (const std::uint32_t* value = blocks_.find(key)) {
             found.push_back(only(*value).label);
         }
         return found;
@@ -122,14 +123,14 @@ class Index {
 
  private:
     // A value of the table: a single member as label, role and the bit 1, or the place of a list.
-    static std::uint64_t single(Label label, Role role) {
-        return static_cast<std::uint64_t>(label) << 3 | static_cast<std::uint64_t>(role) << 1 | 1;
+    static std::uint32_t single(Label label, Role role) {
+        return static_cast<std::uint32_t>(label) << 3 | static_cast<std::uint32_t>(role) << 1 | 1;
     }
-    static Member only(std::uint64_t value) {
+    static Member only(std::uint32_t value) {
         return {static_cast<Label>(value >> 3), static_cast<Role>(value >> 1 & ROLES)};
     }
-    static bool is_single(std::uint64_t value) { return value & 1; }
-    static std::uint64_t list_at(std::size_t place) { return static_cast<std::uint64_t>(place + 1) << 1; }
+    static bool is_single(std::uint32_t value) { return value & 1; }
+    static std::uint32_t list_at(std::size_t place) { return static_cast<std::uint32_t>(place + 1) << 1; }
 
     // Whether the entries contain this key with the same role.
     static bool with_role(const Entries& entries, Entry wanted) {
@@ -139,13 +140,13 @@ class Index {
     }
 
     Members* listed(Key key) {
-        const std::uint64_t* value = blocks_.find(key);
+        const std::uint32_t* value = blocks_.find(key);
         return value && !is_single(*value) ? &lists_[(*value >> 1) - 1] : nullptr;
     }
 
     // Returns whether the block closed.
     bool enter(Key key, Label label, Role role) {
-        std::uint64_t* value = blocks_.find(key);
+        std::uint32_t* value = blocks_.find(key);
         if (!value) {
             blocks_.insert(key, single(label, role));
             return most_ == 0;
@@ -167,7 +168,7 @@ class Index {
 
     // Returns whether the block opened.
     bool leave(Key key, Label label) {
-        std::uint64_t* value = blocks_.find(key);
+        std::uint32_t* value = blocks_.find(key);
         if (is_single(*value)) {
             blocks_.erase(key);
             return most_ == 0;

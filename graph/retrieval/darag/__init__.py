@@ -9,8 +9,3 @@ groups.py             the cohesive group of an entity, by kept trussness
 coarse_to_fine.py     from passages to working subgraphs to communities
 mode.py               the mode: reports packed under the token budget, then passages
 """
-
-from graphtide.graph.retrieval.darag.mode import communities_to_read, retrieve_da_rag
-from graphtide.graph.retrieval.darag.reading import Written, WrittenReport
-
-__all__ = ["Written", "WrittenReport", "communities_to_read", "retrieve_da_rag"]

@@ -20,8 +20,3 @@ read from the live view, and are always those of the live graph.
 
 Source: Thakrar 2024 (DynaGRAG). Section 3.1 (de-duplication, two-step mean pooling) is the consolidation's.
 """
-
-from graphtide.graph.retrieval.dynagrag.mode import retrieve_dynagrag
-from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, Mask, Traversal
-
-__all__ = ["Dynagrag", "Mask", "Traversal", "retrieve_dynagrag"]

@@ -15,9 +15,9 @@ from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS, Scores
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
 from graphtide.graph.retrieval.dynagrag.selection import Candidate
 from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN
 from graphtide.graph.retrieval.seeds import Seeds
-from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import similarities, unit_rows
 from graphtide.graph.view import LiveView
 

@@ -13,9 +13,9 @@ from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
 from graphtide.graph.retrieval.dynagrag.embedding import EgoGraphVectors, Scores, cosines, gather, total_embeddings
 from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
 from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.seeds import Seeds, nearest, statement_key
-from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.view import LiveView, VectorIndexes
 
 ENTITIES = 16

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from graphtide.graph.identity import relation_id
-from graphtide.graph.reports.cache import ReportFinding, ReportRow
+from graphtide.graph.reports.rows import ReportFinding, ReportRow
 from graphtide.graph.reports.subject import MIN_SIZE, Report, community_context, extractive_report, render_report
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.modes.vector import retrieve_vector

@@ -17,10 +17,3 @@ Source: Gibbs, Neural Adaptive Knowledge Graphs (NAKG). Each document keeps max(
 quadratic number, too large for any store. Here the pairs that get a weight are those of one cluster, those that share
 an entity, and each document's two nearest, among the candidates alone, and a document keeps at most ten.
 """
-
-from graphtide.graph.retrieval.nakg.mode import retrieve_nakg
-from graphtide.graph.retrieval.nakg.related import Related, related_documents
-from graphtide.graph.retrieval.nakg.settings import Nakg
-from graphtide.graph.retrieval.nakg.trace import shared_names
-
-__all__ = ["Nakg", "Related", "related_documents", "retrieve_nakg", "shared_names"]

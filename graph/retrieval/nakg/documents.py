@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.nakg.settings import Nakg
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.retrieval.scoring.links import HUB, entities_of, linked_passages
 from graphtide.graph.retrieval.scoring.pair_scoring import Scores
 from graphtide.graph.retrieval.seeds import Seeds
-from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.view import LiveView
 

@@ -15,11 +15,12 @@ from graphtide.graph.retrieval.nakg.propagation import pass_relevance, propagate
 from graphtide.graph.retrieval.nakg.scoring import Scoring, lexical, separated
 from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.options.fields import settings_from
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.retrieval.scoring.candidates import NEAR, titled
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN, Scores
 from graphtide.graph.retrieval.seeds import find_seeds, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
-from graphtide.graph.retrieval.types import Question, QuestionVector, RetrievalResult, RetrievedPassage, Subgraph, Trace
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.retrieval.scoring.terms import words
 from graphtide.graph.retrieval.search.bfs import HUB
-from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import similarities
 from graphtide.graph.view import LiveView
 

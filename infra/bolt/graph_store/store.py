@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.resolution import PairKey
+from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from graphtide.infra.bolt.cypher import documents as document_cypher
 from graphtide.infra.bolt.cypher import graphs as graph_cypher
@@ -207,11 +207,11 @@ class BoltStore:
         held = {row["doc_id"]: StoredDocument(row["revision"], _bytes(row["extraction"])) for row in rows}
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
-    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+    async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """See GraphStore.verdicts."""
         found = await self._database.read(lambda tx: tx.run(document_cypher.READ_VERDICTS, graph=graph))
         rows = undeleted(found, ("a_name", "a_type", "b_name", "b_type", "same"))
-        return {((row["a_name"], row["a_type"]), (row["b_name"], row["b_type"])): row["same"] for row in rows}
+        return {((row["a_name"], row["a_type"]), (row["b_name"], row["b_type"])): int(row["same"]) for row in rows}
 
     async def forget_verdicts(self, graph: str, pairs: Sequence[PairKey]) -> None:
         """Delete these verdicts, each a pair of (name, type)."""
@@ -366,7 +366,7 @@ def _standing_rows(graph: str, standings: Mapping[str, StoredDocument]) -> list[
     ]
 
 
-def _verdict_rows(graph: str, verdicts: Mapping[PairKey, bool]) -> list[Row]:
+def _verdict_rows(graph: str, verdicts: Mapping[PairKey, Verdict]) -> list[Row]:
     return [
         {
             "key": digest_key(graph, *a, *b),
@@ -374,9 +374,9 @@ def _verdict_rows(graph: str, verdicts: Mapping[PairKey, bool]) -> list[Row]:
             "a_type": a[1],
             "b_name": b[0],
             "b_type": b[1],
-            "same": same,
+            "same": int(verdict),
         }
-        for (a, b), same in verdicts.items()
+        for (a, b), verdict in verdicts.items()
     ]
 
 

@@ -14,7 +14,8 @@ from graphtide.graph.text.place import path_title
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, VectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.cache.keys import scope_of
-from graphtide.streams.extract.pipeline import ExtractionModels, unit_texts
+from graphtide.streams.extract.contributions.texts import unit_texts
+from graphtide.streams.extract.pipeline import ExtractionModels
 from graphtide.streams.usage import BillingContext, paid_by
 
 

@@ -11,7 +11,7 @@ import json
 from dataclasses import astuple
 from hashlib import sha256
 
-from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.rows import ReportFinding
 from graphtide.graph.reports.subject import CommunityContext, Report
 from graphtide.infra.models.cache.embeddings import VectorStore
 from graphtide.infra.models.cache.keys import scoped

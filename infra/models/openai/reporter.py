@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.rows import ReportFinding
 from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
 from graphtide.graph.text.quotation import without_citations
 from graphtide.infra.models.openai.chat import Message, OpenAIChat

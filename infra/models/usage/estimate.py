@@ -21,7 +21,7 @@ from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
 from graphtide.infra.models.usage.accounting import Price
 from graphtide.infra.models.usage.expectations import Expectations
-from graphtide.streams.extract.pipeline import passage_text
+from graphtide.streams.extract.contributions.texts import passage_text
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.model_ports import Chunker
 from graphtide.streams.usage import ModelUsage, Stage

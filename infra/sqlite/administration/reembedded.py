@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from graphtide.graph.resolution import PairKey
+from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.streams.ports import GraphStore
 
@@ -124,7 +124,7 @@ class ReembeddedDocuments:
                 return
             last = page[-1][0]
 
-    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+    async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """See GraphStore.verdicts."""
         return await self._store.verdicts(graph)
 

@@ -16,12 +16,8 @@ from graphtide.infra.sqlite.changes.overwritten import overwritten
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import graphs
 from graphtide.infra.sqlite.graph_store.graphs import KEY_SHIFT
-from graphtide.streams.changes.change_log import (
-    ChangedDocument,
-    ChangeRecord,
-    ChangeRetention,
-    encode_forward,
-)
+from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention, encode_forward
+from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.ports import GraphCommit, RevisionOutcome
 
 TRIMMED = 8

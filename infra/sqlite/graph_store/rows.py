@@ -8,17 +8,32 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
-from graphtide.graph.records import DocumentRow, EvidenceRow, GraphDelta, MentionRow, Removals, TripleRow
+from graphtide.graph.records import (
+    ChunkRow,
+    DocumentRow,
+    EntityRow,
+    EvidenceRow,
+    GraphDelta,
+    LabelRow,
+    MentionRow,
+    Removals,
+    TripleRow,
+)
 from graphtide.infra.sqlite.bulk import delete, insert
 from graphtide.infra.sqlite.graph_store.graphs import KEY_SHIFT
 
 SUM_HEADER_BYTES = 13
 """The prefix that graph/vector_sum.py puts before the vector of a compact sum."""
 
+T = TypeVar("T")
+
+WRITTEN_ROWS = 512
+"""A multiple of the largest statement of `insert`."""
 BY_KEY = ("chunks", "labels", "statements", "entities")
 _BY_GRAPH = ("documents", "mentions", "evidence", "same_as", "edges", "communities", "community_members")
 
@@ -70,46 +85,39 @@ def _remove_passages(connection: sqlite3.Connection, graph: int, chunks: Iterabl
 
 def _write_rows(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -> None:
     base, version = graph << KEY_SHIFT, delta.version
-    insert(connection, "INSERT OR REPLACE INTO documents", [_document(graph, row) for row in delta.documents])
-    insert(
-        connection,
-        "INSERT OR REPLACE INTO chunks",
-        [
-            (
-                *(base | row.chunk, row.chunk_id, row.doc_id, row.ordinal, version, row.text, row.vector.tobytes()),
-                *(row.title, row.description, row.place.encode()),
-            )
-            for row in delta.chunks
-        ],
-    )
-    insert(
-        connection,
-        "INSERT OR REPLACE INTO labels",
-        [(base | row.label, row.name, row.type, row.node, row.mentions, row.vector_sum) for row in delta.labels],
-    )
-    insert(
-        connection, "INSERT OR REPLACE INTO statements", [_statement(base, version, row) for row in delta.statements]
-    )
-    insert(
-        connection,
-        "INSERT OR REPLACE INTO same_as",
-        [(graph, row.a, row.b, row.rule, row.score_milli) for row in delta.same_as],
-    )
-    insert(
-        connection,
-        "INSERT OR REPLACE INTO entities",
-        [
-            (base | row.node, row.name, row.type, _ints(row.labels), row.mentions, version, row.vector.tobytes())
-            for row in delta.entities
-        ],
-    )
-    insert(
-        connection,
-        "INSERT OR REPLACE INTO edges",
-        [(graph, row.u, row.v, row.weight, row.trussness) for row in delta.edges if row.weight],
-    )
+    _replace(connection, "documents", delta.documents, partial(_document, graph))
+    _replace(connection, "chunks", delta.chunks, partial(_chunk, base, version))
+    _replace(connection, "labels", delta.labels, partial(_label, base))
+    _replace(connection, "statements", delta.statements, partial(_statement, base, version))
+    _replace(connection, "same_as", delta.same_as, lambda row: (graph, row.a, row.b, row.rule, row.score_milli))
+    _replace(connection, "entities", delta.entities, partial(_entity, base, version))
+    weighted = [row for row in delta.edges if row.weight]
+    _replace(connection, "edges", weighted, lambda row: (graph, row.u, row.v, row.weight, row.trussness))
     weightless = [(graph, row.u, row.v) for row in delta.edges if not row.weight]
     delete(connection, "edges", ("graph", "u", "v"), weightless)
+
+
+def _replace(
+    connection: sqlite3.Connection, table: str, rows: Sequence[T], columns: Callable[[T], tuple[Any, ...]]
+) -> None:
+    """Insert or replace rows, of which at most WRITTEN_ROWS are converted to columns at a time."""
+    for start in range(0, len(rows), WRITTEN_ROWS):
+        converted = list(map(columns, rows[start : start + WRITTEN_ROWS]))
+        insert(connection, f"INSERT OR REPLACE INTO {table}", converted)
+
+
+def _chunk(base: int, version: int, row: ChunkRow) -> tuple[Any, ...]:
+    place = (row.chunk_id, row.doc_id, row.ordinal, version)
+    return base | row.chunk, *place, row.text, row.vector.tobytes(), row.title, row.description, row.place.encode()
+
+
+def _label(base: int, row: LabelRow) -> tuple[Any, ...]:
+    return base | row.label, row.name, row.type, row.node, row.mentions, row.vector_sum
+
+
+def _entity(base: int, version: int, row: EntityRow) -> tuple[Any, ...]:
+    columns = (row.name, row.type, _ints(row.labels), row.mentions, version)
+    return base | row.node, *columns, row.vector.tobytes()
 
 
 def _write_passages(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -> None:

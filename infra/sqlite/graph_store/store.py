@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.resolution import PairKey
+from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.infra.sqlite.bulk import delete, insert, portions
 from graphtide.infra.sqlite.changes.log import SqliteChangeLog
 from graphtide.infra.sqlite.connection import drop_large_value
@@ -115,7 +115,7 @@ class SqliteGraphStore:
         """See GraphStore.standings."""
         return await self._database.read(lambda connection: _standings(connection, graph, doc_ids))
 
-    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+    async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """See GraphStore.verdicts."""
         return await self._database.read(lambda connection: _verdicts(connection, graph))
 
@@ -221,13 +221,13 @@ def _write_part(connection: sqlite3.Connection, graph: int, part: GraphCommit) -
     )
 
 
-def _verdicts(connection: sqlite3.Connection, graph: str) -> dict[PairKey, bool]:
+def _verdicts(connection: sqlite3.Connection, graph: str) -> dict[PairKey, Verdict]:
     found = connection.execute(
         "SELECT a_name, a_type, b_name, b_type, same FROM verdicts"
         " WHERE graph = (SELECT graph FROM graphs WHERE name = ?)",
         (graph,),
     )
-    return {((a_name, a_type), (b_name, b_type)): bool(same) for a_name, a_type, b_name, b_type, same in found}
+    return {((a_name, a_type), (b_name, b_type)): same for a_name, a_type, b_name, b_type, same in found}
 
 
 def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:

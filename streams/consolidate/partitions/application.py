@@ -72,6 +72,8 @@ class GraphApplier:
         """Apply the batch to the write models of its graphs."""
         for graph, messages in sorted(batch.newest.items()):
             part = await self._graph(graph, messages, batch)
+            for doc_id, message in messages.items():  # neither the commit nor the view needs a large extraction
+                messages[doc_id] = replace(message, extraction=None)
             if part is not None:
                 batch.parts.append(part)
 

@@ -28,7 +28,7 @@ import time
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from graphtide.graph.resolution import PairKey
+from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.streams.consolidate.batches import STAGE, ConsolidationBatch
 from graphtide.streams.consolidate.fault_attribution import raise_if_stopped
 from graphtide.streams.consolidate.maintenance_requests import (
@@ -226,7 +226,7 @@ class PartitionWriter:
             raise
         await self._dependencies.following.take(part.delta)
 
-    async def decide(self, model: WriteModel, pair: PairKey, same: bool) -> bool:
+    async def decide(self, model: WriteModel, pair: PairKey, verdict: Verdict) -> bool:
         """Apply a judge's verdict. Returns False when a label or the model no longer exists.
 
         Call while holding `writing`.
@@ -234,9 +234,9 @@ class PartitionWriter:
         graph = model.writer.graph
         if self._dependencies.models.peek(graph) is not model:
             return False
-        delta = await asyncio.to_thread(model.writer.decide, pair, same)
+        delta = await asyncio.to_thread(model.writer.decide, pair, verdict)
         if delta is not None:
-            await self.publish(GraphCommit(delta, {}, {pair: same}))
+            await self.publish(GraphCommit(delta, {}, {pair: verdict}))
         return delta is not None
 
     async def rebuild_stopped(self, graph: str) -> bool:

@@ -1,0 +1,32 @@
+"""The rows of community reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFinding:
+    """One finding of a report, with the chunks it cites and, where it states relations, their ids."""
+
+    text: str
+    chunks: tuple[str, ...]
+    relations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """A community's report, with the chunks it cites. `fingerprint` identifies the content it was written from.
+
+    `rating` is the community's importance, 0 to 10. `sources` are all the chunks of the findings.
+    """
+
+    community: int
+    level: int
+    fingerprint: str
+    version: int
+    title: str
+    summary: str
+    sources: tuple[str, ...]
+    findings: tuple[ReportFinding, ...] = ()
+    rating: float = 0.0
