@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# These wait for servers and processes for a part of the time.
+SERVER_WORKERS ?= 3
 # Test modules are compiled once for all processes and layers of the tests, also where Python may not write bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 KERNELS := $(shell find graph/kernels -type f)
@@ -43,8 +45,11 @@ install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pyt
 run: $(VENV)/.running ## start the service, stream the sample in, ask questions, stay up
 	@$(BIN)/python -m graphtide.services.demo
 
-test: test-fast ## all checks and all tests, the fast ones first
-	@$(MAKE) --no-print-directory test-thorough test-servers
+test: test-fast ## the checks, the quick tests, and each promise once on real servers and processes
+	@$(MAKE) --no-print-directory test-servers
+
+test-all: test ## every test: also the thorough ones; what continuous integration runs
+	@$(MAKE) --no-print-directory test-thorough
 
 # The types are checked beside the tests: each keeps one core busy for a part of the time only.
 test-fast: lint ## the checks, and the quick tests that run in their own process alone; some two minutes
@@ -63,11 +68,12 @@ types: env
 unit: env
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not servers"
 
-test-thorough: env ## the longer tests in their own process: random walks, growth, adversarial texts
+test-thorough: env ## the long tests: random walks, growth, adversarial texts, every point of death, builds of the package
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "thorough and not servers"
+	@$(BIN)/pytest -n $(SERVER_WORKERS) --dist loadfile -m "thorough and servers"
 
-test-servers: env ## the tests that need a broker, a graph database or processes of their own
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -m servers
+test-servers: env ## the tests that need a broker, a graph database or processes of their own, without the long ones
+	@$(BIN)/pytest -n $(SERVER_WORKERS) --dist loadfile -m "servers and not thorough"
 
 test-memgraph: env ## the contract tests of the graph database on the Memgraph at ADDRESS (bolt://[user:password@]host:7687); deletes its data
 	@$(if $(ADDRESS),,$(error test-memgraph needs ADDRESS=bolt://host:7687, a Memgraph whose data may be deleted))
@@ -150,7 +156,7 @@ bench-scaling: env ## cost of a graph as it grows, and of many graphs; writes do
 bench-memory: env ## memory of a graph by structure: write model, view with indexes, embedded service; writes docs/scaling.md
 	@$(BIN)/python -m tests.bench.memory $(ARGS)
 
-bench-large-text: env ## memory and time of a text of 4 MB in one document, and questions to another graph beside it
+bench-large-text: env ## memory and time of a text of 5 MB in one document, and questions to another graph beside it
 	@$(BIN)/python -m tests.bench.large_text $(ARGS)
 
 bench-cluster-quick: env ## the same at a small scale, without writing the page

@@ -14,7 +14,7 @@ from graphtide.graph.browsing.communities import CommunityMember, CommunitySumma
 from graphtide.graph.browsing.entity_order import EntitySort
 from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import MAX_HOPS, NeighbourEdge, Neighbourhood, NeighbourNode
-from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.rows import ReportFinding
 from graphtide.streams.ports import RevisionState
 
 __all__ = [

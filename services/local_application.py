@@ -60,6 +60,7 @@ from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.services.standing.local import LocalStandingQuestions
 from graphtide.streams.clock import now_ms
 from graphtide.streams.dead_letters.index import DeadLetterIndex
+from graphtide.streams.document_progress import DocumentProgress
 from graphtide.streams.errors import DeadlineExceeded, NotFound
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import DocumentMessage, document_key, split_document_key
@@ -122,20 +123,25 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
         latest = await self._latest(graph, doc_id)
         spent = await self._runtime.accounts.spending.document(graph, doc_id)
-        waits = self._runtime.upkeep.waiting.get((graph, doc_id), "") if latest.state is RevisionState.ACCEPTED else ""
+        await self._runtime.views.wake(graph)
+        upkeep, open_ = self._runtime.upkeep, latest.state is RevisionState.ACCEPTED
+        waits = upkeep.waiting.get((graph, doc_id), "") if open_ else ""
+        progress = upkeep.document_progress(graph, doc_id, latest.revision) if open_ else None
         view = self._runtime.views.get(graph)
-        finish = partial(self._status, latest, view, waits, usage(spent, self._runtime.accounts))
+        finish = partial(self._status, latest, view, waits, usage(spent, self._runtime.accounts), progress)
         async with self._deadline(graph):
-            key = (graph, doc_id, latest.position, latest.state, waits, view and view.version)
+            key = (graph, doc_id, latest.position, latest.state, waits, progress, view and view.version)
             return await self._statuses.read(key, finish)
 
-    async def _status(self, latest: LedgerEntry, view: LiveView | None, waits: str, used: Usage) -> DocumentStatus:
+    async def _status(
+        self, latest: LedgerEntry, view: LiveView | None, waits: str, used: Usage, progress: DocumentProgress | None
+    ) -> DocumentStatus:
         """Read the live revision. Large ones are read one after the other: each occupies many times its text."""
         graph, doc_id = latest.graph, latest.doc_id
         content = view.content_count(doc_id) if view else 0
         async with self._large_reads.one(graph) if content > SMALL_CONTENT else nullcontext():
             standing = (await self._runtime.store.standings(graph, [doc_id])).get(doc_id)
-            read = partial(document_status, latest, standing, view, waits, used)
+            read = partial(document_status, latest, standing, view, waits, used, progress)
             if len(standing.extraction or b"") <= SMALL_EXTRACTION_BYTES if standing else True:
                 with suppress(LockBusyError):
                     return await self._runtime.pool.run(partial(read, wait=False), graph, small=True)
@@ -173,7 +179,8 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     # -- the graph as a whole ------------------------------------------------------------------------------------------
 
     async def graphs(self) -> Mapping[str, int]:
-        return self._runtime.views.versions()
+        views = self._runtime.views
+        return {**views.evicted, **views.versions()}
 
     async def stats(self, graph: str) -> GraphStats:
         await self._runtime.known(graph)
@@ -217,13 +224,16 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             return await self._digests.read(key, lambda: self._runtime.pool.run(read, graph))
 
     async def verify(self, graph: str) -> Verification:
-        return await self._runtime.upkeep.verify(await self._maintained(graph))
+        with self._runtime.views.in_use(graph):
+            return await self._runtime.upkeep.verify(await self._maintained(graph))
 
     async def rebuild(self, graph: str) -> Rebuilt:
-        return await self._runtime.upkeep.rebuild(await self._maintained(graph))
+        with self._runtime.views.in_use(graph):
+            return await self._runtime.upkeep.rebuild(await self._maintained(graph))
 
     async def delete_graph(self, graph: str, wait_s: float) -> DeletedGraph:
         runtime = self._runtime
+        await runtime.views.wake(graph)  # also finds out whether it is damaged
         if graph not in runtime.views.damaged:
             await runtime.known(graph)
         deletion = await request_deletion(runtime.log, graph)
@@ -275,6 +285,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     async def _maintained(self, graph: str) -> LiveView:
         """Return the graph's view; an empty one if its rows cannot be shown, so that they can be rebuilt."""
         views = self._runtime.views
+        await views.wake(graph)
         if views.get(graph) is None and graph in views.damaged:
             return LiveView(graph, VectorIndexes(ExactIndex(1), ExactIndex(1), ExactIndex(1)))
         return await self._view(graph)

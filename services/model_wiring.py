@@ -123,6 +123,8 @@ class ModelSet:
     """The threads of questions and look-ups."""
     caps: ExtractionLimits = field(default_factory=ExtractionLimits)
     """The limits of one document's extraction."""
+    judges_names: bool = False
+    """Whether the language model judges pairs of names."""
 
     def gates(self) -> Mapping[str, RateLimiter]:
         """Return the rate limiters of the configured endpoints, by their purpose."""
@@ -276,7 +278,8 @@ def _models(
     generator = OpenAIGenerator(chat, chosen.answers, chosen.answer_parts)
     summaries = summarizer if chosen.settings.entity_summaries else None
     rater = OpenAIRater(cheaper or chat)
-    return ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
+    models = ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
+    return replace(models, judges_names=chosen.settings.asks_entity_judge)
 
 
 @asynccontextmanager

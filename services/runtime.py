@@ -61,7 +61,9 @@ class Runtime:
         """Raise NotFound for a graph that nothing was ever published to, Broken for one that cannot be shown.
 
         The first record of a graph may be one that another program wrote: the token `after` is waited for, if given.
+        The view of an evicted graph is loaded.
         """
+        await self.views.wake(graph)
         if self.views.get(graph) is not None:
             return
         if graph in self.views.damaged:

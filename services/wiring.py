@@ -68,7 +68,7 @@ from graphtide.services.sources import SourceTarget, bounded_accept, kafka_sourc
 from graphtide.services.standing.evaluation import EvaluatedHere, evaluated_here
 from graphtide.services.tracing import traced
 from graphtide.streams.changes.change_log import ChangeRetention
-from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.settings import ExtractSettings
 from graphtide.streams.extract.stage import ExtractStage
@@ -202,7 +202,7 @@ def _optional_stages(settings: Settings, models: ModelSet, upkeep: EmbeddedMaint
     stages: dict[str, StageRun] = {}
     if settings.purge_at:
         stages["purge"] = lambda: purge_nightly(upkeep.purge, settings.purge_at)
-    if models.chat is not None and settings.llm_entity_judge:
+    if models.chat is not None and models.judges_names:
         from graphtide.infra.models.openai.judge import OpenAIJudge
 
         judge = OpenAIJudge(models.chat)
@@ -289,7 +289,8 @@ async def _runtime(
         await standing.stage.committed(delta)
 
     notes: dict[str, str] = {}
-    consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics)
+    chosen = ConsolidateSettings(synonyms=models.judges_names)
+    consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics, chosen, views.get)
     purger = EmbeddedPurge(backend.database, backend.store, views, models.reading, models.memos, consolidate.paused)
     stored = live_extraction(backend.store, views.has_document)
     limits = ExtractSettings(caps=models.caps)

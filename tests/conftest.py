@@ -43,7 +43,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not collection_path.is_relative_to(TESTS):
         return None
     layer = config.option.markexpr
-    other = SLOW_FOLDERS if "not servers" in layer else FAST_FOLDERS if layer == "servers" else ()
+    other = SLOW_FOLDERS if "not servers" in layer else FAST_FOLDERS if "servers" in layer else ()
     return True if collection_path.relative_to(TESTS).parts[:1] in [(folder,) for folder in other] else None
 
 

@@ -23,6 +23,7 @@ from graphtide.services.component_state import degraded, task_states
 from graphtide.streams.consolidate import verification as recounting
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceReply, MaintenanceRequest
 from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.document_progress import DocumentProgress
 from graphtide.streams.errors import Broken, BudgetExceeded, DeadlineExceeded, NotFound
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.follow.progress import TokenWaiter
@@ -39,6 +40,10 @@ class Maintenance(Protocol):
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
         """Return by (graph, document) why an accepted revision waits, as far as this process knows."""
+        ...
+
+    def document_progress(self, graph: str, doc_id: str, revision: int) -> DocumentProgress | None:
+        """Return the progress of an accepted revision that is large, as far as this process knows."""
         ...
 
     def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
@@ -75,6 +80,9 @@ class EmbeddedMaintenance:
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
         return self.extract.waiting
+
+    def document_progress(self, graph: str, doc_id: str, revision: int) -> DocumentProgress | None:
+        return self.extract.progress.of(graph, doc_id, revision)
 
     def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
         return self.extract.refusal(graph, until)
@@ -175,6 +183,9 @@ class ClusterMaintenance:
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
         return {}
+
+    def document_progress(self, graph: str, doc_id: str, revision: int) -> DocumentProgress | None:
+        return None
 
     def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
         return None

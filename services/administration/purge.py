@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from graphtide.graph.entity_descriptions import profile
 from graphtide.graph.records import Extraction
-from graphtide.graph.reports.cache import ReportRow
 from graphtide.graph.reports.entity_summaries import EntitySummary, split_rows, storage_id
 from graphtide.graph.reports.fingerprint import Fingerprint
+from graphtide.graph.reports.rows import ReportRow
 from graphtide.graph.view import LiveView
 from graphtide.infra.models.cache.purge import live_keys, purge_memos
 from graphtide.infra.sqlite.administration.purge import compact, purge_rows

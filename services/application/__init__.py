@@ -34,6 +34,7 @@ from graphtide.services.application.port import Application
 from graphtide.services.browsing import CommunityReport
 from graphtide.services.changes.types import Change, ChangeQuery, FeedItem, FeedOpened, FeedProgress, GraphRows
 from graphtide.services.preview.types import Preview, PreviewRequest
+from graphtide.streams.document_progress import DocumentProgress
 from graphtide.streams.ports import ReportFinding
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "ContextPart",
     "DeletedGraph",
     "Digest",
+    "DocumentProgress",
     "DocumentStatus",
     "EntityStatus",
     "FeedItem",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from graphtide.services.application.answers import Usage
+from graphtide.streams.document_progress import DocumentProgress
 from graphtide.streams.ports import RevisionState
 
 
@@ -61,6 +62,8 @@ class DocumentStatus:
     facts: tuple[StatedFact, ...]
     usage: Usage = field(default_factory=Usage)
     media_type: str = ""
+    progress: DocumentProgress | None = None
+    """How far the newest revision is, while it is accepted, large, and extracted by the process that answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from graphtide.graph.view import LiveView
 from graphtide.infra.observability.metrics.readers import CHANGES, StreamReader
 from graphtide.services.changes.types import Change, ChangeQuery, FeedItem, FeedOpened, FeedProgress, GraphRows
 from graphtide.services.runtime import Runtime
-from graphtide.streams.changes.change_log import ChangeLog, ChangeRecord, change_token, token_version
+from graphtide.streams.changes.change_log import ChangeLog, ChangeRecord
+from graphtide.streams.changes.changed_document import change_token, token_version
 from graphtide.streams.errors import Expired, Invalid
 
 T = TypeVar("T")
@@ -57,7 +58,13 @@ class ChangeFeed:
         Raises NotFound for an unknown graph, Invalid for a token that is not of this graph, and Expired when a commit
         that the reader needs is not retained, also later.
         """
-        await self._runtime.known(graph)
+        with self._runtime.views.in_use(graph):
+            await self._runtime.known(graph)
+            async with aclosing(self._opened(graph, query)) as items:  # type: ignore[type-var]
+                async for item in items:
+                    yield item
+
+    async def _opened(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
         if query.rows and not query.after:
             view = self._runtime.views.get(graph)
             parts = await self._run(partial(_parts, graph, view))

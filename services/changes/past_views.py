@@ -21,7 +21,8 @@ from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
 from graphtide.services.changes.feed import resolve
 from graphtide.services.runtime import Runtime
-from graphtide.streams.changes.change_log import ChangeReader, ChangeRecord, change_token
+from graphtide.streams.changes.change_log import ChangeReader, ChangeRecord
+from graphtide.streams.changes.changed_document import change_token
 from graphtide.streams.errors import Expired, Invalid, NotFound
 from graphtide.streams.follow.view_registry import dimensions
 

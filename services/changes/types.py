@@ -13,7 +13,7 @@ from graphtide.graph.changes.summary import (
     EntityMerge,
     EntitySplit,
 )
-from graphtide.streams.changes.change_log import ChangedDocument
+from graphtide.streams.changes.changed_document import ChangedDocument
 
 __all__ = [
     "Change",

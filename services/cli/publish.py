@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from graphtide.services.cli.client import Client, Json, document_path
 from graphtide.services.cli.sources import DocumentSource, Unreadable
@@ -15,6 +16,8 @@ from graphtide.services.cli.sources import DocumentSource, Unreadable
 BATCH_DOCUMENTS = 200
 BATCH_BYTES = 4 << 20
 _POLL_S = (0.05, 2.0)
+TELL_S = 10.0
+"""Seconds between two reports of the progress of a large document."""
 
 
 @dataclass(slots=True)
@@ -77,23 +80,49 @@ def _send(client: Client, graph: str, batch: list[DocumentSource], outcome: Publ
         outcome.problems.append(Unreadable(each.name, reason))
 
 
-def wait_for_all(client: Client, graph: str, outcome: PublishResult, advance: Callable[[int], None]) -> None:
-    """Poll each document until its state is final; failed ones become problems. Raises CommandError.
-
-    The reason why a document waits is printed once, so that the user notices an unreachable endpoint.
+@dataclass(slots=True)
+class DocumentWait:
+    """Waits for one document after another. It prints the reason why one waits once, so that the user notices an
+    unreachable endpoint, and the progress of a large one every TELL_S seconds.
     """
-    waiting, pause_s, reason = list(dict.fromkeys(outcome.doc_ids)), _POLL_S[0], ""
-    while waiting:
-        status = client.get(document_path(graph, waiting[0]))
-        if status["state"] == "accepted":
-            if status["reason"] not in ("", reason):
-                reason = status["reason"]
-                client.tell(f"{waiting[0]} waits: {reason}")
+
+    tell: Callable[[str], None]
+    reason: str = ""
+    told_s: float = field(default_factory=time.monotonic)
+
+    def ended(self, doc_id: str, status: Callable[[], Json | None]) -> Json | None:
+        """Poll `status` until the state of the document is final, and return the last status."""
+        pause_s = _POLL_S[0]
+        while (held := status()) is not None and held["state"] == "accepted":
+            if held["reason"] not in ("", self.reason):
+                self.reason = held["reason"]
+                self.tell(f"{doc_id} waits: {self.reason}")
+            self._tell_progress(doc_id, held.get("progress"))
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, _POLL_S[1])
+        return held
+
+    def _tell_progress(self, doc_id: str, progress: Json | None) -> None:
+        if progress is not None and time.monotonic() - self.told_s >= TELL_S:
+            self.told_s = time.monotonic()
+            self.tell(f"{doc_id}: {progress_text(progress)}")
+
+
+def progress_text(progress: Json) -> str:
+    """Return the progress of a large document as text."""
+    if progress["stage"] == "apply":
+        return f"all {progress['passages']:,} passages are embedded; they are being added to the graph"
+    done, total, embedded = progress["extracted"], progress["passages"], progress["embedded"]
+    return f"{done:,} of {total:,} passages extracted, {embedded:,} embedded"
+
+
+def wait_for_all(client: Client, graph: str, outcome: PublishResult, advance: Callable[[int], None]) -> None:
+    """Poll each document until its state is final; failed ones become problems. Raises CommandError."""
+    wait = DocumentWait(client.tell)
+    for doc_id in dict.fromkeys(outcome.doc_ids):
+        status = wait.ended(doc_id, partial(client.get, document_path(graph, doc_id)))
+        if status is None:
             continue
-        pause_s = _POLL_S[0]
-        doc_id = waiting.pop(0)
         outcome.states[status["state"]] = outcome.states.get(status["state"], 0) + 1
         if status["state"] == "failed":
             outcome.problems.append(Unreadable(doc_id, f"failed: {status['reason']}"))

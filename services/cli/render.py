@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphtide.services.cli.client import Json
+from graphtide.services.cli.publish import progress_text
 
 _SHOWN_CHARS = 280
 _SHOWN_ITEMS = 5
@@ -107,7 +108,9 @@ def standing(console: Console, body: Json) -> None:
 
 def document(console: Console, body: Json) -> None:
     """Print the state of a document, and its facts."""
-    fields(console, {name: value for name, value in body.items() if name != "facts"})
+    shown = {name: value for name, value in body.items() if name not in ("facts", "progress")}
+    progress = body.get("progress")
+    fields(console, shown | ({"progress": progress_text(progress)} if progress else {}))
     for fact in body["facts"]:
         console.print(Text(f"  {fact['subject']} — {fact['predicate']} — {fact['object']}"))
 

@@ -11,6 +11,7 @@ from graphtide.graph.validity.intervals import ValidityReader
 from graphtide.graph.view import LiveView
 from graphtide.services.api.schema.disclosure import for_caller
 from graphtide.services.application import DocumentStatus, StatedFact, Usage
+from graphtide.streams.document_progress import DocumentProgress
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import decode_stored
 from graphtide.streams.ports import LedgerEntry, StoredDocument
@@ -22,6 +23,7 @@ def document_status(
     view: LiveView | None,
     waiting: str,
     used: Usage,
+    progress: DocumentProgress | None = None,
     *,
     wait: bool = True,
 ) -> DocumentStatus:
@@ -31,7 +33,7 @@ def document_status(
     LockBusyError without `wait`, if the view is being changed. Cost: the document's own facts.
     """
     held = standing.extraction if standing else None
-    live = decode_stored(latest.graph, latest.doc_id, held) if held else None
+    live = decode_stored(latest.graph, latest.doc_id, held, vectors=False) if held else None
     return DocumentStatus(
         latest.graph,
         latest.doc_id,
@@ -48,6 +50,7 @@ def document_status(
         tuple(_stated(view, live, wait)) if live else (),
         used,
         live.media_type if live else "",
+        progress,
     )
 
 

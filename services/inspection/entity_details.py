@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from graphtide.graph.entity_descriptions import describe
 from graphtide.graph.identity import relation_id
-from graphtide.graph.retrieval.nakg import related_documents, shared_names
+from graphtide.graph.retrieval.nakg.related import related_documents
+from graphtide.graph.retrieval.nakg.trace import shared_names
 from graphtide.graph.retrieval.temporal import dated_edges
 from graphtide.graph.view import LiveView
 from graphtide.services.application import (

@@ -42,7 +42,12 @@ class LocalBrowser:
 
     async def graph_summaries(self) -> Mapping[str, GraphSummary]:
         """See Browser.graph_summaries."""
-        return {view.graph: browsing.summary_of(view) for view in self._runtime.views.all()}
+        views = self._runtime.views
+        evicted = {
+            graph: browsing.summary_of_evicted(graph, version, await self._runtime.ledger.counts(graph))
+            for graph, version in dict(views.evicted).items()
+        }
+        return evicted | {view.graph: browsing.summary_of(view) for view in views.all()}
 
     async def list_documents(self, graph: str, query: DocumentQuery) -> DocumentPage:
         """See Browser.list_documents."""
@@ -86,6 +91,10 @@ class LocalBrowser:
 
     async def token_state(self, graph: str, token: str, wait_s: float) -> TokenState:
         """See Browser.token_state."""
+        with self._runtime.views.in_use(graph):
+            return await self._token_state(graph, token, wait_s)
+
+    async def _token_state(self, graph: str, token: str, wait_s: float) -> TokenState:
         progress = self._runtime.progress
         try:
             await self._runtime.known(graph, token, wait_s)

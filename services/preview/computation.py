@@ -13,8 +13,8 @@ from graphtide.graph.changes.capture import capture
 from graphtide.graph.changes.summary import ChangeSummary, summarise
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange, GraphDelta
-from graphtide.graph.resolution import PairKey
-from graphtide.graph.retrieval import retrieve
+from graphtide.graph.resolution import PairKey, Verdict
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.validity.predicates import FunctionalPredicates
 from graphtide.graph.vector_index import ExactIndex
@@ -28,7 +28,7 @@ class StoredGraph:
     """The stored rows of a graph at one version, and the verdicts that belong to its input."""
 
     rows: GraphDelta
-    verdicts: Mapping[PairKey, bool]
+    verdicts: Mapping[PairKey, Verdict]
     functional_predicates: FunctionalPredicates
 
 

@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 
-from graphtide.graph.retrieval import Question, RetrievalResult
 from graphtide.graph.retrieval.entity_linking import link_entities
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.retrieval.scoring.links import linked_passages
 from graphtide.graph.retrieval.seeds import Hit, nearest_passages, searched_indexes
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.graph.view import LiveView
 from graphtide.infra.models.local.answers.questions.plan import plan_of

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
-from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPart, Subgraph
-from graphtide.graph.retrieval.darag import WrittenReport, communities_to_read
+from graphtide.graph.retrieval.darag.mode import communities_to_read
+from graphtide.graph.retrieval.darag.reading import WrittenReport
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPart, Subgraph
 from graphtide.graph.view import LiveView
 from graphtide.services.query.context import material
 from graphtide.streams.model_ports import ContextPart, Generator, PartAnswer

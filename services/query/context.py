@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from graphtide.graph.retrieval import RetrievalResult
-from graphtide.graph.retrieval.types import TraceStep
+from graphtide.graph.retrieval.types import RetrievalResult, TraceStep
 from graphtide.graph.validity.intervals import ValidityInterval, ValidityReader
 from graphtide.graph.view import LiveView
 from graphtide.services.application import Answer, RankedPassage

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphtide.graph.retrieval import Question, RetrievalResult, retrieve
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.scoring.candidates import titled
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.temporal import dated
-from graphtide.graph.retrieval.types import RetrievedPassage, Trace, TraceItem, TraceStep
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Trace, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 from graphtide.services.api.schema.disclosure import without_addresses
 from graphtide.streams.errors import GraphtideError, Retryable

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from graphtide.graph.retrieval import MODES, Question, RetrievalResult, concluded, retrieve
-from graphtide.graph.retrieval.darag import Written, retrieve_da_rag
+from graphtide.graph.retrieval.darag.mode import retrieve_da_rag
+from graphtide.graph.retrieval.darag.reading import Written
 from graphtide.graph.retrieval.global_search.dynamic import Selection
 from graphtide.graph.retrieval.modes.auto import ModeChoice, choose, with_choice
+from graphtide.graph.retrieval.modes.table import MODES, concluded, retrieve
 from graphtide.graph.retrieval.options.table import ModeOptions
 from graphtide.graph.retrieval.question_words import time_words
 from graphtide.graph.retrieval.time_limits import with_time_limits
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from graphtide.services.query.background import background

@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
-from graphtide.graph.retrieval import MODES, Question, RetrievalResult
+from graphtide.graph.retrieval.modes.table import MODES
 from graphtide.graph.retrieval.options.table import with_defaults
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.application import Answer, Piece, QueryRequest
@@ -41,7 +42,8 @@ class QueryService:
 
     async def answered(self, graph: str, ask: QueryRequest) -> Answer:
         who = _asker(graph)
-        with paid_by(who), _asked(graph, ask) as asked, self._counted(graph, ask):
+        use = self._runtime.views.in_use(graph)
+        with paid_by(who), use, _asked(graph, ask) as asked, self._counted(graph, ask):
             async with _deadline(ask, self._until(ask)):
                 await self._wait(graph, ask)
                 with self.place():
@@ -64,7 +66,8 @@ class QueryService:
 
     async def streamed(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
         until, who = self._until(ask), _asker(graph)
-        with ending(_asked(graph, ask)) as asked, self._counted(graph, ask):
+        use = self._runtime.views.in_use(graph)
+        with use, ending(_asked(graph, ask)) as asked, self._counted(graph, ask):
             with asked.current():
                 async with _deadline(ask, until):
                     await self._wait(graph, ask)

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from graphtide.graph.retrieval import RetrievalResult, RetrievedPassage, Subgraph
+from graphtide.graph.retrieval.types import RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.view import LiveView
 from graphtide.services.query.context import material
 from graphtide.services.query.generate import AnswerContext, written

@@ -9,8 +9,14 @@ from functools import partial
 from graphtide.graph.view import LiveView
 from graphtide.infra.observability.metrics.readers import QUESTIONS
 from graphtide.services.runtime import Runtime
-from graphtide.services.standing.service import StandingService, check_mode, with_default_options
-from graphtide.services.standing.types import QuestionDefinition, QuestionPage, StandingEvent, StandingQuestion
+from graphtide.services.standing.service import StandingService, with_default_options
+from graphtide.services.standing.types import (
+    QuestionDefinition,
+    QuestionPage,
+    StandingEvent,
+    StandingQuestion,
+    check_mode,
+)
 from graphtide.streams.errors import NotFound, Overloaded
 
 
@@ -58,9 +64,15 @@ class LocalStandingQuestions:
 
     async def question_events(self, graph: str, question_id: str, after: str) -> AsyncIterator[StandingEvent | None]:
         """See StandingQuestions.question_events."""
-        await self._runtime.known(graph)
-        before = await self._deleted_at(graph)
         views = self._runtime.views
+        with views.in_use(graph):
+            await self._runtime.known(graph)
+            async with aclosing(self._recorded_events(graph, question_id, after)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    yield event
+
+    async def _recorded_events(self, graph: str, question_id: str, after: str) -> AsyncIterator[StandingEvent | None]:
+        before, views = await self._deleted_at(graph), self._runtime.views
         with self._runtime.metrics.readers.reading(QUESTIONS, partial(views.version, graph)) as reader:
             found = self._standing.events(graph, question_id, after, views.get(graph), reader)
             async with aclosing(found) as events:  # type: ignore[type-var]

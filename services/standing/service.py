@@ -15,7 +15,7 @@ from typing import Protocol
 
 from graphtide.graph.retrieval.options.fields import options_json
 from graphtide.graph.retrieval.options.table import ModeOptions, with_defaults
-from graphtide.graph.standing.types import EVALUATED_MODES, Evidence
+from graphtide.graph.standing.types import Evidence
 from graphtide.graph.view import LiveView
 from graphtide.infra.observability.metrics.readers import StreamReader
 from graphtide.services.inspection.cursors import decode_cursor, encode_cursor
@@ -156,16 +156,6 @@ class StandingService:
                     return number
                 number = event.seq
         return number
-
-
-def check_mode(mode: str) -> None:
-    """Raise Invalid for a mode that standing questions do not have."""
-    if mode not in EVALUATED_MODES:
-        raise Invalid(
-            "mode",
-            f"{mode!r} is not a mode of standing questions: its results may change without a change of the documents;"
-            f" use one of {', '.join(EVALUATED_MODES)}",
-        )
 
 
 def with_default_options(definition: QuestionDefinition, defaults: ModeOptions) -> QuestionDefinition:

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from graphtide.graph.standing.types import EVALUATED_MODES
+from graphtide.streams.errors import Invalid
 from graphtide.streams.standing.records import Cause, QuestionDefinition
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "StandingEvent",
     "StandingQuestion",
     "StandingQuestions",
+    "check_mode",
 ]
 
 DEFAULT_LIMIT = 100
@@ -115,3 +118,13 @@ class StandingQuestions(Protocol):
         retained; ends when the question is deleted. Raises NotFound, Invalid, Expired for events no longer retained.
         """
         ...
+
+
+def check_mode(mode: str) -> None:
+    """Raise Invalid for a mode that standing questions do not have."""
+    if mode not in EVALUATED_MODES:
+        raise Invalid(
+            "mode",
+            f"{mode!r} is not a mode of standing questions: its results may change without a change of the documents;"
+            f" use one of {', '.join(EVALUATED_MODES)}",
+        )

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution import LabelView, Resolver, normalise
 from graphtide.graph.resolution.blocking import lexical_keys, roles_compatible, vector_keys
-from graphtide.graph.resolution.pair_scoring import LabelFeatures, Proposal, label_features, score_pair
+from graphtide.graph.resolution.pair_scoring import LabelFeatures, Proposal, assess_pair, label_features, score_pair
+from graphtide.graph.resolution.synonyms.scoring import assess_synonym
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
 
 _PAIRS = Path(__file__).with_name("entity_pairs.jsonl")
@@ -92,7 +93,10 @@ def load_names(data: Data) -> list[str]:
 def static_vectors() -> dict[str, NDArray[np.float32]]:
     """Return the vectors of the default model by the name in the labelled pairs."""
     rows = [json.loads(line) for line in _PAIRS.read_text().splitlines()]
-    names = sorted({row[side] for row in rows for side in ("a", "b")})
+    return _static(sorted({row[side] for row in rows for side in ("a", "b")}))
+
+
+def _static(names: list[str]) -> dict[str, NDArray[np.float32]]:
     return dict(zip(names, asyncio.run(StaticEmbedder().embed(names)), strict=True))
 
 
@@ -152,6 +156,35 @@ def measure_cost(names: list[str], vectors: dict[str, NDArray[np.float32]]) -> I
     yield f"{len(resolver.borderline())} borderline pairs for a judge"
 
 
+def measure_synonyms(names: list[str], vectors: dict[str, NDArray[np.float32]]) -> Iterable[str]:
+    """Measure semantic blocking: questions and CPU time for each name, and the share of similar pairs found."""
+    views = {i: LabelView(normalise(name), "", vectors[name]) for i, name in enumerate(names)}
+    for resolver in (Resolver(), Resolver(synonyms=True)):
+        began = time.process_time()
+        for start in range(0, len(views), _BATCH):
+            resolver.update({i: views[i] for i in range(start, min(start + _BATCH, len(views)))})
+        spent = (time.process_time() - began) / len(views) * 1e6
+        yield f"{len(views):,} names: {spent:.0f} us, {len(resolver.unchecked()) / len(views):.2f} questions for each"
+    features = {i: label_features(view) for i, view in views.items()}
+    matrix = np.stack([vectors[name] for name in names])
+    found, draw = set(resolver.unchecked()), random.Random(1)
+    for floor in (0.6, 0.7, 0.8):
+        similar = [
+            (start + int(i), int(j))
+            for start in range(0, len(names), 1000)
+            for i, j in np.argwhere(matrix[start : start + 1000] @ matrix.T >= floor)
+            if start + i < j
+        ]
+        some = draw.sample(similar, min(2000, len(similar)))
+        worth = [
+            (a, b)
+            for a, b in some
+            if assess_synonym(features[a], features[b]) and assess_pair(features[a], features[b]) is None
+        ]
+        share = sum(pair in found for pair in worth) / max(1, len(worth))
+        yield f"pairs worth a question, cosine {floor} and more: {share:.2f} found"
+
+
 def _changes(resolver: Resolver, labels: list[int], views: dict[int, LabelView]) -> Iterable[float]:
     for label in labels:
         vector = views[label].vector
@@ -183,6 +216,10 @@ def main() -> int:
         )
     for line in measure_cost(load_names(data), load_vectors(data)):
         print(line)
+    names = random.Random(1).sample(load_names(data), 8_000)
+    for model, vectors in (("MiniLM", load_vectors(data)), ("static", _static(names))):
+        for line in measure_synonyms(names, vectors):
+            print(f"{model}: {line}")
     return 0
 
 

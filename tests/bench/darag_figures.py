@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.layers import KnowledgeLayer
-from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPart
-from graphtide.graph.retrieval.darag import communities_to_read
 from graphtide.graph.retrieval.darag.coarse_to_fine import coarse_to_fine
+from graphtide.graph.retrieval.darag.mode import communities_to_read
 from graphtide.graph.retrieval.darag.settings import COURSE
 from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
-from graphtide.graph.retrieval.types import Subgraph
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPart, Subgraph
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.vector_index import similarities
 from graphtide.graph.view import LiveView

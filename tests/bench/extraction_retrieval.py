@@ -15,7 +15,8 @@ import numpy as np
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction
-from graphtide.graph.retrieval import Question, retrieve
+from graphtide.graph.retrieval.modes.table import retrieve
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.models.local.chunker import SemanticChunker

@@ -16,11 +16,11 @@ from functools import cache
 
 import numpy as np
 
-from graphtide.graph.retrieval import Question, RetrievalResult
 from graphtide.graph.retrieval.global_search.dynamic import Selection, by_neighbourhood
 from graphtide.graph.retrieval.global_search.reports import ReportView
 from graphtide.graph.retrieval.global_search.static import retrieve_global
 from graphtide.graph.retrieval.scoring.links import entities_of
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView

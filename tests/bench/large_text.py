@@ -176,7 +176,7 @@ def measured(megabytes: float, show: bool) -> list[Row]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=float, default=4.0)
+    parser.add_argument("--megabytes", type=float, default=5.0)
     parser.add_argument("--no-page", action="store_true")
     parser.add_argument("--show", action="store_true", help="print memory while it works")
     chosen = parser.parse_args()

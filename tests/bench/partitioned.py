@@ -18,7 +18,8 @@ import numpy as np
 
 from graphtide.graph.partitioned import PartitionedView, Shard, Traffic, divide, retrieve_partitioned
 from graphtide.graph.partitioned.shards import Reply, Request
-from graphtide.graph.retrieval import MODES, Question, RetrievalResult, retrieve
+from graphtide.graph.retrieval.modes.table import MODES, retrieve
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView
 from tests.bench.retrieval import hnsw

@@ -30,7 +30,7 @@ import numpy as np
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange, Extraction
 from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
-from graphtide.graph.retrieval import Question
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes

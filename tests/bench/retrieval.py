@@ -24,7 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphtide.graph.records import Extraction
-from graphtide.graph.retrieval import MODES, RetrievalResult
+from graphtide.graph.retrieval.modes.table import MODES
+from graphtide.graph.retrieval.types import RetrievalResult
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView
 from graphtide.infra.hnsw import HnswIndex

@@ -11,11 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage, Subgraph, retrieve
-from graphtide.graph.retrieval.darag import retrieve_da_rag
+from graphtide.graph.retrieval.darag.mode import retrieve_da_rag
 from graphtide.graph.retrieval.darag.settings import COURSE, DaRagSettings
-from graphtide.graph.retrieval.dynagrag import Dynagrag, Mask, Traversal, retrieve_dynagrag
-from graphtide.graph.retrieval.nakg import Nakg, retrieve_nakg
+from graphtide.graph.retrieval.dynagrag.mode import retrieve_dynagrag
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, Mask, Traversal
+from graphtide.graph.retrieval.modes.table import retrieve
+from graphtide.graph.retrieval.nakg.mode import retrieve_nakg
+from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring import candidates
 from graphtide.graph.retrieval.scoring import pair_reranking as paired
 from graphtide.graph.retrieval.scoring.candidates import CandidatePool
@@ -23,6 +25,7 @@ from graphtide.graph.retrieval.scoring.links import HUB, bridge_strength, entiti
 from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, Weighting, inclusion
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.view import LiveView
 from tests.bench.retrieval_asking import Method
 

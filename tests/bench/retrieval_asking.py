@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.retrieval import Question, RetrievalResult
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from tests.support.bench_data import MultiHop, recall

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from rank_bm25 import BM25Okapi  # type: ignore[import-untyped]
 
-from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.view import LiveView
 from tests.bench.retrieval_asking import Method
 from tests.support.bench_data import Passage as Document

@@ -20,8 +20,6 @@ from graphtide.graph.relatedness import Weights
 from graphtide.graph.relatedness.features import SCALE, whole_cosines
 from graphtide.graph.relatedness.pairs import Pair
 from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, fit_weights, pair_is_titled
-from graphtide.graph.retrieval import Question
-from graphtide.graph.retrieval.dynagrag import Dynagrag
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
 from graphtide.graph.retrieval.dynagrag.embedding import cosines, gather, total_embeddings
 from graphtide.graph.retrieval.dynagrag.learning import MaskModel, MaskWeights
@@ -30,11 +28,13 @@ from graphtide.graph.retrieval.dynagrag.learning.pseudo_questions import NodeRea
 from graphtide.graph.retrieval.dynagrag.learning.sample import PassageSample
 from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs
 from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, select, widened
-from graphtide.graph.retrieval.nakg import Related, related_documents
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
+from graphtide.graph.retrieval.nakg.related import Related, related_documents
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.seeds import find_seeds
-from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView
 from tests.bench.retrieval_ablations import VARIANTS, mode

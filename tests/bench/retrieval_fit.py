@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-from graphtide.graph.retrieval import Question
 from graphtide.graph.retrieval.scoring import pair_reranking as paired
 from graphtide.graph.retrieval.scoring.candidates import NEAR, CandidatePool, best_first, gather
 from graphtide.graph.retrieval.scoring.pair_scoring import (
@@ -36,6 +35,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
 )
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
 from tests.bench.retrieval_asking import DEPTHS
 from tests.bench.retrieval_sets import MUSIQUE, Source, load

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from graphtide.graph.retrieval import MODES, Question
+from graphtide.graph.retrieval.modes.table import MODES
 from graphtide.graph.retrieval.scoring.candidates import NEAR, gather
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
 from tests.bench.retrieval_ablations import VARIANTS, mode
 from tests.bench.retrieval_asking import DEPTHS, Method, Recalls, change, documents

@@ -26,7 +26,7 @@ import numpy as np
 
 from graphtide.graph.records import DocumentInfo, GraphDelta
 from graphtide.graph.retrieval.types import Question
-from graphtide.graph.standing import GraphEvaluator
+from graphtide.graph.standing.evaluator import GraphEvaluator
 from graphtide.graph.standing.types import EvidenceChange
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor

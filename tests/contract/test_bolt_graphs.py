@@ -109,6 +109,7 @@ def derived(rows: GraphDelta) -> dict[str, list[tuple[Any, int]]]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(2))
 async def test_derived_relationships_are_what_the_rows_say_after_every_commit(backend: BoltBackend, seed: int) -> None:
     """Documents are added, edited and deleted, labels merge and split, numbers are reused: each relationship exists
@@ -133,6 +134,7 @@ async def test_derived_relationships_are_what_the_rows_say_after_every_commit(ba
         assert sorted((row["a"], row["b"]) for row in await run(backend, DERIVED[kind])) == sorted(pairs), kind
 
 
+@pytest.mark.thorough
 async def test_hostile_documents_change_nothing_but_their_own_rows(backend: BoltBackend) -> None:
     """Every name is read back unchanged; no label, type or property appears outside the layout."""
     await write_to([backend.store], sample())
@@ -167,6 +169,7 @@ class _Renamed:
 # -- the queries of docs/cypher.md -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 async def test_queries_of_the_docs_show_what_they_say(backend: BoltBackend) -> None:
     """Each of the ten queries, on a real graph, returns what the rows contain."""
     await write_to([backend.store], sample())
@@ -393,6 +396,7 @@ def _bag(graph: Any) -> Counter[str]:
     return Counter(str((u, v, sorted(data.items()))) for u, v, data in graph.edges(data=True))
 
 
+@pytest.mark.thorough
 async def test_exported_cypher_makes_the_graph_again(
     embedded: SqliteBackend, graph_server: GraphServer, tmp_path: Path
 ) -> None:

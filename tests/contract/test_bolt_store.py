@@ -457,6 +457,7 @@ async def test_memo_keeps_what_is_used_and_forgets_the_rest_when_it_is_full(back
 # -- the server dies ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 async def test_store_holds_what_it_committed_when_the_server_is_killed(
     backend: BoltBackend, graph_server: GraphServer
 ) -> None:

@@ -18,7 +18,8 @@ from graphtide.graph.records import DocumentChange, EntityRow, Extraction, Graph
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.services.changes.past_views import copy_of
-from graphtide.streams.changes.change_log import ChangedDocument, ChangeRecord, ChangeRetention
+from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention
+from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.consolidate.partitions.dependencies import Announce
 from graphtide.streams.follow.view_registry import ViewRegistry

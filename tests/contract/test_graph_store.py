@@ -14,6 +14,7 @@ from graphtide.graph import communities
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDelta
 from graphtide.graph.reports.entity_summaries import ENTITY, storage_id
+from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.errors import Broken, Fenced, Rejected
 from graphtide.streams.messages import DELTAS
@@ -166,6 +167,19 @@ async def test_store_takes_back_standings_that_a_later_document_left(backend: Ba
     assert await extractions(backend, "unknown") == []
 
 
+async def test_store_returns_each_verdict_as_the_last_commit_gave_it(backend: Backend) -> None:
+    """A verdict is one integer of up to 62 bits; a later one on the same pair replaces it."""
+    held = await backend.store.claim(0)
+    pairs = [(("automobile", ""), (name, "vehicle")) for name in ("car", "cart", "motor")]
+    given: dict[PairKey, Verdict] = dict(zip(pairs, (False, True, (1 << 62) - 1), strict=True))
+    await backend.store.commit(Commit(0, held, 1, (GraphCommit(GraphDelta("g", 1), {}, given),), ()))
+    assert await backend.store.verdicts("g") == given
+    later = {pairs[0]: (1 << 61) + 5, pairs[2]: 0}
+    held = Watermark(held.epoch, 1)
+    await backend.store.commit(Commit(0, held, 2, (GraphCommit(GraphDelta("g", 2), {}, later),), ()))
+    assert await backend.store.verdicts("g") == given | later
+
+
 async def test_snapshot_of_an_unknown_graph_is_empty(backend: Backend) -> None:
     """It has version 0 and no rows, even when the ledger alone knows the graph."""
     await backend.ledger.accept([Record("g|a", b"")])
@@ -196,6 +210,7 @@ async def test_snapshot_is_the_fold_of_the_deltas(backend: Backend, seed: int) -
     assert plain(again.snapshot()) == plain(folds["g"].snapshot())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in WITH_SERVERS if name != "memory"])
 async def test_stores_agree_when_commits_are_random(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """The adapter and the reference, given the same commits, hold equal content."""

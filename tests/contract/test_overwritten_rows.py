@@ -17,6 +17,8 @@ from tests.contract.test_change_log import GRAPH, Writer, assert_equal, tables_o
 from tests.support.backends import Backend, Clock, opened_for
 from tests.support.records import Walk
 
+pytestmark = pytest.mark.thorough
+
 SEED = 20_261_123
 STORES = ("memory", "bolt")
 

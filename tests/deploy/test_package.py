@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"graph", "streams", "infra", "services"}
 PAGE = "graphtide/services/page"

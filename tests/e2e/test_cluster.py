@@ -327,6 +327,7 @@ def embedded(bodies: Mapping[str, Body], data: Path) -> str:
         running.stop()
 
 
+@pytest.mark.thorough
 def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
     live: Live, client: httpx.Client, graph_server: GraphServer
 ) -> None:
@@ -374,6 +375,7 @@ def told(client: httpx.Client, port: int) -> str:
     return str(said.json()["components"]["worker"])
 
 
+@pytest.mark.thorough
 def test_cluster_goes_on_when_the_graph_database_was_away(
     live: Live, client: httpx.Client, graph_server: GraphServer
 ) -> None:
@@ -383,6 +385,7 @@ def test_cluster_goes_on_when_the_graph_database_was_away(
     _survives(live, client, graph_server)
 
 
+@pytest.mark.thorough
 def test_cluster_goes_on_when_the_broker_was_away(live: Live, client: httpx.Client, kafka: KafkaServer) -> None:
     """The same holds for the broker."""
     _survives(live, client, kafka)

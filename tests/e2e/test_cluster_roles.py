@@ -61,12 +61,14 @@ class Cluster:
     stack: AsyncExitStack
     registries: dict[str, CollectorRegistry] = field(default_factory=dict)
     """The metrics of each process, by its name."""
+    idle_graph_s: float = 0.0
+    """The setting of the processes that start from now on."""
 
     async def start(
         self, role: str, name: str, stack: AsyncExitStack | None = None, warming: Warming = lambda _: None
     ) -> Worker:
         """Start a process of that role, with a data folder by its name."""
-        settings = Settings(data=self.folder / name)
+        settings = Settings(data=self.folder / name, idle_graph_s=self.idle_graph_s)
         registry, stack = CollectorRegistry(), stack or self.stack
         self.registries[name] = registry
         tally = Tally(registry)

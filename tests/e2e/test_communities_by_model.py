@@ -28,7 +28,7 @@ async def test_model_reads_rates_and_writes_each_community_once(tmp_path: Path) 
         return json.dumps({"answer": answer, "helpfulness": rating})
 
     with LlmServer() as server:
-        settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m")
+        settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m", lazy_reports=True)
         async with open_application(settings) as application:
             await filled(application)
             server.seen.clear()

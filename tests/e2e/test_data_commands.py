@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from graphtide.graph.digest import digest, has_digest
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
@@ -63,6 +64,7 @@ def test_purge_asks_the_running_service(tmp_path: Path) -> None:
     assert "graphtide serve" in run("purge", "--url", running.url, code=4).stderr
 
 
+@pytest.mark.thorough
 def test_reembed_opens_an_old_folder_to_the_default_model(tmp_path: Path) -> None:
     """A service names the command, the command names both models and its work, and the service then starts."""
     folder = OLD.unpack(tmp_path / "data")
@@ -93,6 +95,7 @@ def test_backup_and_restore_say_what_they_hold(tmp_path: Path) -> None:
     assert "digest" in run("restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new"), "--force").stdout
 
 
+@pytest.mark.thorough
 def test_cluster_is_migrated_backed_up_purged_and_restored(
     kafka: KafkaServer, graph_server: GraphServer, tmp_path: Path
 ) -> None:

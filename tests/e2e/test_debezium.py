@@ -19,6 +19,8 @@ from tests.support.kafka_server import KafkaServer
 from tests.support.maven import Unavailable
 from tests.support.row_changes import GRAPH, RowWorld, row_world
 
+pytestmark = pytest.mark.thorough
+
 SEED = int(os.environ.get("GRAPHTIDE_TEST_SEED", "7"))
 CHANGES = int(os.environ.get("GRAPHTIDE_TEST_ROW_CHANGES", "40"))
 PATIENCE_S = 180.0

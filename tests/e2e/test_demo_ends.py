@@ -23,7 +23,10 @@ def _demo(data: Path, *options: str, **settings: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, *(pytest.param(number, marks=pytest.mark.thorough) for number in (signal.SIGTERM, signal.SIGHUP))],
+)
 def test_demo_takes_the_service_along_when_it_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
     """After Ctrl-C, a supervisor's SIGTERM or a closed terminal no process holds the ports or the data folder."""
     with _demo(tmp_path) as demo:

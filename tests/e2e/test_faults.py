@@ -130,6 +130,7 @@ def test_records_that_nobody_should_have_written_are_buried_once_and_the_service
     assert sorted(letter.original for letter in letters) == sorted(record.value or b"" for record in garbage)
 
 
+@pytest.mark.thorough
 def test_record_that_kills_the_process_is_buried_alone_after_the_allowed_starts(one: Crashing) -> None:
     """Eight processes die at its first step; the ninth dead-letters it and applies the records in flight."""
     one.start(*["before-model"] * 8)
@@ -145,6 +146,7 @@ def test_record_that_kills_the_process_is_buried_alone_after_the_allowed_starts(
     assert letter.doc_id == "culprit" and json.loads(letter.original)["text"] == "Ada knew culprit."
 
 
+@pytest.mark.thorough
 def test_bad_records_have_one_dead_letter_when_the_service_dies_around_their_burial(one: Crashing) -> None:
     """kill -9 comes just before the first letter is written, then just after: one each, each revision ended."""
     one.put("good", {"text": "Ada knew Charles."})
@@ -159,6 +161,7 @@ def test_bad_records_have_one_dead_letter_when_the_service_dies_around_their_bur
     assert sorted(letter.doc_id for letter in asyncio.run(buried(one.data))) == ["bad", "worse"]
 
 
+@pytest.mark.thorough
 def test_service_says_that_the_store_is_of_another_history_and_resets_nothing(one: Crashing) -> None:
     """The watermark exceeds the log's end: not ready with the reason; questions are answered until the repair."""
     one.put("a", {"text": "Ada knew Charles."})

@@ -9,10 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+import pytest
 
 from graphtide.services.api.http.documentation.exactness import LINKS
 from tests.fuzz.http import fuzz
 from tests.support.processes import service
+
+pytestmark = pytest.mark.thorough
 
 SEED = int(os.environ.get("GRAPHTIDE_FUZZ_SEED", "22"))
 """Fixed, so that a run repeats the one before; `make fuzz` takes a random one."""

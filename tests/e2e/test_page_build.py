@@ -26,6 +26,7 @@ def test_build_of_the_sources_equals_the_committed_one(sources: Path) -> None:
     assert [name for name in built if built[name] != committed[name]] == []
 
 
+@pytest.mark.thorough
 def test_page_agrees_with_the_types_of_the_interface(sources: Path) -> None:
     """The page compiles with types that are generated from the present OpenAPI description."""
     (sources / "openapi.json").write_text(json.dumps(create_app(InMemoryApplication()).openapi()))
@@ -33,6 +34,7 @@ def test_page_agrees_with_the_types_of_the_interface(sources: Path) -> None:
     npm(sources, "run", "check")
 
 
+@pytest.mark.thorough
 def test_unit_tests_of_the_page_pass(sources: Path) -> None:
     """The tests of parsers, formats and models, in Node."""
     assert re.search(r"[1-9]\d* passed", npm(sources, "test"))

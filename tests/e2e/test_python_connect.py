@@ -254,6 +254,24 @@ async def test_cancelled_calls_close_their_connection() -> None:
             await asyncio.wait_for(script.hung_up.wait(), 60)
 
 
+async def test_question_with_a_long_timeout_waits_for_its_token_first() -> None:
+    """The service cancels a question after a limit of its own; a client that allows more time polls the token."""
+    waiting, reached = ('{"reached": false, "version": 1}', '{"reached": true, "version": 2}')
+    answer = json.dumps({"answer": "Ana.", **CONTEXT})
+    async with (
+        scripted(reply(200, waiting), reply(200, reached), reply(200, answer)) as script,
+        client(script.url) as db,
+    ):
+        assert (await db.graph("g").ask("Who?", after="0:7", timeout_s=120)).answer == "Ana."
+        assert (await db.graph("g").ask("Who?", after="0:7")).answer == "Ana."
+    assert [one.path.partition("?")[0].rpartition("/")[2] for one in script.requests] == [
+        "0%3A7",
+        "0%3A7",
+        "query",
+        "query",
+    ]
+
+
 async def test_slow_server_ends_with_the_deadline_of_the_call() -> None:
     """A silent server does not hold a caller beyond the time limit; the connection is closed."""
     for call in ("ask", "stream", "stats"):
@@ -398,8 +416,9 @@ def test_retry_policy_honours_retry_after_and_is_bounded() -> None:
 
 
 def test_importing_the_client_loads_no_index_no_server_and_no_broker() -> None:
-    """A program that only connects pays for no engine."""
-    heavy = ("networkit", "hnswlib", "aiokafka", "faust", "neo4j", "fastapi", "grpc", "openai", "uvicorn", "tokenizers")
+    """A program that only connects pays for no engine: neither in packages nor in modules of the graph."""
+    heavy = ["networkit", "hnswlib", "aiokafka", "faust", "neo4j", "fastapi", "grpc", "openai", "uvicorn", "tokenizers"]
+    heavy += ["graphtide.graph.view", "graphtide.graph.retrieval.modes.table", "graphtide.graph.resolution"]
     used = "import sys, graphtide, graphtide.sync; graphtide.connect; graphtide.sync.connect"
     script = f"{used}; print([n for n in {heavy} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

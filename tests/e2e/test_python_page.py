@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.processes import service
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 EXPECTED = {
     "docs/python.md": [

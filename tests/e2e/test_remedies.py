@@ -19,6 +19,8 @@ from tests.support.llm_server import LlmServer
 from tests.support.processes import service
 from tests.support.watching import POISON, unreadable
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks.md"
 REMEDIES = [

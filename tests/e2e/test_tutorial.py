@@ -3,8 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.support.edit_picture import PICTURE, ROOT, picture
 from tests.support.shell_page import blocks_of, run_page
+
+pytestmark = pytest.mark.thorough
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 

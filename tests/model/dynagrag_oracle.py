@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphtide.graph.learning import Discriminant
-from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
-from graphtide.graph.retrieval.dynagrag import Dynagrag, Mask, Traversal
 from graphtide.graph.retrieval.dynagrag.learning import MaskModel, MaskWeights
 from graphtide.graph.retrieval.dynagrag.prompt import ENTITIES as SHOWN
 from graphtide.graph.retrieval.dynagrag.selection import ENTITIES, PASSAGES, STATEMENTS
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, Mask, Traversal
 from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN
-from graphtide.graph.retrieval.types import Subgraph
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.vector_index import VectorIndex
 from graphtide.graph.view import LiveView
 

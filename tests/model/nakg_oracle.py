@@ -14,15 +14,14 @@ import numpy as np
 
 from graphtide.graph.aboutness import title_keys
 from graphtide.graph.relatedness.statistics import PRIOR, TEMPERATURE
-from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
-from graphtide.graph.retrieval.nakg import Nakg
 from graphtide.graph.retrieval.nakg.clustering import ROUNDING
 from graphtide.graph.retrieval.nakg.documents import FIRSTS
+from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.scoring.links import HUB
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN
 from graphtide.graph.retrieval.seeds import STATEMENTS
-from graphtide.graph.retrieval.types import Subgraph
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.view import LiveView
 from tests.model.dbscan_oracle import slow_dbscan
 from tests.model.relatedness_oracle import slow_weights

@@ -19,6 +19,7 @@ from graphtide.graph.resolution.pair_scoring import (
     LabelView,
     PairKey,
     Proposal,
+    Verdict,
     label_features,
     pair_key,
     score_pair,
@@ -30,7 +31,7 @@ Pair = tuple[int, int]
 class NaiveResolver:
     """A resolver that recomputes clusters from the live labels alone. With `all_pairs`, blocking excludes no pair."""
 
-    def __init__(self, verdicts: Mapping[PairKey, bool] | None = None, *, all_pairs: bool = False) -> None:
+    def __init__(self, verdicts: Mapping[PairKey, Verdict] | None = None, *, all_pairs: bool = False) -> None:
         self._verdicts = dict(verdicts or {})
         self._all_pairs = all_pairs
         self._live: dict[int, LabelFeatures] = {}

@@ -34,14 +34,13 @@ from graphtide.graph.records import (
     Vector,
 )
 from graphtide.graph.resolution.normalisation import normalise
-from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
 from graphtide.graph.retrieval.options.fields import settings_from
 from graphtide.graph.retrieval.options.settings import LocalSettings
 from graphtide.graph.retrieval.scoring.about_links import LONGEST
 from graphtide.graph.retrieval.scoring.links import HUB
 from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, WALK_SHARE, UnaryWeights, Weighting
 from graphtide.graph.retrieval.seeds import ENTITY_SHARE, PASSAGE_SHARE, PASSAGES
-from graphtide.graph.retrieval.types import Subgraph
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.vector_index import ExactIndex, VectorIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 

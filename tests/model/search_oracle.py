@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import networkx as nx
 import numpy as np
 
+from graphtide.graph.retrieval.question_vector import QuestionVector
 from graphtide.graph.retrieval.search.beam_search import BeamSettings, TypeWeight
-from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.view import LiveView
 
 

@@ -85,6 +85,7 @@ class _Untrimmed(MemoryLog):
         """Trim nothing."""
 
 
+@pytest.mark.thorough
 async def test_backup_beside_a_writer_is_one_cut_and_the_log_brings_it_up_to_date(
     graph_server: GraphServer, tmp_path: Path
 ) -> None:
@@ -113,6 +114,7 @@ async def test_backup_beside_a_writer_is_one_cut_and_the_log_brings_it_up_to_dat
     clear(graph_server.address)
 
 
+@pytest.mark.thorough
 async def test_restored_graph_database_equals_the_one_that_was_backed_up(
     graph_server: GraphServer, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def publish(course: Course, seed: int, count: int = 8) -> None:
     course.delete("d3")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("extractor", "consolidator"), DEATHS)
 def test_cluster_loses_and_repeats_nothing_when_workers_die_at_points(
     cluster: Cluster, extractor: str, consolidator: str
@@ -81,6 +82,7 @@ def test_cluster_loses_and_repeats_nothing_when_workers_die_at_points(
     course.check()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("point", ["appended-not-entered:3", "accepted:4"])
 def test_publications_are_not_lost_when_the_front_dies_at_a_point(cluster: Cluster, point: str) -> None:
     """The answer is lost: between the log and the ledger, and after both. A repeated request counts again."""
@@ -98,6 +100,7 @@ def test_publications_are_not_lost_when_the_front_dies_at_a_point(cluster: Clust
     course.check()
 
 
+@pytest.mark.thorough
 def test_records_that_come_ten_times_late_and_in_any_order_change_nothing(cluster: Cluster) -> None:
     """Documents are produced to the broker directly, ten times each; then their extractions again, shuffled: the graph
     is that of the last revisions, and a replay creates no version.
@@ -162,6 +165,7 @@ def test_position_does_not_advance_while_dead_letters_have_nowhere_to_go(cluster
     until(cluster.processes["extract"].is_ready)
 
 
+@pytest.mark.thorough
 def test_commits_whose_answers_are_lost_are_applied_once(cluster: Cluster, graph_server: GraphServer) -> None:
     """Consolidator and extractor reach the database through a proxy that loses the answer to every third COMMIT."""
     course = Course(cluster, "lost")
@@ -182,6 +186,7 @@ def test_commits_whose_answers_are_lost_are_applied_once(cluster: Cluster, graph
     course.check()
 
 
+@pytest.mark.thorough
 def test_worker_that_is_stopped_while_the_model_is_slow_leaves_its_documents_to_the_next(cluster: Cluster) -> None:
     """SIGTERM comes with model requests in flight: exit code 0 at once, and the next worker extracts the documents."""
     course = Course(cluster, "slow")

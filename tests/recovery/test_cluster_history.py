@@ -24,6 +24,8 @@ from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer
 from tests.support.standing import QUESTIONS, Json, StandingOracle, events_in
 
+pytestmark = pytest.mark.thorough
+
 WAIT_S = 120
 LATE = "late"
 

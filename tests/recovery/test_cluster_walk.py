@@ -14,7 +14,7 @@ from tests.support.neo4j_server import GraphServer
 
 SEED = 1
 STEPS = 40
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough]
 """The walk takes a minute and a half; five where processes wait for a busy machine to start them."""
 
 

@@ -36,6 +36,7 @@ def apart() -> Sequence[str]:
     pytest.skip(f"no small disk: nothing may be mounted here ({said})")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("course", COURSES)
 def test_service_keeps_or_refuses_documents_when_the_disk_is_full(
     course: str, apart: Sequence[str], tmp_path: Path

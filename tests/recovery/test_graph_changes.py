@@ -22,6 +22,8 @@ from tests.support.invariants import FRONT
 from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer, clear
 
+pytestmark = pytest.mark.thorough
+
 ENDS_S = 180.0
 PUBLISHER = ("worker", "summarize", *NO_PORTS)
 ON = {"GRAPHTIDE_GRAPH_CHANGES_TOPIC": "true"}

@@ -56,6 +56,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> str:
     return law.build(live, tmp_path_factory.mktemp("clean"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("point", "passage"), WHILE_DOCUMENTS_COME)
 def test_service_loses_and_repeats_nothing_when_killed_at_a_point(
     point: str, passage: int, tmp_path: Path, clean: str
@@ -69,6 +70,7 @@ def test_service_loses_and_repeats_nothing_when_killed_at_a_point(
         one.check(clean)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("point", ON_THE_WAY_OUT)
 def test_indexes_are_complete_when_the_service_was_killed_while_saving_them(
     point: str, tmp_path: Path, clean: str

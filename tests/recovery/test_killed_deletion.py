@@ -6,9 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.recovery.test_kill_points import bodies
 from tests.support.crashing import Crashing, behind, crashing
+
+pytestmark = pytest.mark.thorough
 
 STEPS = (
     "deletion-requested",

@@ -36,6 +36,7 @@ def published(course: Course, producer: OtherProducer, rng: random.Random) -> No
         course.put_by(producer, f"d{number}", random_body(rng))
 
 
+@pytest.mark.thorough
 def test_edits_through_the_gateway_replace_what_another_partitioner_published(cluster: Cluster) -> None:
     """Twelve documents are published by librdkafka, edited by HTTP, then by librdkafka: the graph has the last text."""
     print("seed 11")
@@ -82,6 +83,7 @@ def test_document_of_another_producer_is_deleted_once_extraction_has_read_it(clu
     assert course.request("GET", "/documents/d0").json()["state"] == "deleted"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [14, 15])
 def test_graph_is_that_of_the_last_edits_whatever_producers_and_partitions_do(cluster: Cluster, seed: int) -> None:
     """Random edits by two partitioners, chosen partitions and the gateway; added partitions; kill -9."""
@@ -109,6 +111,7 @@ def test_graph_is_that_of_the_last_edits_whatever_producers_and_partitions_do(cl
     assert letters(cluster, course.graph) == []
 
 
+@pytest.mark.thorough
 def test_a_graph_has_one_writer_when_its_records_come_through_two_partitions(cluster: Cluster) -> None:
     """There are two consolidators, and a producer that spreads the extractions of a graph over their partitions.
 

@@ -11,7 +11,7 @@ from tests.support.hostile_clients import ATTACKS
 
 SEED = 1
 MINUTES = 0.5
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough]
 """It takes a minute and a half; more where a busy machine delays the checks."""
 
 

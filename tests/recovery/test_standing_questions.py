@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.support.crashing import Body, Crashing, crashing
 from tests.support.standing import DEEDS, PEOPLE, QUESTIONS, THINGS, Json, StandingOracle, events_in
+
+pytestmark = pytest.mark.thorough
 
 STEPS = int(os.environ.get("GRAPHTIDE_STANDING_STEPS", "6"))
 SEED = int(os.environ.get("GRAPHTIDE_STANDING_SEED", "3"))

@@ -8,6 +8,8 @@ import pytest
 
 from tests.recovery.walk import walk
 
+pytestmark = pytest.mark.thorough
+
 STEPS = 75
 
 

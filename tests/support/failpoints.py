@@ -44,8 +44,8 @@ class Point:
 POINTS = {
     "accepted": Point(graphtide.infra.sqlite.ledger.SqliteLedger, "accept"),
     "attempt-counted": Point(graphtide.infra.sqlite.ledger.SqliteLedger, "begin"),
-    "before-model": Point(graphtide.streams.extract.stage, "extract", before=True),
-    "after-model": Point(graphtide.streams.extract.stage, "extract"),
+    "before-model": Point(graphtide.streams.extract.stage, "extract_slices", before=True),
+    "after-model": Point(graphtide.streams.extract.stage, "extract_slices"),
     "extraction-appended": Point(SqliteLog, "append", topic=EXTRACTIONS),
     "before-position": Point(SqliteConsumer, "commit", before=True),
     "before-transaction": Point(SqliteGraphStore, "commit", before=True),

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 
 from graphtide.graph.retrieval.options.fields import options_json
-from graphtide.services.standing.service import check_mode
-from graphtide.services.standing.types import QuestionDefinition, QuestionPage, StandingEvent, StandingQuestion
+from graphtide.services.standing.types import (
+    QuestionDefinition,
+    QuestionPage,
+    StandingEvent,
+    StandingQuestion,
+    check_mode,
+)
 from graphtide.streams.errors import NotFound
 from graphtide.streams.standing.records import filters_json
 

@@ -97,13 +97,14 @@ class Quotas:
 
     async def _held(self, who: Principal, documents: Sequence[Entering]) -> dict[str, Held]:
         views = self._runtime.views
-        graphs = {name for name in (*views.versions(), *self._accepted) if who.reaches(name)}
+        graphs = {name for name in (*views.evicted, *views.versions(), *self._accepted) if who.reaches(name)}
         graphs |= {document.graph for document in documents}
         accepted = {graph: self._accepted[graph] for graph in graphs}
         pending = {graph: await self._runtime.ledger.pending(graph) for graph in graphs}
         stored = await self._runtime.store.graphs()  # after `pending`: it includes what is no longer pending
         found = {}
         for graph in graphs:
+            await views.wake(graph)
             settled, view = self._settled[graph], views.get(graph)
             version, amount, replaced = await asyncio.to_thread(_figures, view, _ids(documents, graph))
             if not pending[graph] and version >= stored.get(graph, 0):

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graphtide.graph.retrieval import MODES
+from graphtide.graph.retrieval.types import MODE_NAMES
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.access.policy import Action, visible
 from graphtide.services.api.chat.requests import DEFAULT_MODE, ChatRequest, graph_and_mode, read_chat
@@ -47,7 +47,7 @@ def chat_routes(application: Application, limits: RequestLimits, gate: AccessGat
     async def models(request: Request) -> Response:
         """List the graphs that the caller may read, each with every mode; the default mode first."""
         names = visible(caller_of(request).who, sorted(await application.graphs()))
-        modes = [DEFAULT_MODE, *sorted(MODES.keys() - {DEFAULT_MODE})]
+        modes = [DEFAULT_MODE, *sorted(set(MODE_NAMES) - {DEFAULT_MODE})]
         return reply({"object": "list", "data": [_model(f"{name}/{mode}") for name in names for mode in modes]})
 
     @router.get(f"{MODELS}/{{model:path}}", include_in_schema=False)
@@ -55,7 +55,7 @@ def chat_routes(application: Application, limits: RequestLimits, gate: AccessGat
         """Return one model."""
         graph, mode = graph_and_mode(model)
         gate.permit(caller_of(request), Action.READ, graph)
-        if graph not in await application.graphs() or (mode != DEFAULT_MODE and mode not in MODES):
+        if graph not in await application.graphs() or (mode != DEFAULT_MODE and mode not in MODE_NAMES):
             raise NotFound(f"there is no model {model[:80]!r}; {MODELS} lists them")
         return reply(_model(model))
 

@@ -186,7 +186,7 @@ class StatedFact(_message.Message):
     def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., evidence: _Optional[str] = ..., chunk_id: _Optional[str] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., superseding_value: _Optional[str] = ...) -> None: ...
 
 class DocumentStatus(_message.Message):
-    __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts", "usage", "media_type")
+    __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts", "usage", "media_type", "progress")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     DOC_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -202,6 +202,7 @@ class DocumentStatus(_message.Message):
     FACTS_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     MEDIA_TYPE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
     graph: str
     doc_id: str
     state: str
@@ -217,7 +218,20 @@ class DocumentStatus(_message.Message):
     facts: _containers.RepeatedCompositeFieldContainer[StatedFact]
     usage: Usage
     media_type: str
-    def __init__(self, graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., reason: _Optional[str] = ..., token: _Optional[str] = ..., live_revision: _Optional[int] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., text: _Optional[str] = ..., facts: _Optional[_Iterable[_Union[StatedFact, _Mapping]]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., media_type: _Optional[str] = ...) -> None: ...
+    progress: DocumentProgress
+    def __init__(self, graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., reason: _Optional[str] = ..., token: _Optional[str] = ..., live_revision: _Optional[int] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., text: _Optional[str] = ..., facts: _Optional[_Iterable[_Union[StatedFact, _Mapping]]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., media_type: _Optional[str] = ..., progress: _Optional[_Union[DocumentProgress, _Mapping]] = ...) -> None: ...
+
+class DocumentProgress(_message.Message):
+    __slots__ = ("stage", "passages", "extracted", "embedded")
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    PASSAGES_FIELD_NUMBER: _ClassVar[int]
+    EXTRACTED_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDED_FIELD_NUMBER: _ClassVar[int]
+    stage: str
+    passages: int
+    extracted: int
+    embedded: int
+    def __init__(self, stage: _Optional[str] = ..., passages: _Optional[int] = ..., extracted: _Optional[int] = ..., embedded: _Optional[int] = ...) -> None: ...
 
 class Filters(_message.Message):
     __slots__ = ("doc_ids", "sources", "metadata", "occurred_from", "occurred_to", "as_of")

@@ -16,6 +16,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -23,7 +24,7 @@ from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 from graphtide.services.cli.client import Client, Json, document_path, graph_path, listed_documents
 from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
-from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS
+from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS, DocumentWait
 from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
 from graphtide.services.cli.sync.scan import FolderScan, scan_tree
 from graphtide.services.cli.sync.state import KnownFile, SyncState, load_state
@@ -31,7 +32,6 @@ from graphtide.services.cli.sync.tree import FileTree, FoundFile
 from graphtide.services.cli.terminal import Advance
 
 Bar = Callable[[str, int], Advance]
-_POLL_S = (0.05, 1.0)
 SAVE_EVERY_S = 5.0
 """The state is written whole, so not after every batch; a pass that is killed publishes at most so much again."""
 
@@ -350,16 +350,10 @@ class _Pass:
 
     def _wait(self) -> None:
         """Poll each document until the service has processed it; one that failed is reported and forgotten."""
-        waiting, pause_s, reason = list(dict.fromkeys(self._waiting)), _POLL_S[0], ""
+        waiting, wait = list(dict.fromkeys(self._waiting)), DocumentWait(self._client.tell)
         advance = self._bar("in the graph", len(waiting))
         for doc_id in waiting:
-            while (held := self._status(doc_id)) is not None and held["state"] == "accepted":
-                if held["reason"] not in ("", reason):
-                    reason = held["reason"]
-                    self._client.tell(f"{doc_id} waits: {reason}")
-                time.sleep(pause_s)
-                pause_s = min(pause_s * 1.5, _POLL_S[1])
-            pause_s = _POLL_S[0]
+            held = wait.ended(doc_id, partial(self._status, doc_id))
             if held is not None and held["state"] == "failed":
                 self._result.failed.append(Unreadable(doc_id, f"failed: {held['reason']}"))
                 self._forget(doc_id)

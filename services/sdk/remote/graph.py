@@ -51,6 +51,8 @@ RESUME_S = 1.0
 """The wait before a stream that broke is opened again."""
 MARGIN_S = 10.0
 """The time that an answer may take beyond the wait that was asked for."""
+QUESTION_S = 30.0
+"""The service's own limit for a question, with its wait for `after`, by default (`query_timeout_s`)."""
 
 
 class RemoteGraph:
@@ -155,6 +157,7 @@ class RemoteGraph:
         call = HttpCall("POST", path, asked.body, JSON, timeout_s=limit_s, budget_s=timeout_s)
         try:
             async with asyncio.timeout(timeout_s), asked.errors():
+                await self._wait_before(after, timeout_s)
                 return decode_answer(await self._transport.json(call))
         except TimeoutError as error:
             raise DeadlineExceeded(f"no answer within {timeout_s:g} s") from error
@@ -183,6 +186,7 @@ class RemoteGraph:
         path, limit_s = f"{self._path}/query", timeout_s + MARGIN_S
         call = HttpCall("POST", path, asked.body, JSON, accept=EVENTS, timeout_s=limit_s, budget_s=timeout_s)
         deadline = asyncio.get_running_loop().time() + timeout_s
+        await self._wait_before(after, timeout_s)
         async with aclosing(self._transport.events(call)) as events:
             while True:
                 try:
@@ -193,6 +197,11 @@ class RemoteGraph:
                 yield step.value
                 if step.is_last:
                     return
+
+    async def _wait_before(self, after: str, timeout_s: float) -> None:
+        """Wait for the token before the question if its caller allows more time than the service gives a question."""
+        if after and timeout_s > QUESTION_S:
+            await self.wait(after, timeout_s)
 
     async def preview(
         self,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.resolution import PairKey
+from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.streams.checks import (
     check_binding,
     check_ends,
@@ -38,7 +38,7 @@ class MemoryGraphStore:
         self._rows: dict[str, Rows] = {}
         self._standings: dict[str, dict[str, StoredDocument]] = {}
         self._reports: dict[str, dict[int, ReportRow]] = {}
-        self._verdicts: dict[str, dict[PairKey, bool]] = {}
+        self._verdicts: dict[str, dict[PairKey, Verdict]] = {}
         self._bindings: dict[str, int] = {}
         self._deletions: dict[str, GraphDeletion] = {}
 
@@ -120,7 +120,7 @@ class MemoryGraphStore:
         held = self._standings.get(graph, {})
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
-    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+    async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """See GraphStore.verdicts."""
         return dict(self._verdicts.get(graph, {}))
 

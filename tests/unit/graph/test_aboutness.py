@@ -10,8 +10,8 @@ import pytest
 
 from graphtide.graph.aboutness import title_keys
 from graphtide.graph.records import DocumentInfo, Extraction
-from graphtide.graph.retrieval import Filters, Question, retrieve
 from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.options.settings import PairSettings
 from graphtide.graph.retrieval.scoring.about_links import PassageLinks, asked_names
 from graphtide.graph.retrieval.scoring.candidates import gather
@@ -19,6 +19,7 @@ from graphtide.graph.retrieval.scoring.links import HUB
 from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.text.place import Place
 from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import WORDS, SmallDocument, bag_of_words, random_documents, small_view

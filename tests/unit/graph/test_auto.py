@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphtide.graph.retrieval import MODES, Question, retrieve
 from graphtide.graph.retrieval.modes.auto import DOCUMENTS, FACT, PREFERRED, RELATION, SEVERAL, THEME, choose
+from graphtide.graph.retrieval.modes.table import MODES, retrieve
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
 from tests.bench.auto_choice import KINDS, accuracy, labelled, table, taken
 from tests.support.sample_view import sample_view

@@ -111,3 +111,25 @@ def test_memory_is_returned_when_labels_go() -> None:
     for label in range(4950):
         blocks.remove(label)
     assert blocks.memory_bytes() < full / 4
+
+
+def test_many_labels_take_few_bytes_and_are_found_after_others_are_removed() -> None:
+    """The table grows and shrinks with its keys; a label that does not fit a slot is refused, with nothing changed."""
+    blocks = Blocks()
+    for label in range(6_000):
+        blocks.put(label, {f"W{label}": EQUAL, f"D{label // 2}": SHORT if label % 2 else FULL}, {f"L{label}": EQUAL})
+    assert blocks.memory_bytes() < 6_000 * 190
+    for label in range(0, 6_000, 4):
+        blocks.remove(label)
+    for label in range(1, 6_000):
+        if label % 4:
+            assert blocks.candidates(label) == (set() if label % 4 == 1 else {label ^ 1})
+    full = blocks.memory_bytes()
+    for label in range(6_000):
+        if label % 4:
+            blocks.remove(label)
+    assert blocks.memory_bytes() < full // 3
+    for label in (-1, 1 << 29):
+        with pytest.raises(ValueError, match="2\\^29"):
+            blocks.put(label, {"W": EQUAL}, {})
+    assert blocks.members(0) == set() and len(blocks._kernel) == 0

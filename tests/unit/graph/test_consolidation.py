@@ -17,8 +17,10 @@ from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, Gr
 from graphtide.graph.resolution.similarity import quantise
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
+from graphtide.graph.view_tables import Neighbours, ViewEdge, view_edge, with_neighbour, without_neighbour
 from tests.model.graph_oracle import GraphOracle
 from tests.support.extractions import random_extraction, unit
+from tests.support.worlds import snapshot_of
 
 DIMENSIONS = 16
 
@@ -256,7 +258,7 @@ def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
         near = [(name[0], name[1], name[2]), ("Ada Lovelace", "person", "")]
         piece = unit(f"Passage {number}.", near, [(0, "knew", 1)])
         world.change(Extraction(f"n{number}", number, DocumentInfo(), (piece,)))
-    pairs = world.writer.borderline(10)
+    pairs = [question.pair for question in world.writer.borderline(10)]
     assert pairs, "the names were chosen to be left to a judge"
     verdicts = {pair: bool(number % 2 == 0) for number, pair in enumerate(pairs)}
     before = len(world.view.entities)
@@ -286,7 +288,7 @@ def test_view_and_write_model_hold_a_vector_once() -> None:
     world, rng = World(), random.Random(3)
     for number in range(12):
         world.change(random_extraction(rng, f"d{number}", number + 1, None))
-    rows = [(row.vector, world.writer._tables.statements[n].vectors._same) for n, row in world.view.statements.items()]
+    rows = [(row.vector, world.writer._tables.statements[n]._same) for n, row in world.view.statements.items()]
     equal = [(held, same) for held, same in rows if same is not None and held.tobytes() == same.tobytes()]
     assert equal and all(held is same for held, same in equal)
     assert all(chunk.vector.base is None for chunk in world.view.chunks.values())
@@ -298,11 +300,46 @@ def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> No
     for number in range(12):
         world.change(random_extraction(rng, f"d{number}", number + 1, None))
     labels, features = world.writer._tables.labels, world.writer._resolver._profiles
-    alike = [number for number, label in labels.items() if label.vectors.same is not None]
+    alike = [number for number, label in labels.items() if label.same is not None]
     assert alike and len(features) == len(labels)
     for number in alike:
-        mean, held = labels[number].vectors.mean(), features[number]
-        assert held.same is labels[number].vectors.same and held.quantised is None
+        mean, held = labels[number].mean(), features[number]
+        assert held.same is labels[number].same and held.quantised is None
         vector = held.vector
         assert (vector is None) == (mean is None)
         assert vector is None or mean is None or np.array_equal(vector, quantise(mean))
+
+
+def test_a_restored_write_model_refers_to_the_vectors_of_the_rows() -> None:
+    """After a restart, the view of the same rows and the write model hold a vector once."""
+    world, rng = World(), random.Random(6)
+    for number in range(12):
+        world.change(random_extraction(rng, f"d{number}", number + 1, None))
+    rows = snapshot_of(world.live)
+    restored = Consolidator.restore(rows)
+    tables, weights = restored._tables, restored._entities.topology.weights
+    pairs = [(row.vector, tables.statements[row.statement].same) for row in rows.statements]
+    pairs += [(row.vector, tables.labels[row.labels[0]].same) for row in rows.entities]
+    equal = [(held, same) for held, same in pairs if same is not None and held.tobytes() == same.tobytes()]
+    assert equal and all(held is same for held, same in equal)
+    assert {id(held.edge) for held in tables.statements.values()} >= {id(edge) for edge in weights}
+
+
+def test_entities_of_one_neighbour_share_a_dictionary_that_is_never_written_to() -> None:
+    """Leaves of a hub hold one dictionary; a second edge, another weight or a removal leaves the others unchanged."""
+    table: dict[int, Neighbours] = {}
+    one, two = view_edge(1, 2), view_edge(2, 2)
+
+    def connect(a: int, b: int, edge: ViewEdge) -> None:
+        for u, v in ((a, b), (b, a)):
+            table[u] = with_neighbour(table, u, v, edge)
+
+    for leaf in (1, 2, 3):
+        connect(0, leaf, one)
+    assert table[1] is table[2] is table[3] and table[0] == {1: one, 2: one, 3: one}
+    connect(2, 3, one)
+    connect(0, 1, two)
+    assert table == {0: {1: two, 2: one, 3: one}, 1: {0: two}, 2: {0: one, 3: one}, 3: {0: one, 2: one}}
+    table[2] = without_neighbour(table[2], 3)
+    connect(0, 4, one)
+    assert table[2] == {0: one} == table[4] and without_neighbour(table[4], 0) == {} and table[4] == {0: one}

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from graphtide.graph.browsing.group import cohesive_group, largest_k
 from graphtide.graph.layers import LayerLink
 from graphtide.graph.resolution.normalisation import normalise
-from graphtide.graph.retrieval import Filters, Question, RetrievalResult
-from graphtide.graph.retrieval.darag import retrieve_da_rag
 from graphtide.graph.retrieval.darag.adaptive import (
     LEVELS,
     Community,
@@ -27,9 +25,11 @@ from graphtide.graph.retrieval.darag.adaptive import (
     pack,
 )
 from graphtide.graph.retrieval.darag.attributed_graph import ONE, AttributedGraph
+from graphtide.graph.retrieval.darag.mode import retrieve_da_rag
 from graphtide.graph.retrieval.darag.qpeel import q_peel
 from graphtide.graph.retrieval.darag.settings import COURSE
 from graphtide.graph.retrieval.scoring.candidates import titled
+from graphtide.graph.retrieval.types import Filters, Question, RetrievalResult
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from tests.model.paths_oracle import every_community, is_connected_truss, k_truss, literal_q_peel

@@ -10,17 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphtide.graph.retrieval import Filters, Question, retrieve
-from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs, EgoRelation
 from graphtide.graph.retrieval.dynagrag.embedding import gather, total_embeddings
-from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs
+from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs, retrieve_dynagrag
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
 from graphtide.graph.retrieval.dynagrag.selection import Candidate, EgoGraphSelection, select, widened
-from graphtide.graph.retrieval.dynagrag.settings import EgoGraphLimits
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, EgoGraphLimits, Traversal
 from graphtide.graph.retrieval.dynagrag.traversal import TraversalTree, explore
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.seeds import find_seeds
-from graphtide.graph.retrieval.types import Synthesis
+from graphtide.graph.retrieval.types import Filters, Question, Synthesis
 from graphtide.graph.view import LiveView
 from tests.model.dynagrag_oracle import slow_choice, slow_ego, slow_order, slow_pruning, slow_total
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view

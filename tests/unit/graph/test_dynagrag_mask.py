@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from graphtide.graph.learning.discriminant import MIN_ROWS, SCALE, fit_discriminant, row_sums
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.retrieval import Question, retrieve
-from graphtide.graph.retrieval.dynagrag import Dynagrag, Mask, retrieve_dynagrag
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
 from graphtide.graph.retrieval.dynagrag.embedding import gather
 from graphtide.graph.retrieval.dynagrag.learning import MaskModel
 from graphtide.graph.retrieval.dynagrag.learning.features import ego_features
 from graphtide.graph.retrieval.dynagrag.learning.pseudo_questions import HUB, NodeReads, pseudo_example, two_hop_path
 from graphtide.graph.retrieval.dynagrag.learning.sample import PassageSample
-from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs
+from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs, retrieve_dynagrag
 from graphtide.graph.retrieval.dynagrag.selection import Candidate, EgoGraphSelection
-from graphtide.graph.retrieval.dynagrag.settings import EgoGraphLimits
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, EgoGraphLimits, Mask
+from graphtide.graph.retrieval.modes.table import retrieve
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of

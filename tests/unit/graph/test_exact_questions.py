@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from graphtide.graph.records import ChunkRow, GraphDelta, Removals
-from graphtide.graph.retrieval import Question, retrieve
+from graphtide.graph.retrieval.modes.table import retrieve
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import ExactIndex, Ids, Vectors
 from graphtide.graph.view import LiveView, VectorIndexes
 from tests.model.retrieval_oracle import DIMENSIONS, bag_of_words, random_documents, small_view

@@ -13,11 +13,12 @@ import pytest
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta, Vector
-from graphtide.graph.reports.cache import ReportRow
+from graphtide.graph.reports.rows import ReportRow
 from graphtide.graph.reports.subject import MIN_SIZE, community_context, extractive_report, members, row
-from graphtide.graph.retrieval import Filters, Question, RetrievalResult, Synthesis, retrieve
 from graphtide.graph.retrieval.global_search.dynamic import Selection, by_neighbourhood, neighbourhood_ranks
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.options.table import read_options
+from graphtide.graph.retrieval.types import Filters, Question, RetrievalResult, Synthesis
 from graphtide.graph.view import LiveView
 from tests.model.memory.rows import Rows
 from tests.support.extractions import unit

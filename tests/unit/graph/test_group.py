@@ -9,7 +9,8 @@ import networkx
 import pytest
 
 from graphtide.graph.browsing.group import CohesiveGroup, cohesive_group
-from graphtide.graph.retrieval import Question, retrieve
+from graphtide.graph.retrieval.modes.table import retrieve
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, small_view
 from tests.support.sample_view import sample_view

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import random
 
-from graphtide.graph.int_sets import EMPTY, MAX_TUPLE, IntSet, common, excluding, including, int_set
+from graphtide.graph.int_sets import (
+    EMPTY,
+    MAX_SHARED,
+    MAX_TUPLE,
+    IntSet,
+    common,
+    excluding,
+    including,
+    int_set,
+    shared_int,
+    shared_tuple,
+)
 
 
 def test_changes_equal_those_of_a_set_at_every_size() -> None:
@@ -44,3 +55,12 @@ def test_common_members_do_not_depend_on_the_form() -> None:
     small, large = int_set(range(0, 12, 2)), int_set(range(0, 90, 3))
     assert isinstance(small, tuple) and isinstance(large, set)
     assert common(small, large) == common(large, small) == common(large, int_set(small)) == {0, 6}
+
+
+def test_one_tuple_is_shared_by_the_sets_of_one_number() -> None:
+    """Sets that have one allocated number alone are one object, however they came about; large numbers are equal."""
+    number, other = shared_int(5_000), shared_int(5_001)
+    alone = including(EMPTY, number)
+    assert alone == (5_000,) and alone[0] is number is shared_int(5_000)
+    assert excluding(including(alone, other), other) is alone is shared_tuple([number]) is int_set([number])
+    assert shared_int(MAX_SHARED) == MAX_SHARED and including(EMPTY, -1) == (-1,)

@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 
 from graphtide.graph.records import DocumentInfo
 from graphtide.graph.relatedness import Weights
-from graphtide.graph.retrieval import Filters, Question, retrieve
-from graphtide.graph.retrieval.nakg import Nakg, related_documents
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.nakg import documents as nakg_documents
 from graphtide.graph.retrieval.nakg.clustering import ROUNDING, dbscan
 from graphtide.graph.retrieval.nakg.documents import candidate_passages, documents, links
 from graphtide.graph.retrieval.nakg.edges import connect
 from graphtide.graph.retrieval.nakg.propagation import pass_relevance, propagate
+from graphtide.graph.retrieval.nakg.related import related_documents
 from graphtide.graph.retrieval.nakg.scoring import lexical, separated
+from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring.links import HUB, entities_of
 from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.retrieval.types import Filters, Question
 from tests.model.dbscan_oracle import slow_dbscan
 from tests.model.nakg_oracle import slow_attention, slow_document, slow_edges, slow_propagation
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from graphtide.graph.retrieval import MODES, Question, retrieve
+from graphtide.graph.retrieval.modes.table import MODES, retrieve
 from graphtide.graph.retrieval.options.fields import InvalidOption, options_from_json, options_json
 from graphtide.graph.retrieval.options.schema import default_json, options_schema, options_table
 from graphtide.graph.retrieval.options.table import SETTINGS, options_of, read_options, settings_from, with_defaults
+from graphtide.graph.retrieval.types import MODE_NAMES, Question
 from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
 from tests.support.random_options import end_values, outside_values, random_options
@@ -32,7 +33,7 @@ def question(mode: str, **options: object) -> Question:
 
 def test_every_mode_but_auto_has_settings() -> None:
     """The table has the modes that a question can name."""
-    assert SETTINGS.keys() == MODES.keys() - {"auto"}
+    assert SETTINGS.keys() == MODES.keys() - {"auto"} and tuple(MODES) == MODE_NAMES
 
 
 @pytest.mark.parametrize(("mode", "name"), OPTIONS)

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from graphtide.graph.partitioned import LocalShards, PartitionedView, divide, retrieve_partitioned
-from graphtide.graph.retrieval import MODES, Filters, Question, retrieve
+from graphtide.graph.retrieval.modes.table import MODES, retrieve
+from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import DIMENSIONS, bag_of_words, random_documents, small_view

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.rows import ReportFinding
 from graphtide.graph.reports.subject import Report, render_report
 from graphtide.graph.text.quotation import neutralise
 from tests.support.hostile_text import LIVE, MARKUP

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from graphtide.graph.records import DocumentInfo, Extraction
-from graphtide.graph.retrieval import MODES, Filters, Question, RetrievalResult, retrieve
+from graphtide.graph.retrieval.modes.table import MODES, retrieve
+from graphtide.graph.retrieval.types import Filters, Question, RetrievalResult
 from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import DIMENSIONS, SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.extractions import random_extraction, vector

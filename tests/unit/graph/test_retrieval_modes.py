@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from graphtide.graph.retrieval import MODES, Filters, Question, RetrievalResult, UnknownMode, retrieve
+from graphtide.graph.retrieval.modes.table import MODES, UnknownMode, retrieve
+from graphtide.graph.retrieval.types import Filters, Question, RetrievalResult
 from graphtide.graph.view import LiveView
 from tests.model.dynagrag_oracle import slow_dynagrag
 from tests.model.nakg_oracle import slow_nakg

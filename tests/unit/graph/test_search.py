@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from graphtide.graph.retrieval import MODES, Question, retrieve
 from graphtide.graph.retrieval.modes.pipeline import retrieve_pipeline
+from graphtide.graph.retrieval.modes.table import MODES, retrieve
 from graphtide.graph.retrieval.search.beam_search import LIKELY, OTHER, BeamSettings, explore, lexical_type_weight
 from graphtide.graph.retrieval.search.bfs import HUB, BfsLimits, breadth_first, heaviest
 from graphtide.graph.retrieval.search.community_filter import regions, within
 from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 from tests.model.search_oracle import hops_from, slow_explore, within_threshold

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from graphtide.graph.records import DocumentInfo, Extraction
-from graphtide.graph.retrieval import Filters, Question, retrieve
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.time_limits import with_time_limits
-from graphtide.graph.standing import EVALUATED_MODES, EvidenceChange, GraphEvaluator
+from graphtide.graph.retrieval.types import Filters, Question
+from graphtide.graph.standing.evaluator import GraphEvaluator
+from graphtide.graph.standing.types import EVALUATED_MODES, EvidenceChange
 from graphtide.graph.view import LiveView
 from tests.support.extractions import NAMES, random_extraction, unit, vector
 from tests.support.random_options import random_options

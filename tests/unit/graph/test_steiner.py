@@ -9,11 +9,12 @@ from itertools import combinations
 import networkx as nx
 import pytest
 
-from graphtide.graph.retrieval import Filters, Question, retrieve
 from graphtide.graph.retrieval.entity_linking import link_entities
 from graphtide.graph.retrieval.modes.bridge import retrieve_bridge
+from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityPathGraph
 from graphtide.graph.retrieval.search.steiner import SearchLimits, SteinerTree, steiner_tree
+from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.view import LiveView
 from tests.model.paths_oracle import Costs, least_steiner, plain_kmb, weighted
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view

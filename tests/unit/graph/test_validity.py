@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import digest
 from graphtide.graph.records import ChunkContribution, DocumentChange, DocumentInfo, Extraction
-from graphtide.graph.retrieval import MODES, Filters, Question, retrieve
+from graphtide.graph.retrieval.modes.table import MODES, retrieve
+from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.text.dates import DateSpan, date_span
 from graphtide.graph.validity.intervals import ValidityInterval, ValidityReader
 from graphtide.graph.validity.predicates import (

@@ -16,6 +16,7 @@ from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.folder_lock import DATABASE
 from graphtide.streams.json_parts import Base64Text, dump, dump_in_parts
 from graphtide.streams.messages import ExtractionMessage, decode_extraction
+from graphtide.streams.messages.extractions import BASE64_SLICE
 
 TIMEOUT_S = 300
 
@@ -32,20 +33,36 @@ def test_base64_text_in_blocks_equals_that_of_the_whole() -> None:
     assert dump_in_parts({"a": [1], "vectors": Base64Text(blocks), "empty": {}}) == expected
 
 
-def test_encoding_of_an_extraction_needs_little_more_memory_than_its_result() -> None:
-    """The vectors are not copied as a whole: a large document would occupy several times its size."""
+def large_message() -> ExtractionMessage:
     vector = np.ones(256, np.float16)
     mentions = tuple(Mention(f"name {number}", "", "", vector) for number in range(100))
     units = tuple(
         ChunkContribution(bytes(16), f"passage {number}", 0, 1, vector, mentions, ()) for number in range(200)
     )
-    message = ExtractionMessage("g", "d", 1, Extraction("d", 1, DocumentInfo(), units))
+    return ExtractionMessage("g", "d", 1, Extraction("d", 1, DocumentInfo(), units))
+
+
+def test_encoding_of_an_extraction_needs_little_more_memory_than_its_result() -> None:
+    """The vectors are not copied as a whole: a large document would occupy several times its size."""
+    message = large_message()
     tracemalloc.start()
     value = message.encode()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * len(value), (peak, len(value))
     assert decode_extraction(value).encode() == value
+
+
+def test_decoding_of_vectors_needs_little_more_memory_than_the_vectors() -> None:
+    """Neither their text nor their bytes are copied as a whole."""
+    value = large_message().encode()
+    vectors = 200 * 101 * 512
+    tracemalloc.start()
+    decoded = decode_extraction(value)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * vectors + (BASE64_SLICE << 1), (peak, vectors)
+    assert decoded.encode() == value
 
 
 async def test_database_keeps_no_result_of_a_finished_write_or_read(tmp_path: Path) -> None:

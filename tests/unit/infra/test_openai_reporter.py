@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.rows import ReportFinding
 from graphtide.graph.reports.subject import ChildReport, CommunityContext, Report, ReportedFinding, extractive_report
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.cache.reports import MemoisedReporter

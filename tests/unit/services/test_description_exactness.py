@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from graphtide.graph.retrieval import MODES
+from graphtide.graph.retrieval.modes.table import MODES
 from graphtide.graph.retrieval.options.table import options_of
 from graphtide.graph.text.dates import GRAMMAR, date_span
 from graphtide.infra.sources.decoder import DirectValues

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from graphtide.graph.retrieval import Synthesis
+from graphtide.graph.retrieval.types import Synthesis
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.local.generator import NOTHING_FITS, ExtractiveGenerator
 from graphtide.services.application import Usage

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import graphtide
-from graphtide.graph.retrieval import Synthesis
+from graphtide.graph.retrieval.types import Synthesis
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.openai.chat import ChatReply, Message
 from graphtide.infra.models.openai.generator import OpenAIGenerator

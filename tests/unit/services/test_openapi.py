@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from graphtide.graph.retrieval import MODES
+from graphtide.graph.retrieval.modes.table import MODES
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.http.documentation.description import JSON, operations
 from tests.support.application import InMemoryApplication

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
+import pytest
+
+from graphtide.services.cli import publish
 from graphtide.services.cli.client import Client, Json
 from graphtide.services.cli.publish import PublishResult, wait_for_all
 
@@ -33,3 +36,26 @@ def test_wait_says_once_what_a_document_waits_for() -> None:
     wait_for_all(cast(Client, slow), "g", outcome, lambda _: None)
     assert slow.told == ["a waits: the endpoint is unreachable"]
     assert outcome.states == {"applied": 2}
+
+
+class _Large(_Slow):
+    """A service that extracts a large document, and then adds it to the graph."""
+
+    def get(self, path: str) -> Json:
+        status, done = super().get(path), 64 * self.asked
+        stage = "apply" if done > 192 else "extract"
+        progress = {"stage": stage, "passages": 192, "extracted": min(done, 192), "embedded": min(done - 64, 192)}
+        return status | {"reason": "", "progress": progress if status["state"] == "accepted" else None}
+
+
+def test_wait_tells_the_progress_of_a_large_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line for each report, as the time between two of them is zero."""
+    monkeypatch.setattr(publish, "TELL_S", 0.0)
+    large = _Large()
+    wait_for_all(cast(Client, large), "g", PublishResult(doc_ids=["a"]), lambda _: None)
+    assert large.told == [
+        "a: 64 of 192 passages extracted, 0 embedded",
+        "a: 128 of 192 passages extracted, 64 embedded",
+        "a: 192 of 192 passages extracted, 128 embedded",
+        "a: all 192 passages are embedded; they are being added to the graph",
+    ]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from graphtide.graph.retrieval import Question, RetrievalResult, retrieve
+from graphtide.graph.retrieval.modes.table import retrieve
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.view import LiveView
 from graphtide.services.query.reranking import RERANKED_MODES, Reranking, ranking_by
 from graphtide.streams.errors import Retryable

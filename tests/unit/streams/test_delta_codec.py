@@ -171,3 +171,15 @@ def test_decoding_rejects_a_hierarchy_whose_arrays_do_not_go_together() -> None:
     body["communities"]["parents"] = ""
     with pytest.raises(Rejected, match="differ in length"):
         decode(json.dumps(body).encode())
+
+
+def test_a_row_keeps_no_memory_but_its_own() -> None:
+    """A decoded vector is no part of a block, which all rows of the delta would hold; equal numbers are one int."""
+    world = RandomWorld(random.Random(5))
+    decoded = [decode(encode(world.step())) for _ in range(3)]
+    vectors = [row.vector for delta in decoded for row in delta.chunks if row.vector.size]
+    vectors += [row.vector for delta in decoded for row in delta.statements if row.vector.size]
+    vectors += [row.vector for delta in decoded for row in delta.entities if row.vector.size]
+    assert vectors and all(vector.base is None and not vector.flags.writeable for vector in vectors)
+    evidence = [row.chunk for delta in decoded for row in delta.evidence]
+    assert len({id(chunk) for chunk in evidence}) == len(set(evidence))

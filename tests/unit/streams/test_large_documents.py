@@ -9,7 +9,7 @@ from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.streams.consolidate.partition_buffer import PartitionBuffer
 from graphtide.streams.errors import Rejected
-from graphtide.streams.extract import pipeline as extraction
+from graphtide.streams.extract.contributions import given
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact
 from graphtide.streams.ports import ConsumedRecord, Position, Record
@@ -23,7 +23,7 @@ async def test_more_facts_than_the_passages_may_state_are_rejected_before_the_te
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Three facts where two may be stated: the limits are named, and no name was searched for."""
-    monkeypatch.setattr(extraction, "places_of", None)
+    monkeypatch.setattr(given, "places_of", None)
     facts = tuple(GivenFact(f"a{n}", "knows", f"b{n}") for n in range(3))
     with pytest.raises(Rejected, match=r"states 3 .* the limit is 2 \(2 per passage, 9 per document\)"):
         await extract(DocumentMessage("g", "d", "Nobody.", facts=facts), 1, models(), ExtractionLimits(5, 2, 9))

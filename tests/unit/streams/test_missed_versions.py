@@ -13,7 +13,7 @@ import pytest
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.retrieval.types import Question
-from graphtide.graph.standing import EvidenceChange
+from graphtide.graph.standing.types import EvidenceChange
 from graphtide.graph.view import LiveView
 from graphtide.streams.changes.change_log import ChangeRecord
 from graphtide.streams.follow import delta_codec

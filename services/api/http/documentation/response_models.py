@@ -70,6 +70,15 @@ class UsageBody(Response):
     )
 
 
+class DocumentProgressBody(Response):
+    """The passages of a revision, and the number of those that are extracted and embedded."""
+
+    stage: Literal["extract", "apply"] = Field(description="extract, and then apply until the commit")
+    passages: int
+    extracted: int
+    embedded: int
+
+
 class DocumentStatusBody(Response):
     """The newest revision of a document. `facts` are those of the live revision, which is older while the newest one is
     only accepted, or failed.
@@ -90,6 +99,11 @@ class DocumentStatusBody(Response):
     facts: list[StatedFactBody]
     usage: UsageBody = Field(description="the use of models by all revisions of the document")
     media_type: str = Field(description="the format of the text, empty when the publisher gave none")
+    progress: DocumentProgressBody | None = Field(
+        default=None,
+        description="while the newest revision is accepted: progress of a large one; null for one that is small, not"
+        " begun, or extracted by another process",
+    )
 
 
 RANKING = (

@@ -11,12 +11,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from graphtide.graph.communities.types import DEPTH
-from graphtide.graph.retrieval import MODES
+from graphtide.graph.records import COMMUNITY_LEVELS
 from graphtide.graph.retrieval.options.fields import InvalidOption, Options
 from graphtide.graph.retrieval.options.schema import mode_schemas
 from graphtide.graph.retrieval.options.table import read_options
-from graphtide.graph.retrieval.types import Filters
+from graphtide.graph.retrieval.types import MODE_NAMES, Filters
 from graphtide.graph.standing.types import EVALUATED_MODES
 from graphtide.graph.text.dates import date_span
 from graphtide.services.api.schema.limits import RequestLimits
@@ -47,10 +46,10 @@ def _check_mode(value: str) -> str:
 
 
 DEFAULT_MODE = "local"
-Mode = Annotated[str, AfterValidator(_check_mode), Field(json_schema_extra={"enum": sorted(MODES)})]
+Mode = Annotated[str, AfterValidator(_check_mode), Field(json_schema_extra={"enum": sorted(MODE_NAMES)})]
 EvaluatedMode = Annotated[str, AfterValidator(_check_mode), Field(json_schema_extra={"enum": sorted(EVALUATED_MODES)})]
 TopK = Annotated[int, Field(ge=1, json_schema_extra={"maximum": "max_top_k"}), WHOLE]
-Level = Annotated[int, Field(ge=0, le=DEPTH - 1), WHOLE]
+Level = Annotated[int, Field(ge=0, le=COMMUNITY_LEVELS - 1), WHOLE]
 Value = Annotated[str, AfterValidator(check_text), Field(json_schema_extra=STORED)]
 
 
@@ -106,7 +105,7 @@ class FiltersBody(StrictModel):
 class QueryBody(StrictModel):
     """A question to a graph."""
 
-    model_config = ConfigDict(json_schema_extra=options_by_mode(MODES))
+    model_config = ConfigDict(json_schema_extra=options_by_mode(MODE_NAMES))
 
     question: Question = Field(examples=["What did Marie Curie discover?"])
     mode: Mode | None = Field(default=None, examples=["local"])
@@ -152,8 +151,8 @@ def _ask(body: QueryBody, limits: RequestLimits) -> QueryRequest:
 
 def _options(mode: str, given: dict[str, Any]) -> Options:
     """Return checked options. Raises Invalid, for an unknown mode too."""
-    if mode not in MODES:
-        raise Invalid("mode", f"{mode!r} is not a mode; use one of {', '.join(sorted(MODES))}")
+    if mode not in MODE_NAMES:
+        raise Invalid("mode", f"{mode!r} is not a mode; use one of {', '.join(sorted(MODE_NAMES))}")
     try:
         return read_options(mode, given)
     except InvalidOption as error:

@@ -22,8 +22,7 @@ from graphtide.services.api.schema.requests.questions import (
     options_by_mode,
     question_of,
 )
-from graphtide.services.standing.service import check_mode
-from graphtide.services.standing.types import DEFAULT_LIMIT, MAX_LIMIT
+from graphtide.services.standing.types import DEFAULT_LIMIT, MAX_LIMIT, check_mode
 from graphtide.streams.errors import Invalid
 from graphtide.streams.standing.records import MAX_QUESTION_ID_CHARS, QuestionDefinition
 
