@@ -56,7 +56,7 @@ from graphtide.services.inspection.usage import spending, usage
 from graphtide.services.preview.local import LocalPreview
 from graphtide.services.preview.types import Preview, PreviewRequest
 from graphtide.services.query.service import QueryService
-from graphtide.services.runtime import Runtime, RuntimeLimits
+from graphtide.services.runtime import Runtime, RuntimeLimits, using_graph
 from graphtide.services.standing.local import LocalStandingQuestions
 from graphtide.streams.clock import now_ms
 from graphtide.streams.dead_letters.index import DeadLetterIndex
@@ -120,6 +120,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             record = Record(document_key(graph, doc_id), None, inject())
             return Receipt(token(await self._runtime.ledger.accept([record])), 1)
 
+    @using_graph
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
         latest = await self._latest(graph, doc_id)
         spent = await self._runtime.accounts.spending.document(graph, doc_id)
@@ -147,6 +148,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
                     return await self._runtime.pool.run(partial(read, wait=False), graph, small=True)
             return await self._runtime.pool.run(read, graph)
 
+    @using_graph
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         view = await self._view(graph)
         with self._questions.place():
@@ -162,6 +164,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             raise NotFound(f"graph {graph!r} has no document {doc_id!r}")
         return latest
 
+    @using_graph
     async def preview(self, graph: str, request: PreviewRequest) -> Preview:
         return await self._previews.preview(await self._view(graph), request)
 
@@ -182,6 +185,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         views = self._runtime.views
         return {**views.evicted, **views.versions()}
 
+    @using_graph
     async def stats(self, graph: str) -> GraphStats:
         await self._runtime.known(graph)
         runtime, view = self._runtime, self._runtime.views.get(graph)
@@ -203,6 +207,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             await spending(graph, runtime.accounts),
         )
 
+    @using_graph
     async def entity(self, graph: str, entity_id: str, at: str = "") -> EntityStatus:
         view = await self._view_at(graph, at)
         if not at:
@@ -212,24 +217,26 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
         return found
 
+    @using_graph
     async def reports(self, graph: str) -> Sequence[CommunityReport]:
         view = await self._view(graph)
         await self._runtime.shelves.fill(view)
         return await self._read(graph, partial(_reports, view))
 
+    @using_graph
     async def digest(self, graph: str, at: str = "") -> Digest:
         view = await self._view_at(graph, at)
         async with self._deadline(graph):
             key, read = (id(view), view.version), partial(_digest, view)
             return await self._digests.read(key, lambda: self._runtime.pool.run(read, graph))
 
+    @using_graph
     async def verify(self, graph: str) -> Verification:
-        with self._runtime.views.in_use(graph):
-            return await self._runtime.upkeep.verify(await self._maintained(graph))
+        return await self._runtime.upkeep.verify(await self._maintained(graph))
 
+    @using_graph
     async def rebuild(self, graph: str) -> Rebuilt:
-        with self._runtime.views.in_use(graph):
-            return await self._runtime.upkeep.rebuild(await self._maintained(graph))
+        return await self._runtime.upkeep.rebuild(await self._maintained(graph))
 
     async def delete_graph(self, graph: str, wait_s: float) -> DeletedGraph:
         runtime = self._runtime

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Protocol, TypeVar, cast
 
 from graphtide.graph.retrieval.options.table import ModeOptions
 from graphtide.infra.models.usage.accounting import UsageAccounting
@@ -24,6 +26,8 @@ from graphtide.streams.model_ports import Embedder, Generator, Rater
 from graphtide.streams.ports import GraphStore, Ledger, Log
 from graphtide.streams.scheduling.work_pool import WorkPool
 from graphtide.streams.summarize.report_writer import Shelves
+
+Operation = TypeVar("Operation", bound=Callable[..., Awaitable[Any]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,24 @@ class Runtime:
             return
         if not after or not await self.progress.read(graph, after, timeout_s):
             raise NotFound(f"there is no graph {graph!r}; publish a document to create it")
+
+
+class _Application(Protocol):
+    _runtime: Runtime
+
+
+def using_graph(operation: Operation) -> Operation:
+    """Decorate an operation of an application on the graph that its first argument names.
+
+    The graph is not evicted before the operation ends.
+    """
+
+    @wraps(operation)
+    async def used(self: _Application, graph: str, *args: object, **named: object) -> object:
+        with self._runtime.views.in_use(graph):
+            return await operation(self, graph, *args, **named)
+
+    return cast(Operation, used)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from graphtide.services.browsing import (
     TokenState,
 )
 from graphtide.services.inspection import browsing
-from graphtide.services.runtime import Runtime
+from graphtide.services.runtime import Runtime, using_graph
 from graphtide.streams.errors import DeadlineExceeded, Invalid, NotFound
 
 T = TypeVar("T")
@@ -49,15 +49,18 @@ class LocalBrowser:
         }
         return evicted | {view.graph: browsing.summary_of(view) for view in views.all()}
 
+    @using_graph
     async def list_documents(self, graph: str, query: DocumentQuery) -> DocumentPage:
         """See Browser.list_documents."""
         await self._runtime.known(graph)
         return await browsing.documents_page(self._runtime.ledger, self._runtime.views.get(graph), graph, query)
 
+    @using_graph
     async def list_entities(self, graph: str, query: EntityQuery) -> EntityPage:
         """See Browser.list_entities."""
         return await self._read(graph, partial(browsing.entities_page, await self._view_at(graph, query.at), query))
 
+    @using_graph
     async def neighbourhood(self, graph: str, entity_id: str, hops: int, limit: int) -> Neighbourhood:
         """See Browser.neighbourhood."""
         view = await self._view(graph)
@@ -66,6 +69,7 @@ class LocalBrowser:
             raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
         return found
 
+    @using_graph
     async def group(self, graph: str, entity_id: str, k: int | None, limit: int) -> CohesiveGroup:
         """See Browser.group."""
         view = await self._view(graph)
@@ -74,12 +78,14 @@ class LocalBrowser:
             raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
         return found
 
+    @using_graph
     async def list_communities(self, graph: str, level: int, limit: int, cursor: str) -> CommunityPage:
         """See Browser.list_communities."""
         view = await self._view(graph)
         await self._runtime.shelves.fill(view)
         return await self._read(graph, partial(browsing.communities_page, view, level, limit, cursor))
 
+    @using_graph
     async def community(self, graph: str, community: int) -> CommunityDetails:
         """See Browser.community."""
         view = await self._view(graph)
@@ -89,12 +95,9 @@ class LocalBrowser:
             raise NotFound(f"graph {graph!r} has no community {community}")
         return found
 
+    @using_graph
     async def token_state(self, graph: str, token: str, wait_s: float) -> TokenState:
         """See Browser.token_state."""
-        with self._runtime.views.in_use(graph):
-            return await self._token_state(graph, token, wait_s)
-
-    async def _token_state(self, graph: str, token: str, wait_s: float) -> TokenState:
         progress = self._runtime.progress
         try:
             await self._runtime.known(graph, token, wait_s)

@@ -8,7 +8,7 @@ from functools import partial
 
 from graphtide.graph.view import LiveView
 from graphtide.infra.observability.metrics.readers import QUESTIONS
-from graphtide.services.runtime import Runtime
+from graphtide.services.runtime import Runtime, using_graph
 from graphtide.services.standing.service import StandingService, with_default_options
 from graphtide.services.standing.types import (
     QuestionDefinition,
@@ -35,6 +35,7 @@ class LocalStandingQuestions:
             raise Overloaded("this process has no standing questions")
         return service
 
+    @using_graph
     async def put_question(self, graph: str, definition: QuestionDefinition) -> StandingQuestion:
         """See StandingQuestions.put_question."""
         check_mode(definition.mode)
@@ -42,6 +43,7 @@ class LocalStandingQuestions:
         view = await self._view(graph)
         return self._standing.shown(graph, await self._standing.registrar.put(graph, definition), view)
 
+    @using_graph
     async def question(self, graph: str, question_id: str) -> StandingQuestion:
         """See StandingQuestions.question."""
         await self._runtime.known(graph)
@@ -56,6 +58,7 @@ class LocalStandingQuestions:
             raise NotFound(f"graph {graph!r} has no question {question_id!r}")
         self._standing.signal.recorded()
 
+    @using_graph
     async def list_questions(self, graph: str, limit: int, cursor: str) -> QuestionPage:
         """See StandingQuestions.list_questions."""
         await self._runtime.known(graph)

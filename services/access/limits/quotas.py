@@ -104,9 +104,10 @@ class Quotas:
         stored = await self._runtime.store.graphs()  # after `pending`: it includes what is no longer pending
         found = {}
         for graph in graphs:
-            await views.wake(graph)
-            settled, view = self._settled[graph], views.get(graph)
-            version, amount, replaced = await asyncio.to_thread(_figures, view, _ids(documents, graph))
+            with views.in_use(graph):
+                await views.wake(graph)
+                settled, view = self._settled[graph], views.get(graph)
+                version, amount, replaced = await asyncio.to_thread(_figures, view, _ids(documents, graph))
             if not pending[graph] and version >= stored.get(graph, 0):
                 settled = self._settled[graph] = _later(self._settled[graph], accepted[graph])
             found[graph] = Held(amount, replaced, pending[graph], settled)
