@@ -22,7 +22,7 @@ from graphtide.graph.retrieval.seeds import find_seeds, restart
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.text.place import Place
 from graphtide.graph.view import LiveView
-from tests.model.retrieval_oracle import WORDS, SmallDocument, bag_of_words, random_documents, small_view
+from tests.model.small_views import WORDS, SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.extractions import random_extraction, unit
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 

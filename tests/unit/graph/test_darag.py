@@ -33,7 +33,7 @@ from graphtide.graph.retrieval.types import Filters, Question, RetrievalResult
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from tests.model.paths_oracle import every_community, is_connected_truss, k_truss, literal_q_peel
-from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
+from tests.model.small_views import bag_of_words, random_documents, small_view
 
 
 def attributed(relevance: list[int], edges: list[tuple[int, int]]) -> AttributedGraph:

@@ -22,7 +22,7 @@ from graphtide.graph.retrieval.seeds import find_seeds
 from graphtide.graph.retrieval.types import Filters, Question, Synthesis
 from graphtide.graph.view import LiveView
 from tests.model.dynagrag_oracle import slow_choice, slow_ego, slow_order, slow_pruning, slow_total
-from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
+from tests.model.small_views import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 TIGHT = EgoGraphLimits(hops=3, fan=2, hub=3, nodes=9)

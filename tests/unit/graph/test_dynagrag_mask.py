@@ -24,7 +24,7 @@ from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, EgoGraphLimits
 from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
-from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
+from tests.model.small_views import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 FEW = 4  # fewer than the passages of the worlds below, so that members enter and leave the sample

@@ -13,7 +13,7 @@ from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import ExactIndex, Ids, Vectors
 from graphtide.graph.view import LiveView, VectorIndexes
-from tests.model.retrieval_oracle import DIMENSIONS, bag_of_words, random_documents, small_view
+from tests.model.small_views import DIMENSIONS, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view
 
 MODES = ("bridge", "local", "passages", "vector")

@@ -12,7 +12,7 @@ from graphtide.graph.browsing.group import CohesiveGroup, cohesive_group
 from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
-from tests.model.retrieval_oracle import SmallDocument, bag_of_words, small_view
+from tests.model.small_views import SmallDocument, bag_of_words, small_view
 from tests.support.sample_view import sample_view
 from tests.support.worlds import RandomWorld, empty_view
 

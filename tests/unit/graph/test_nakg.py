@@ -27,7 +27,7 @@ from graphtide.graph.retrieval.seeds import find_seeds
 from graphtide.graph.retrieval.types import Filters, Question
 from tests.model.dbscan_oracle import slow_dbscan
 from tests.model.nakg_oracle import slow_attention, slow_document, slow_edges, slow_propagation
-from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
+from tests.model.small_views import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 

@@ -14,7 +14,7 @@ from graphtide.graph.retrieval.options.schema import default_json, options_schem
 from graphtide.graph.retrieval.options.table import SETTINGS, options_of, read_options, settings_from, with_defaults
 from graphtide.graph.retrieval.types import MODE_NAMES, Question
 from graphtide.graph.view import LiveView
-from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
+from tests.model.small_views import bag_of_words, random_documents, small_view
 from tests.support.random_options import end_values, outside_values, random_options
 
 OPTIONS = [(mode, name) for mode in SETTINGS for name in options_of(mode)]

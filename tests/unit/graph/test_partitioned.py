@@ -11,7 +11,7 @@ from graphtide.graph.retrieval.modes.table import MODES, retrieve
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView
-from tests.model.retrieval_oracle import DIMENSIONS, bag_of_words, random_documents, small_view
+from tests.model.small_views import DIMENSIONS, bag_of_words, random_documents, small_view
 
 DOCUMENTS = 60
 

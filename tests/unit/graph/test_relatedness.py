@@ -18,7 +18,7 @@ from graphtide.graph.relatedness.pairs import BUCKETS, NO_NAMES, TOGETHER, HashR
 from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, fit_weights
 from graphtide.graph.view import LiveView
 from tests.model.relatedness_oracle import slow_cosine, slow_examples, slow_weights
-from tests.model.retrieval_oracle import SmallDocument, random_documents, small_view
+from tests.model.small_views import SmallDocument, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 

@@ -1,40 +1,18 @@
-"""Entity resolution: the rules for a pair of labels, and a state that is a function of the live labels."""
+"""Entity resolution: the rules for a pair of labels, and the verdicts of a judge."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from graphtide.graph.resolution import ClusterChange, LabelView, Resolver, SameAs, blocking, normalise
+from graphtide.graph.resolution import LabelView, Resolver, blocking, normalise
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.label_features import parse_label
 from graphtide.graph.resolution.similarity import cosine_milli, match_rule, quantise
 from tests.bench.core_resolution import find_data, load_vectors, measure_pairs, static_vectors
-from tests.model.resolution_oracle import NaiveResolver
-
-DIMENSIONS = 32
-
-
-def _vector(seed: int, noise: float = 0.0, noise_seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    centre = np.random.default_rng(seed).normal(size=DIMENSIONS)
-    centre /= np.linalg.norm(centre)
-    other = np.random.default_rng(noise_seed).normal(size=DIMENSIONS)
-    vector = centre + noise * other / np.linalg.norm(other)
-    return (vector / np.linalg.norm(vector)).astype(np.float32)
-
-
-def _view(name: str, seed: int | None = 1, noise: float = 0.0, type_: str = "") -> LabelView:
-    return LabelView(normalise(name), type_, None if seed is None else _vector(seed, noise, len(name)))
-
-
-def _resolved(*names: str, seed: int | None = 1) -> tuple[Resolver, list[set[str]]]:
-    resolver = Resolver()
-    resolver.update({i: _view(name, seed) for i, name in enumerate(names)})
-    found = {resolver.cluster_of(i) for i in range(len(names))}
-    return resolver, sorted(({names[i] for i in c} for c in found), key=sorted)
+from tests.support.label_views import POOL, label_vector, label_view, resolved
 
 
 @pytest.mark.parametrize(
@@ -76,7 +54,7 @@ def _resolved(*names: str, seed: int | None = 1) -> tuple[Resolver, list[set[str
 )
 def test_labels_stay_apart_when_a_guard_forbids_it(a: str, b: str) -> None:
     """Even with equal vectors, labels that a reader distinguishes stay separate."""
-    resolver, _ = _resolved(a, b)
+    resolver, _ = resolved(a, b)
     assert resolver.evidence(0, 1) is None
     assert resolver.cluster_of(0) == {0}
 
@@ -107,7 +85,7 @@ def test_labels_stay_apart_when_a_guard_forbids_it(a: str, b: str) -> None:
 )
 def test_labels_are_one_when_only_the_form_differs_and_there_is_no_vector(a: str, b: str) -> None:
     """Labels that differ in form only need no vector."""
-    assert _resolved(a, b, seed=None)[0].cluster_of(0) == {0, 1}
+    assert resolved(a, b, seed=None)[0].cluster_of(0) == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -127,19 +105,19 @@ def test_labels_are_one_when_only_the_form_differs_and_there_is_no_vector(a: str
 )
 def test_labels_are_one_only_when_vectors_confirm_a_difference_of_content(a: str, b: str) -> None:
     """Similar wording is accepted with near vectors, and refused with none or with distant ones."""
-    assert _resolved(a, b)[0].cluster_of(0) == {0, 1}
-    assert _resolved(a, b, seed=None)[0].cluster_of(0) == {0}
+    assert resolved(a, b)[0].cluster_of(0) == {0, 1}
+    assert resolved(a, b, seed=None)[0].cluster_of(0) == {0}
     far = Resolver()
-    far.update({0: _view(a, 1), 1: LabelView(normalise(b), "", -_vector(1))})
+    far.update({0: label_view(a, 1), 1: LabelView(normalise(b), "", -label_vector(1))})
     assert far.cluster_of(0) == {0}
 
 
 def test_labels_of_one_name_are_one_when_a_type_is_unknown_and_apart_when_types_differ() -> None:
     """Different known types exclude a link; an unknown type does not, unless it is ambiguous."""
     resolver = Resolver()
-    resolver.update({0: _view("Jordan", type_="person"), 1: _view("Jordan")})
+    resolver.update({0: label_view("Jordan", type_="person"), 1: label_view("Jordan")})
     assert resolver.cluster_of(0) == {0, 1}
-    resolver.update({2: _view("Jordan", type_="country")})
+    resolver.update({2: label_view("Jordan", type_="country")})
     assert [resolver.cluster_of(i) for i in range(3)] == [{0}, {1}, {2}]
     resolver.update({0: None})
     assert resolver.cluster_of(1) == {1, 2}
@@ -147,7 +125,7 @@ def test_labels_of_one_name_are_one_when_a_type_is_unknown_and_apart_when_types_
 
 def test_initials_link_to_neither_when_two_names_fit() -> None:
     """The label "J. Brannock" beside "John" and "James" is linked to neither, until one of them is deleted."""
-    resolver, found = _resolved("J. Brannock", "John Brannock", "James Brannock")
+    resolver, found = resolved("J. Brannock", "John Brannock", "James Brannock")
     assert found == [{"J. Brannock"}, {"James Brannock"}, {"John Brannock"}]
     link = resolver.evidence(0, 1)
     assert link is not None and not link.holds and resolver.links_of(0) == ()
@@ -160,7 +138,7 @@ def test_initials_link_to_neither_when_two_names_fit() -> None:
 def test_chain_does_not_swallow_a_conflicting_label_when_links_lead_there() -> None:
     """Each link is good, but the ends conflict: the weaker union is refused, and the link's state shows it."""
     names = ("Q. Brannock", "Quentin Brannock", "Quentin Ulysses Brannock", "Quentin Xavier Brannock")
-    resolver, found = _resolved(*names)
+    resolver, found = resolved(*names)
     for cluster in found:
         assert not any(
             cannot_link_reason(parse_label(normalise(x), ""), parse_label(normalise(y), ""))
@@ -172,7 +150,7 @@ def test_chain_does_not_swallow_a_conflicting_label_when_links_lead_there() -> N
 
 def test_deleting_a_label_undoes_the_merge_when_it_was_the_bridge() -> None:
     """With the label that justified a merge the merge is deleted, including its links."""
-    resolver, found = _resolved("JRR Tolkien", "John Ronald Reuel Tolkien", "J. R. R. Tolkien")
+    resolver, found = resolved("JRR Tolkien", "John Ronald Reuel Tolkien", "J. R. R. Tolkien")
     assert len(found) == 1
     resolver.update({0: None, 2: None})
     assert resolver.cluster_of(1) == {1} and resolver.links_of(1) == ()
@@ -184,7 +162,7 @@ def test_update_changes_nothing_when_a_label_to_forget_is_unknown() -> None:
     """A wrong deletion is refused before any change."""
     resolver = Resolver()
     with pytest.raises(KeyError):
-        resolver.update({0: _view("Houston"), 7: None})
+        resolver.update({0: label_view("Houston"), 7: None})
     with pytest.raises(KeyError):
         resolver.cluster_of(0)
 
@@ -192,176 +170,21 @@ def test_update_changes_nothing_when_a_label_to_forget_is_unknown() -> None:
 def test_sentence_is_the_same_only_as_itself_when_it_is_long() -> None:
     """A label of many words is compared whole; thousands of words cost little."""
     sentence = " ".join(f"word{i} of" for i in range(5_000))
-    _, found = _resolved(sentence, f"the {sentence}", f"{sentence} more", sentence.replace("word7 ", "ward7 "))
+    _, found = resolved(sentence, f"the {sentence}", f"{sentence} more", sentence.replace("word7 ", "ward7 "))
     assert sorted(map(len, found)) == [1, 1, 2]
 
 
 def test_cosine_is_symmetric_and_exact_when_vectors_are_quantised() -> None:
     """The float32 product of quantised vectors is the integer one, so order and machine do not affect it."""
     for seed in range(50):
-        a, b = quantise(_vector(seed)), quantise(_vector(seed + 1, 0.3))
+        a, b = quantise(label_vector(seed)), quantise(label_vector(seed + 1, 0.3))
         exact = int(np.dot(a.astype(np.int64), b.astype(np.int64))) * 1000 // 2**22
         assert cosine_milli(a, b) == cosine_milli(b, a) == exact
 
 
-# A pool in which names collide in every way the rules distinguish. The number is the real entity; its vectors are near.
-_POOL = [
-    (name, thing)
-    for thing, names in enumerate(
-        [
-            ["J. Brannock", "John Brannock", "John Quincy Brannock", "J. Q. Brannock", "Brannock", "Mr. Brannock"],
-            ["James Brannock", "James T. Brannock", "Jim Brannock", "Brannock, James", "President James Brannock"],
-            ["Houston", "Houston, Texas", "Houston, TX", "Houston Texas", "City of Houston"],
-            ["Houston, British Columbia", "Houston, British Columbia, Canada"],
-            ["U.S.", "US", "United States", "United States of America", "the United States", "USA"],
-            ["Black Sea Economic Cooperation", "BSEC", "Black Sea Economic Co-operation"],
-            ["Boston State Energy Committee", "Boston State Energy Committee (BSEC)"],
-            ["World War II", "Second World War", "World War 2"],
-            ["World War I", "First World War", "the First World War"],
-            ["Chess Olympiad", "Chess Olympiads", "World Chess Olympiads", "36th Chess Olympiad"],
-            ["Gatwick Airport", "London Gatwick Airport", "Gatwick"],
-            ["he", "the city", "the film"],
-            ["Damerdjog", "Damerjog"],
-            ["1 January 2002", "January 1, 2002", "January 2002"],
-            ["Census Bureau", "U.S. Census Bureau", "United States Census Bureau"],
-        ]
-    )
-    for name in names
-]
-_TYPES = ("", "", "", "person", "place")
-
-
-def _random_view(generator: random.Random) -> LabelView:
-    name, thing = generator.choice(_POOL)
-    vector = (
-        None if generator.random() < 0.1 else _vector(thing, generator.choice((0.0, 0.3, 0.6)), generator.randrange(99))
-    )
-    return LabelView(normalise(name), generator.choice(_TYPES), vector)
-
-
-def _walk(generator: random.Random, steps: int) -> Iterable[dict[int, LabelView | None]]:
-    """Yield batches of inserts, changes of vector and deletions. No two live labels have the same name and type."""
-    live: dict[int, LabelView] = {}
-    for step in range(steps):
-        batch: dict[int, LabelView | None] = {}
-        for _ in range(generator.choice((1, 1, 2, 5))):
-            view = _random_view(generator)
-            held = next((i for i, v in live.items() if (v.name, v.type) == (view.name, view.type)), None)
-            grows = step < steps * 2 // 3 or generator.random() < 0.3
-            if held is None and grows:
-                label = generator.choice([i for i in range(400) if i not in live and i not in batch])
-                live[label] = view
-                batch[label] = view
-            elif held is not None and held not in batch:
-                if grows and generator.random() < 0.6:
-                    live[held] = view
-                    batch[held] = view
-                else:
-                    del live[held]
-                    batch[held] = None
-        yield batch
-
-
-def _all_links(resolver: Resolver, live: Iterable[int]) -> set[SameAs]:
-    ordered = sorted(live)
-    found = (resolver.evidence(a, b) for i, a in enumerate(ordered) for b in ordered[i + 1 :])
-    return {link for link in found if link is not None}
-
-
-class _Mirror:
-    """Content of a store that only applies the changes."""
-
-    def __init__(self) -> None:
-        self.clusters: set[frozenset[int]] = set()
-        self.links: set[SameAs] = set()
-
-    def apply(self, change: ClusterChange) -> None:
-        """Remove the old rows and insert the new ones; each must exist, or not, before."""
-        assert set(change.dissolved) <= self.clusters
-        self.clusters = (self.clusters - set(change.dissolved)) | set(change.formed)
-        assert set(change.links_removed) <= self.links
-        self.links = (self.links - set(change.links_removed)) | set(change.links_added)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("max_block", [3, 24])
-def test_resolver_equals_the_oracle_when_labels_come_change_and_go(
-    seed: int, max_block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After every step of a random walk: the same clusters, links and open questions as a computation from scratch, and
-    the same for a store that applied the reported changes; also when blocks close and open frequently.
-    """
-    print(f"seed {seed}, blocks of {max_block}")
-    monkeypatch.setattr(blocking, "MAX_BLOCK", max_block)
-    generator = random.Random(seed)
-    resolver, oracle, mirror, live = Resolver(), NaiveResolver(), _Mirror(), set[int]()
-    for batch in _walk(generator, 90):
-        mirror.apply(resolver.update(batch))
-        oracle.update(batch)
-        live = (live | batch.keys()) - {label for label, view in batch.items() if view is None}
-        if resolver.borderline() and generator.random() < 0.3:
-            pair, verdict = generator.choice(resolver.borderline()), generator.random() < 0.6
-            mirror.apply(resolver.decide(pair, verdict))
-            oracle.decide(pair, verdict)
-        for label in live:
-            assert resolver.cluster_of(label) == oracle.cluster_of(label)
-        links = _all_links(resolver, live)
-        assert {(s.a, s.b, s.rule, s.score_milli, s.holds) for s in links} == oracle.links()
-        assert set(resolver.borderline()) == oracle.borderline()
-        assert mirror.clusters == {resolver.cluster_of(label) for label in live}
-        assert mirror.links == links
-    assert live
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_clusters_are_the_same_when_order_and_numbers_differ(seed: int) -> None:
-    """The live labels are the same under other numbers, in another order and other batches, after other deletions."""
-    print(f"seed {seed}")
-    generator = random.Random(seed)
-    views = {(v.name, v.type): v for v in (_random_view(generator) for _ in range(150))}
-    results = []
-    for _ in range(3):
-        order = sorted(views)
-        generator.shuffle(order)
-        numbers = dict(zip(order, generator.sample(range(10_000), len(order)), strict=True))
-        resolver = Resolver()
-        passing = [(f"passing {k[0]}", k[1]) for k in order[::3]]
-        resolver.update({20_000 + i: LabelView(*key, None) for i, key in enumerate(passing)})
-        for start in range(0, len(order), size := generator.randrange(1, 9)):
-            resolver.update({numbers[key]: views[key] for key in order[start : start + size]})
-        resolver.update({20_000 + i: None for i in range(len(passing))})
-        names = {number: key for key, number in numbers.items()}
-        clusters = {frozenset(names[i] for i in resolver.cluster_of(n)) for n in names}
-        open_pairs = [tuple(sorted((names[a], names[b]))) for a, b in resolver.borderline()]
-        results.append((clusters, open_pairs))
-    assert results[0] == results[1] == results[2]
-
-
-def test_restored_resolver_goes_on_as_the_original_when_fed_the_same() -> None:
-    """Labels, links and open questions are the whole state."""
-    generator = random.Random(5)
-    resolver, live, links = Resolver(), dict[int, LabelView](), set[SameAs]()
-    batches = list(_walk(generator, 80))
-    for batch in batches[:40]:
-        change = resolver.update(batch)
-        links = (links - set(change.links_removed)) | set(change.links_added)
-        live.update({label: view for label, view in batch.items() if view is not None})
-        for label in [label for label, view in batch.items() if view is None]:
-            del live[label]
-    restored = Resolver()
-    restored.restore(live, links, resolver.borderline())
-    assert [restored.cluster_of(i) for i in live] == [resolver.cluster_of(i) for i in live]
-    for batch in batches[40:]:
-        assert restored.update(batch) == resolver.update(batch)
-        assert restored.borderline() == resolver.borderline()
-    with pytest.raises(ValueError, match="empty"):
-        restored.restore({}, ())
-
-
 def test_judge_is_asked_once_when_its_verdicts_are_kept() -> None:
     """A verdict links or separates a borderline pair, is kept for a later resolver, and yields to cannot-link rules."""
-    near = {0: _view("Boston Red Sox", 1), 1: _view("Red Sox", 1, 0.2)}
+    near = {0: label_view("Boston Red Sox", 1), 1: label_view("Red Sox", 1, 0.2)}
     resolver = Resolver()
     resolver.update(near)
     assert resolver.borderline() == ((0, 1),) and resolver.cluster_of(0) == {0}
@@ -379,7 +202,7 @@ def test_verdict_links_no_pair_whose_block_closed_before_it_arrived(monkeypatch:
     """The verdict is kept, and the clusters are those of a resolver that had it from the start."""
     monkeypatch.setattr(blocking, "MAX_BLOCK", 2)
     names = ("Boston Red Sox", "Red Sox", "Pawtucket Red Sox", "Portland Red Sox")
-    views = {number: _view(name, 1, 0.2 * (number == 1)) for number, name in enumerate(names)}
+    views = {number: label_view(name, 1, 0.2 * (number == 1)) for number, name in enumerate(names)}
     resolver = Resolver()
     resolver.update({0: views[0], 1: views[1]})
     assert resolver.borderline() == ((0, 1),)
@@ -394,7 +217,7 @@ def test_verdict_links_no_pair_whose_block_closed_before_it_arrived(monkeypatch:
 
 def test_relation_is_symmetric_when_sides_are_swapped() -> None:
     """Rule, score and the less specific side do not depend on which label comes first."""
-    signatures = [parse_label(normalise(name), type_) for name, _ in _POOL for type_ in ("", "person")]
+    signatures = [parse_label(normalise(name), type_) for name, _ in POOL for type_ in ("", "person")]
     for a in signatures:
         for b in signatures:
             one, other = match_rule(a, b), match_rule(b, a)

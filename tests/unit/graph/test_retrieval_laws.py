@@ -18,7 +18,7 @@ from graphtide.graph.records import DocumentInfo, Extraction
 from graphtide.graph.retrieval.modes.table import MODES, retrieve
 from graphtide.graph.retrieval.types import Filters, Question, RetrievalResult
 from graphtide.graph.view import LiveView
-from tests.model.retrieval_oracle import DIMENSIONS, SmallDocument, bag_of_words, random_documents, small_view
+from tests.model.small_views import DIMENSIONS, SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.extractions import random_extraction, vector
 from tests.support.worlds import RandomWorld, empty_view
 

@@ -13,15 +13,8 @@ from graphtide.graph.retrieval.types import Filters, Question, RetrievalResult
 from graphtide.graph.view import LiveView
 from tests.model.dynagrag_oracle import slow_dynagrag
 from tests.model.nakg_oracle import slow_nakg
-from tests.model.retrieval_oracle import (
-    SmallDocument,
-    bag_of_words,
-    random_documents,
-    slow_local,
-    slow_passages,
-    slow_vector,
-    small_view,
-)
+from tests.model.retrieval_oracle import slow_local, slow_passages, slow_vector
+from tests.model.small_views import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.random_options import random_options
 
 SLOWLY: dict[str, Callable[[LiveView, Question], RetrievalResult]] = {

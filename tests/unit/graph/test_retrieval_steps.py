@@ -27,14 +27,8 @@ from graphtide.graph.retrieval.search.ppr import RESTART, personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.text.dates import DateRange
-from tests.model.retrieval_oracle import (
-    SmallDocument,
-    bag_of_words,
-    exact_pagerank,
-    random_documents,
-    slow_restart,
-    small_view,
-)
+from tests.model.retrieval_oracle import exact_pagerank, slow_restart
+from tests.model.small_views import SmallDocument, bag_of_words, random_documents, small_view
 
 
 def unit_vectors(rng: np.random.Generator, count: int, dimensions: int = 6) -> NDArray[np.float32]:

@@ -15,8 +15,8 @@ from graphtide.graph.retrieval.search.community_filter import regions, within
 from graphtide.graph.retrieval.seeds import find_seeds
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.view import LiveView
-from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 from tests.model.search_oracle import hops_from, slow_explore, within_threshold
+from tests.model.small_views import SmallDocument, bag_of_words, random_documents, small_view
 
 WIDE = BeamSettings(beam=10**6, threshold=0.05, enough=10**6)
 NARROW = BeamSettings(beam=4, threshold=0.05, enough=12)

@@ -17,7 +17,7 @@ from graphtide.graph.retrieval.search.steiner import SearchLimits, SteinerTree, 
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.view import LiveView
 from tests.model.paths_oracle import Costs, least_steiner, plain_kmb, weighted
-from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
+from tests.model.small_views import SmallDocument, bag_of_words, random_documents, small_view
 
 FAR = SearchLimits(longest=10**12, budget=10**6)
 

@@ -15,7 +15,7 @@ from graphtide.graph.view import LiveView
 from graphtide.services.query.reranking import RERANKED_MODES, Reranking, ranking_by
 from graphtide.streams.errors import Retryable
 from graphtide.streams.scheduling.work_pool import WorkPool
-from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
+from tests.model.small_views import bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view
 
 TEXT = "lin near cedar"
