@@ -77,7 +77,7 @@ test-servers: env ## the tests that need a broker, a graph database or processes
 
 test-memgraph: env ## the contract tests of the graph database on the Memgraph at ADDRESS (bolt://[user:password@]host:7687); deletes its data
 	@$(if $(ADDRESS),,$(error test-memgraph needs ADDRESS=bolt://host:7687, a Memgraph whose data may be deleted))
-	@GRAPHTIDE_TEST_MEMGRAPH=$(ADDRESS) $(BIN)/pytest -n0 $$(grep -l graph_server tests/contract/test_*.py)
+	@GRAPHTIDE_TEST_MEMGRAPH=$(ADDRESS) $(BIN)/pytest -n0 $$(grep -l graph_server tests/contract/test_*.py) tests/contract/bolt_*
 
 test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a whole cluster on them; two minutes
 	@$(BIN)/pytest tests/secure

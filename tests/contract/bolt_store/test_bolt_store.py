@@ -1,22 +1,17 @@
-"""Guarantees of the graph database's adapters beyond the ports: atomic commits, one version, one writer, recovery."""
+"""Guarantees of the graph database's adapters beyond the ports: atomic commits, one version, one writer."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from random import Random
 
 import pytest
 
-from graphtide.graph.records import GraphDelta
-from graphtide.infra.bolt import BoltAddress, BoltBackend, BoltVectorStore
-from graphtide.infra.bolt.cypher.tables import NODE_TABLES
+from graphtide.infra.bolt import BoltBackend, BoltVectorStore
 from graphtide.infra.bolt.database import Transaction
-from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.bolt.graph_store import store as store_module
-from graphtide.infra.bolt.graph_store.generations import DEAD_AFTER_MS
-from graphtide.streams.errors import Broken, Fenced, Retryable
+from graphtide.streams.errors import Broken, Retryable
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import (
     Commit,
@@ -27,74 +22,17 @@ from graphtide.streams.ports import (
     RevisionOutcome,
     RevisionState,
     StoredDocument,
-    Watermark,
 )
 from tests.model.memory import MemoryLog
 from tests.model.memory.rows import Rows
-from tests.support.backends import Clock
-from tests.support.neo4j_server import GraphServer, clear
+from tests.support.bolt_stores import filled, through
+from tests.support.neo4j_server import GraphServer
 from tests.support.ports import free_port
-from tests.support.proxy import Proxy, proxy
+from tests.support.proxy import Proxy
 from tests.support.records import Walk, plain
 
 COMMIT = b"\x00\x02\xb0\x12\x00\x00"
 """Bolt's COMMIT in its wire format."""
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock(now_ms=10_000_000)
-
-
-@pytest.fixture
-def log(clock: Clock) -> MemoryLog:
-    return MemoryLog(3, clock)
-
-
-@pytest.fixture
-async def backend(graph_server: GraphServer, log: MemoryLog, clock: Clock) -> AsyncIterator[BoltBackend]:
-    clear(graph_server.address)
-    one = await BoltBackend.open(graph_server.address, log, clock)
-    yield one
-    await one.close()
-
-
-@pytest.fixture
-async def wire(graph_server: GraphServer) -> AsyncIterator[Proxy]:
-    async with proxy(graph_server.address.uri.rpartition("//")[2]) as one:
-        yield one
-
-
-def through(wire: Proxy, server: GraphServer) -> BoltAddress:
-    return replace(server.address, uri=f"bolt://{wire.address}")
-
-
-async def filled(backend: BoltBackend, walk: Walk, steps: int) -> tuple[Watermark, Rows]:
-    """Commit a few random deltas to a graph; return the expected content."""
-    fold = Rows(walk.graph)
-    held = await backend.store.claim(0)
-    for _ in range(steps):
-        delta = walk.delta()
-        fold.apply(delta)
-        await backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
-        held = replace(held, next_offset=held.next_offset + 1)
-    return held, fold
-
-
-async def nodes(backend: BoltBackend) -> dict[str, int]:
-    """Return the number of nodes of each kind of row, in any scope."""
-
-    async def work(tx: Transaction) -> dict[str, int]:
-        found = {}
-        for table in NODE_TABLES:
-            [row] = await tx.run(f"MATCH (n:{table.label}) RETURN count(n) AS nodes")
-            found[table.label] = row["nodes"]
-        return found
-
-    return await backend.database.read(work)
-
-
-# -- authentication ----------------------------------------------------------------------------------------------------
 
 
 async def test_open_refuses_wrong_credentials_and_says_where_they_are_set(
@@ -130,9 +68,6 @@ async def test_open_refuses_a_schema_of_a_newer_version(backend: BoltBackend, gr
             await BoltBackend.open(graph_server.address, backend.log)
     finally:
         await backend.database.write(lambda tx: set_version(tx, 1))
-
-
-# -- commits -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("arrives", [True, False])
@@ -249,9 +184,6 @@ async def test_outbox_hands_out_in_order_until_sent(backend: BoltBackend) -> Non
     await again.close()
 
 
-# -- snapshots and rebuilds --------------------------------------------------------------------------------------------
-
-
 async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBackend) -> None:
     """Every snapshot taken beside a busy writer equals the fold of the deltas up to the version it names."""
     seed = 8
@@ -295,98 +227,6 @@ async def test_snapshot_makes_the_writer_wait_when_it_never_gets_through(
     commit = backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
     found, _ = await asyncio.gather(backend.store.snapshot("g"), commit)
     assert plain(found) in (before, plain(fold.snapshot()))
-
-
-async def test_rebuild_in_many_transactions_becomes_visible_in_one_step(
-    backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Concurrent readers see the old graph or the new one; afterwards nothing of the old one is left."""
-    monkeypatch.setattr("graphtide.infra.bolt.graph_store.generations.BUILD_ROWS", 3)
-    monkeypatch.setattr("graphtide.infra.bolt.graph_store.generations.SWEEP_NODES", 4)
-    walk = Walk(Random(12))
-    _, fold = await filled(backend, walk, 6)
-    old, rebuilt = plain(fold.snapshot()), replace(_other(13, 20), version=9)
-    new = Rows("g")
-    new.apply(replace(rebuilt, snapshot=False))
-    replacing = asyncio.create_task(backend.store.replace(rebuilt))
-    seen = []
-    while not replacing.done():
-        seen.append(plain(await backend.store.snapshot("g")))
-    await replacing
-    assert all(one in (old, plain(new.snapshot())) for one in seen) and old in seen
-    assert plain(await backend.store.snapshot("g")) == plain(new.snapshot())
-    assert (await nodes(backend))["Document"] == len(rebuilt.documents)
-
-
-async def test_rebuild_that_dies_leaves_the_graph_whole_and_is_swept_at_the_next_start(
-    backend: BoltBackend, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The remains are kept at first, since another process may be building, and deleted after some time."""
-    walk = Walk(Random(21))
-    _, fold = await filled(backend, walk, 5)
-    whole = await nodes(backend)
-    await backend.store._builds.write(replace(_other(5, 20), version=9))  # here the process is killed
-    built = await nodes(backend)
-    assert built != whole and plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
-    for waited_ms, expected in ((0, built), (DEAD_AFTER_MS, whole)):
-        clock.now_ms += waited_ms
-        again = await BoltBackend.open(backend.database.address, backend.log, clock)
-        assert await nodes(again) == expected
-        assert plain(await again.store.snapshot("g")) == plain(fold.snapshot())
-        await again.close()
-
-
-async def test_rebuild_that_was_taken_for_dead_is_not_switched_in(backend: BoltBackend, clock: Clock) -> None:
-    """When the sweeper was faster, the builder gets a Retryable error, and the graph stays as it was."""
-    _, fold = await filled(backend, Walk(Random(2)), 4)
-    builds = backend.store._builds
-    fresh = await builds.write(replace(_other(5, 9), version=9))
-    clock.now_ms += DEAD_AFTER_MS
-    await builds.sweep()
-
-    async def switch(tx: Transaction) -> None:
-        head = await heads.lock_head(tx, "g")
-        await builds.switch(tx, fresh, replace(_other(5, 9), version=9), head)
-
-    with pytest.raises(Retryable, match="deleted as abandoned"):
-        await backend.database.write(switch)
-    assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
-
-
-@pytest.mark.parametrize("built", [False, True])
-async def test_rebuilt_graph_that_is_fenced_leaves_nothing_behind(
-    built: bool, backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other writer commits before the new rows are written or after; the current graph is unchanged."""
-    held, fold = await filled(backend, Walk(Random(6)), 4)
-    before = await nodes(backend)
-    write, builds = backend.store._builds.write, []
-
-    async def write_and_lose(snapshot: GraphDelta) -> str:
-        builds.append(await write(snapshot))
-        assert await nodes(backend) != before
-        await backend.store.claim(0)
-        return str(builds[0])
-
-    if built:
-        monkeypatch.setattr(backend.store._builds, "write", write_and_lose)
-    else:
-        await backend.store.claim(0)
-    with pytest.raises(Fenced):
-        await backend.store.commit(Commit(0, held, 9, (GraphCommit(replace(_other(7, 9), version=5), {}),), ()))
-    assert len(builds) == built
-    assert await nodes(backend) == before and plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
-
-
-def _other(seed: int, steps: int) -> GraphDelta:
-    """Return a snapshot of a different graph of the same name."""
-    walk, fold = Walk(Random(seed)), Rows("g")
-    for _ in range(steps):
-        fold.apply(walk.delta())
-    return fold.snapshot()
-
-
-# -- the ledger and the memo -------------------------------------------------------------------------------------------
 
 
 async def test_ledger_is_healed_by_enter_when_accept_died_between_its_steps(
@@ -452,9 +292,6 @@ async def test_memo_keeps_what_is_used_and_forgets_the_rest_when_it_is_full(back
         assert await memo.get_many([b"used"]) == {b"used": b"value"}
     left = await memo.get_many(keys)
     assert 5 <= len(left) <= 20 and set(left) == set(keys[-len(left) :])
-
-
-# -- the server dies ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
