@@ -1,17 +1,11 @@
-"""Every route and every call, with every kind of credential: who is admitted, and that a refusal reveals nothing.
-
-Routes come from the application's own description and calls from the protocol's descriptor, so that a new one is in the
-table at once.
-"""
+"""Access to a guarded service: every route and call, with every kind of credentials."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
@@ -19,15 +13,14 @@ import grpc.aio
 import httpx
 import pytest
 import pytest_asyncio
-from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from graphtide.services.access.gate import AccessGate, CallerRateLimits
+from graphtide.services.access.gate import CallerRateLimits
 from graphtide.services.access.policy import Action
 from graphtide.services.api.grpc.access import action_of as rpc_action
 from graphtide.services.api.grpc.server import SERVICE, create_server
-from graphtide.services.api.http.access import OPEN, OWN_RIGHTS
+from graphtide.services.api.http.access import OWN_RIGHTS
 from graphtide.services.api.http.access import action_of as http_action
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
@@ -35,46 +28,8 @@ from graphtide.streams.errors import Retryable
 from graphtide.streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate, token
+from tests.support.guarded_service import CALLS, ROUTES, SECRET, GuardedService, bad_credentials, called, requested
 from tests.support.serving import http_service
-
-METHODS = ("get", "put", "post", "delete")
-ROUTES = [
-    (method.upper(), path)
-    for path, described in create_app(InMemoryApplication()).openapi()["paths"].items()
-    for method in METHODS
-    if method in described and path not in OPEN
-]
-CALLS = list(pb.DESCRIPTOR.services_by_name["Graphtide"].methods)
-SECRET = "notes"  # noqa: S105 -- the name of the graph whose existence must stay hidden
-
-
-@dataclass(frozen=True, slots=True)
-class House:
-    """A guarded service, with two graphs in it."""
-
-    url: str
-    grpc: str
-    keys: KeyFile
-    gate: AccessGate
-    application: InMemoryApplication
-
-
-@pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    """Yield the service on real sockets."""
-    keys = KeyFile(tmp_path / "keys.toml")
-    keys.add("somebody", "*", "read")
-    application = InMemoryApplication()
-    for graph in ("notes", "other"):
-        await application.publish([DocumentMessage(graph, "curie", "Marie Curie discovered polonium.")])
-    guard = gate(keys, tmp_path)
-    server = create_server(application, None, guard)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    async with http_service(create_app(application, None, None, guard)) as url:
-        yield House(url, f"127.0.0.1:{port}", keys, guard, application)
-    await server.stop(None)
-
 
 NEEDED = {
     "read": ["GET /v1/graphs", "POST /v1/graphs/{graph}/query", "GET /v1/graphs/{graph}/stats", "Query", "QueryStream"],
@@ -92,6 +47,23 @@ NEEDED = {
 """The required actions, repeated by hand: the table below trusts the code's own values."""
 
 
+@pytest_asyncio.fixture
+async def guarded(tmp_path: Path) -> AsyncIterator[GuardedService]:
+    """Yield the service on real sockets."""
+    keys = KeyFile(tmp_path / "keys.toml")
+    keys.add("somebody", "*", "read")
+    application = InMemoryApplication()
+    for graph in ("notes", "other"):
+        await application.publish([DocumentMessage(graph, "curie", "Marie Curie discovered polonium.")])
+    guard = gate(keys, tmp_path)
+    server = create_server(application, None, guard)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with http_service(create_app(application, None, None, guard)) as url:
+        yield GuardedService(url, f"127.0.0.1:{port}", keys, guard, application)
+    await server.stop(None)
+
+
 @pytest.mark.parametrize(("action", "names"), NEEDED.items())
 def test_action_is_the_one_that_was_meant(action: str, names: list[str]) -> None:
     """This covers the batch and the stream; an unlisted route needs admin."""
@@ -102,50 +74,21 @@ def test_action_is_the_one_that_was_meant(action: str, names: list[str]) -> None
     assert http_action("POST", "/v1/graphs/{graph}/new") is rpc_action("New") is Action.ADMIN
 
 
-def bad_credentials(keys: KeyFile) -> dict[str, dict[str, str]]:
-    """Yield headers that must be answered with 401."""
-    good = keys.add("wellknown", "*", "read write admin metrics")
-    head, _, tail = token().rpartition(".")
-    gone = keys.add("gone", "*", "read write admin metrics", expires="2020-01-01")
-    return {
-        "none": {},
-        "wrong key": {"x-api-key": good[:-1] + ("A" if good[-1] != "A" else "B")},
-        "unknown key": {"authorization": f"Bearer gt_{'a' * 16}_{'A' * 43}"},
-        "expired key": {"x-api-key": gone},
-        "expired token": {"authorization": f"Bearer {token(exp=int(time.time()) - 60)}"},
-        "tampered token": {"authorization": f"Bearer {head}.{tail[::-1]}"},
-        "foreign token": {"authorization": f"Bearer {token(stranger=True)}"},
-        "basic": {"authorization": "Basic YTpi"},
-        "two": {"authorization": f"Bearer {good}", "x-api-key": good},
-        "empty": {"x-api-key": ""},
-    }
-
-
-async def requested(
-    http: httpx.AsyncClient, route: tuple[str, str], graph: str, headers: dict[str, str]
-) -> httpx.Response:
-    """Send the route a valid request for the graph."""
-    method, template = route
-    path = template.replace("{graph}", graph).replace("{entity_id}", "e1").replace("{id}", "curie")
-    body = {"text": "x"} if method == "PUT" else [{"id": "a", "text": "x"}] if path.endswith("documents") else None
-    if path.endswith("query"):
-        return await http.request(method, path, json={"question": "Who?"}, headers=headers)
-    return await http.request(method, path, json=body, headers=headers)
-
-
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
-async def test_route_answers_as_the_policy_says_when_credentials_differ(house: House, route: tuple[str, str]) -> None:
+async def test_route_answers_as_the_policy_says_when_credentials_differ(
+    guarded: GuardedService, route: tuple[str, str]
+) -> None:
     """The status is 401 without a valid credential, 403 for another graph or a lesser action, else the route's.
 
     Every valid credential may read what it grants.
     """
     action = http_action(*route)
     others = " ".join(each.value for each in Action if each is not action)
-    key, other = house.keys.add("right", SECRET, action.value), house.keys.add("elsewhere", "other", action.value)
-    lesser, bearer = house.keys.add("lesser", "*", others), token(graphs=[SECRET], actions=[action.value])
-    every = house.keys.add("everywhere", "*", action.value)
-    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
-        for name, headers in bad_credentials(house.keys).items():
+    key, other = guarded.keys.add("right", SECRET, action.value), guarded.keys.add("elsewhere", "other", action.value)
+    lesser, bearer = guarded.keys.add("lesser", "*", others), token(graphs=[SECRET], actions=[action.value])
+    every = guarded.keys.add("everywhere", "*", action.value)
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=120) as http:
+        for name, headers in bad_credentials(guarded.keys).items():
             response = await requested(http, route, SECRET, headers)
             assert (response.status_code, response.json()["error"]["code"]) == (401, "unauthenticated"), name
             assert response.headers["www-authenticate"].startswith("Bearer")
@@ -160,67 +103,34 @@ async def test_route_answers_as_the_policy_says_when_credentials_differ(house: H
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if "{graph}" in route[1]], ids=" ".join)
-async def test_refusal_is_the_same_when_the_graph_is_not_there(house: House, route: tuple[str, str]) -> None:
+async def test_refusal_is_the_same_when_the_graph_is_not_there(guarded: GuardedService, route: tuple[str, str]) -> None:
     """A caller without permission cannot learn whether a graph exists: only the requested name differs."""
-    key = house.keys.add("elsewhere", "other", "read write admin metrics")
-    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
+    key = guarded.keys.add("elsewhere", "other", "read write admin metrics")
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=120) as http:
         for headers in ({}, {"x-api-key": key}):
             there = await requested(http, route, SECRET, headers)
             nowhere = await requested(http, route, "ghost", headers)
             assert there.status_code == nowhere.status_code
             assert there.text.replace(SECRET, "ghost") == nowhere.text
-    assert ("ghost", "curie") not in house.application.documents
-
-
-def request_for(call: object, graph: str) -> object:
-    """Return a request of the call's type, with the fields that every call needs."""
-    message = GetMessageClass(call.input_type)()  # type: ignore[attr-defined]
-    values = {"graph": graph, "id": "curie", "text": "x", "question": "Who?"}
-    for name, value in values.items():
-        if name in message.DESCRIPTOR.fields_by_name:
-            setattr(message, name, value)
-    return message
-
-
-async def called(channel: grpc.aio.Channel, call: object, graph: str, headers: dict[str, str]) -> tuple[str, str]:
-    """Return (status, error body) of the call."""
-    kind = ("stream" if call.client_streaming else "unary") + ("_stream" if call.server_streaming else "_unary")  # type: ignore[attr-defined]
-    output = GetMessageClass(call.output_type)  # type: ignore[attr-defined]
-    start = getattr(channel, kind)(
-        f"/{SERVICE}/{call.name}",  # type: ignore[attr-defined]
-        request_serializer=lambda message: message.SerializeToString(),
-        response_deserializer=output.FromString,
-    )
-    request = request_for(call, graph)
-    rpc = start(iter([request]) if call.client_streaming else request, metadata=tuple(headers.items()))  # type: ignore[attr-defined]
-    try:
-        if call.server_streaming:  # type: ignore[attr-defined]
-            async for _ in rpc:
-                pass
-        else:
-            await rpc
-    except grpc.aio.AioRpcError as error:
-        body = dict(error.trailing_metadata()).get("graphtide-error-bin", b"{}")
-        return error.code().name, body.decode()
-    return "OK", "{}"
+    assert ("ghost", "curie") not in guarded.application.documents
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
-async def test_call_answers_as_the_policy_says_when_credentials_differ(house: House, call: object) -> None:
+async def test_call_answers_as_the_policy_says_when_credentials_differ(guarded: GuardedService, call: object) -> None:
     """The table of the routes over gRPC: UNAUTHENTICATED, PERMISSION_DENIED, or the call's own status."""
     action = rpc_action(call.name)  # type: ignore[attr-defined]
     others = " ".join(each.value for each in Action if each is not action)
-    key, other = house.keys.add("right", SECRET, action.value), house.keys.add("elsewhere", "other", action.value)
-    lesser, bearer = house.keys.add("lesser", "*", others), token(graphs=[SECRET], actions=[action.value])
+    key, other = guarded.keys.add("right", SECRET, action.value), guarded.keys.add("elsewhere", "other", action.value)
+    lesser, bearer = guarded.keys.add("lesser", "*", others), token(graphs=[SECRET], actions=[action.value])
     denied = ("UNAUTHENTICATED", "PERMISSION_DENIED")
-    async with grpc.aio.insecure_channel(house.grpc) as channel:
-        for name, headers in bad_credentials(house.keys).items():
+    async with grpc.aio.insecure_channel(guarded.grpc) as channel:
+        for name, headers in bad_credentials(guarded.keys).items():
             status, body = await called(channel, call, SECRET, headers)
             assert (status, json.loads(body)["error"]["code"]) == ("UNAUTHENTICATED", "unauthenticated"), name
         assert (await called(channel, call, SECRET, {"x-api-key": lesser}))[0] == "PERMISSION_DENIED"
         if call.name == "Purge":  # type: ignore[attr-defined] # of all graphs at once
             assert (await called(channel, call, SECRET, {"x-api-key": key}))[0] == "PERMISSION_DENIED"
-            every = house.keys.add("everywhere", "*", action.value)
+            every = guarded.keys.add("everywhere", "*", action.value)
             assert (await called(channel, call, SECRET, {"x-api-key": every}))[0] not in denied
             return
         assert (await called(channel, call, SECRET, {"x-api-key": key}))[0] not in denied
@@ -232,26 +142,26 @@ async def test_call_answers_as_the_policy_says_when_credentials_differ(house: Ho
             assert refused[0] == "PERMISSION_DENIED"
 
 
-async def test_stream_stops_when_a_later_document_is_for_another_graph(house: House) -> None:
+async def test_stream_stops_when_a_later_document_is_for_another_graph(guarded: GuardedService) -> None:
     """Each document of a stream is authorized, not only the first."""
-    key = house.keys.add("writer", SECRET, "write")
+    key = guarded.keys.add("writer", SECRET, "write")
     requests = [pb.PublishRequest(graph=graph, id="new", text="x") for graph in (SECRET, "other")]
-    async with grpc.aio.insecure_channel(house.grpc) as channel:
+    async with grpc.aio.insecure_channel(guarded.grpc) as channel:
         publish = channel.stream_unary(
             f"/{SERVICE}/PublishStream", pb.PublishRequest.SerializeToString, pb.PublishSummary.FromString
         )
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await publish(iter(requests), metadata=(("x-api-key", key),))
     assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
-    assert ("other", "new") not in house.application.documents
+    assert ("other", "new") not in guarded.application.documents
 
 
-async def test_listing_shows_what_the_key_may_read_when_there_is_more(house: House) -> None:
+async def test_listing_shows_what_the_key_may_read_when_there_is_more(guarded: GuardedService) -> None:
     """The listing is the same over HTTP and over gRPC."""
-    key = house.keys.add("reader", "no*", "read")
-    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:
+    key = guarded.keys.add("reader", "no*", "read")
+    async with httpx.AsyncClient(base_url=guarded.url, headers={"x-api-key": key}, timeout=120) as http:
         assert [each["graph"] for each in (await http.get("/v1/graphs")).json()["graphs"]] == ["notes"]
-    async with grpc.aio.insecure_channel(house.grpc) as channel:
+    async with grpc.aio.insecure_channel(guarded.grpc) as channel:
         listing = channel.unary_unary(
             f"/{SERVICE}/ListGraphs", pb.ListGraphsRequest.SerializeToString, pb.GraphList.FromString
         )
@@ -259,21 +169,21 @@ async def test_listing_shows_what_the_key_may_read_when_there_is_more(house: Hou
     assert [each.graph for each in shown.graphs] == ["notes"]
 
 
-async def test_probes_answer_when_nobody_is_known(house: House) -> None:
+async def test_probes_answer_when_nobody_is_known(guarded: GuardedService) -> None:
     """Health needs no credential and contains no names; the description is open; reflection needs a credential."""
-    house.application.ready = False
-    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
+    guarded.application.ready = False
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=120) as http:
         assert (await http.get("/healthz")).status_code == 200
         unready = await http.get("/readyz")
         outline = {"store": "see its log"}
         assert unready.status_code == 503
         assert unready.json() == {"ready": False, "components": outline, "parts": outline}
-        key = house.keys.add("prometheus", "*", "metrics")
+        key = guarded.keys.add("prometheus", "*", "metrics")
         known = await http.get("/readyz", headers={"x-api-key": key})
         assert known.json()["components"] == {"store": "the store is replaying"}
         assert (await http.get("/openapi.json")).status_code == 200
         assert (await http.get("/nowhere")).status_code == 401
-    async with grpc.aio.insecure_channel(house.grpc) as channel:
+    async with grpc.aio.insecure_channel(guarded.grpc) as channel:
         health = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
         assert health.status == health_pb2.HealthCheckResponse.NOT_SERVING
         reflect = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo
@@ -300,18 +210,20 @@ async def test_probes_answer_when_nobody_is_known(house: House) -> None:
     ],
     ids=["huge key", "huge token", "not ascii", "not utf-8", "twice", "no token", "spaces", "none", "no header"],
 )
-async def test_hostile_header_is_refused_like_any_other(house: House, headers: list[tuple[bytes, bytes]]) -> None:
+async def test_hostile_header_is_refused_like_any_other(
+    guarded: GuardedService, headers: list[tuple[bytes, bytes]]
+) -> None:
     """The answer is 401, not 500, and the service continues."""
-    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=120) as http:
         response = await http.get("/v1/graphs", headers=headers)
         assert response.status_code == 401, response.text
         assert (await http.get("/healthz")).status_code == 200
 
 
 @pytest.mark.parametrize("line", [b"x-%d: %b\r\n", b"%d%b"], ids=["many headers", "one header without an end"])
-async def test_endless_head_is_refused_before_it_fills_the_memory(house: House, line: bytes) -> None:
+async def test_endless_head_is_refused_before_it_fills_the_memory(guarded: GuardedService, line: bytes) -> None:
     """The answer is 431 or a closed connection after a few hundred kilobytes; a large body is not counted."""
-    address = httpx.URL(house.url)
+    address = httpx.URL(guarded.url)
     reader, writer = await asyncio.open_connection(address.host, address.port)
     writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\nx: ")
     sent = 0
@@ -322,32 +234,32 @@ async def test_endless_head_is_refused_before_it_fills_the_memory(house: House, 
             sent += 4096
     assert sent < 32 << 20
     writer.close()
-    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
-        key = house.keys.add("writer", "*", "write")
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=120) as http:
+        key = guarded.keys.add("writer", "*", "write")
         for _ in range(2):
             body = {"text": "a" * 1_000_000}
             published = await http.put("/v1/graphs/notes/documents/large", json=body, headers={"x-api-key": key})
             assert published.status_code == 202
 
 
-async def test_key_stops_working_when_it_is_taken_out_of_the_file(house: House) -> None:
+async def test_key_stops_working_when_it_is_taken_out_of_the_file(guarded: GuardedService) -> None:
     """No restart is needed; with a damaged file the last valid one stays in effect."""
-    key = house.keys.add("leaver", "*", "read")
-    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:
+    key = guarded.keys.add("leaver", "*", "read")
+    async with httpx.AsyncClient(base_url=guarded.url, headers={"x-api-key": key}, timeout=120) as http:
         assert (await http.get("/v1/graphs")).status_code == 200
-        house.keys.path.write_text("[[key]]\nname = 3\n")
+        guarded.keys.path.write_text("[[key]]\nname = 3\n")
         assert (await http.get("/v1/graphs")).status_code == 200
-        assert "must be a string" in house.gate.problems()["keys"]
-        house.keys.path.write_text("# no keys\n")
+        assert "must be a string" in guarded.gate.problems()["keys"]
+        guarded.keys.path.write_text("# no keys\n")
         assert (await http.get("/v1/graphs")).status_code == 401
-        assert not any(house.gate.problems().values())
+        assert not any(guarded.gate.problems().values())
 
 
-async def test_key_is_held_to_its_limits_and_another_is_not(house: House) -> None:
+async def test_key_is_held_to_its_limits_and_another_is_not(guarded: GuardedService) -> None:
     """The answers are 429 with Retry-After, and 413; neither affects the other key."""
-    slow = house.keys.add("slow", "*", "read write", requests_per_second=0.01, burst=2, max_body_bytes=200)
-    free = house.keys.add("free", "*", "read write")
-    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
+    slow = guarded.keys.add("slow", "*", "read write", requests_per_second=0.01, burst=2, max_body_bytes=200)
+    free = guarded.keys.add("free", "*", "read write")
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=120) as http:
         path = "/v1/graphs/notes/documents/big"
         large = {"text": "x" * 500}
         assert (await http.put(path, json=large, headers={"x-api-key": slow})).status_code == 413
@@ -356,10 +268,10 @@ async def test_key_is_held_to_its_limits_and_another_is_not(house: House) -> Non
         refused = await http.get("/v1/graphs", headers={"x-api-key": slow})
         assert (refused.status_code, 1 <= int(refused.headers["retry-after"]) <= 100) == (429, True)
         assert (await http.get("/v1/graphs", headers={"x-api-key": free})).status_code == 200
-    async with grpc.aio.insecure_channel(house.grpc) as channel:  # the same bucket
+    async with grpc.aio.insecure_channel(guarded.grpc) as channel:  # the same bucket
         assert (await called(channel, CALLS[-1], "notes", {"x-api-key": slow}))[0] == "RESOURCE_EXHAUSTED"
         big = pb.PublishRequest(graph="notes", id="big", text="x" * 500)
-        other = house.keys.add("small", "*", "write", max_body_bytes=200)
+        other = guarded.keys.add("small", "*", "write", max_body_bytes=200)
         publish = channel.unary_unary(f"/{SERVICE}/Publish", pb.PublishRequest.SerializeToString, pb.Receipt.FromString)
         with pytest.raises(grpc.aio.AioRpcError, match="OUT_OF_RANGE"):
             await publish(big, metadata=(("x-api-key", other),))
@@ -378,24 +290,24 @@ async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_a
         assert (await http.get("/v1/graphs", headers={"x-api-key": good})).status_code == 200
 
 
-async def test_metrics_need_a_key_unless_the_settings_say_otherwise(house: House) -> None:
+async def test_metrics_need_a_key_unless_the_settings_say_otherwise(guarded: GuardedService) -> None:
     """`metrics_public` opens them; they contain the names of graphs."""
-    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=120) as http:
         assert (await http.get("/metrics")).status_code == 401
-        house.gate.metrics_public = True
+        guarded.gate.metrics_public = True
         assert (await http.get("/metrics")).status_code == 200
 
 
 @pytest.mark.parametrize(("actions", "shown"), [("read", False), ("read metrics", True)])
 async def test_address_of_a_model_endpoint_is_told_to_those_who_see_details_only(
-    house: House, actions: str, shown: bool
+    guarded: GuardedService, actions: str, shown: bool
 ) -> None:
     """This covers HTTP and gRPC, body and status; every caller sees the rest of the message."""
-    key = house.keys.add("asker", "*", actions)
-    house.application.fail_with = Retryable("the embedding endpoint http://models:9/v1 cannot be reached", 3)
-    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:
+    key = guarded.keys.add("asker", "*", actions)
+    guarded.application.fail_with = Retryable("the embedding endpoint http://models:9/v1 cannot be reached", 3)
+    async with httpx.AsyncClient(base_url=guarded.url, headers={"x-api-key": key}, timeout=120) as http:
         said = [(await http.post("/v1/graphs/notes/query", json={"question": "Who?"})).text]
-    async with grpc.aio.insecure_channel(house.grpc) as channel:
+    async with grpc.aio.insecure_channel(guarded.grpc) as channel:
         asked = pb.QueryRequest(graph="notes", question="Who?")
         query = channel.unary_unary(f"/{SERVICE}/Query", pb.QueryRequest.SerializeToString, pb.Answer.FromString)(
             asked, metadata=(("x-api-key", key),)

@@ -12,7 +12,7 @@ from typing import Any
 import graphtide
 from graphtide.services.api.schema.shapes import dump, fields_json
 from graphtide.services.application import Application, Change, ChangeQuery, FeedItem, GraphRows
-from tests.e2e.test_cluster_roles import TEXTS, after, document, opened
+from tests.support.role_cluster import TEXTS, after, document, opened
 
 ENDS_S = 120
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphtide.streams.errors import NotFound
 from graphtide.streams.follow import delta_follower
-from tests.e2e.test_cluster_roles import TEXTS, after, document, opened
+from tests.support.role_cluster import TEXTS, after, document, opened
 from tests.support.stages import eventually
 
 GRAPHS = ("a", "b", "c")

@@ -15,8 +15,8 @@ from graphtide.streams.errors import NotFound
 from graphtide.streams.log.document_position import is_erasure
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import Position, Record
-from tests.e2e.test_cluster_roles import TEXTS, Cluster, document, opened
 from tests.model.memory import MemoryLog
+from tests.support.role_cluster import TEXTS, Cluster, document, opened
 
 WAIT_S = 60.0
 

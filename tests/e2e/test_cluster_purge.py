@@ -11,7 +11,7 @@ from graphtide.services.application import ChangeQuery, QueryRequest
 from graphtide.services.local_application import LocalApplication
 from graphtide.streams.changes.purge_marker import mark_purge
 from graphtide.streams.errors import Expired
-from tests.e2e.test_cluster_roles import document, opened
+from tests.support.role_cluster import document, opened
 from tests.support.stages import eventually
 
 VAULT = "Irene Curie keeps the radium in the vault of Lisbon."

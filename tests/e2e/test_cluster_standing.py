@@ -15,7 +15,7 @@ from pathlib import Path
 
 from graphtide.services.application import Application, QueryRequest
 from graphtide.streams.standing.records import QuestionDefinition
-from tests.e2e.test_cluster_roles import Cluster, document, opened
+from tests.support.role_cluster import Cluster, document, opened
 from tests.support.standing import DEEDS, PEOPLE, THINGS
 
 SEED = int(os.environ.get("GRAPHTIDE_STANDING_SEED", "20261126"))

@@ -16,9 +16,9 @@ from graphtide.streams.errors import Rejected, Retryable
 from graphtide.streams.ports import Log, Position, Record
 from graphtide.streams.publish_changes.records import partition_of, removal_of
 from graphtide.streams.publish_changes.stage import GraphChangesStage
-from tests.e2e.test_cluster_roles import Cluster, after, document, opened
 from tests.model.memory.log import MemoryLog
 from tests.support.graph_changes import TOPIC, compacted, digest_of, elements, read_topic
+from tests.support.role_cluster import Cluster, after, document, opened
 
 ENDS_S = 240
 PEOPLE = ("Ana Ruiz", "A. Ruiz", "Bo Lind", "Kessel AG", "Kessel", "Cy Moe")

@@ -1,0 +1,122 @@
+"""Streams of answers through graphtide.connect: cut, wrong, cancelled and slow ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+import graphtide
+from graphtide.services.sdk.interface import Database
+from tests.support.python_client import CONTEXT, SSE, client
+from tests.support.scripted_server import error, hang, reply, scripted
+
+
+def events(*steps: tuple[str, object], end: bytes = b"") -> bytes:
+    """Return a response with server-sent events that ends with the connection."""
+    lines = "".join(f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n" for name, data in steps)
+    return f"HTTP/1.1 200 OK\r\ncontent-type: {SSE}\r\nconnection: close\r\n\r\n{lines}".encode() + end
+
+
+async def collect(db: Database, got: list[object]) -> None:
+    async for step in db.graph("g").ask_stream("Who?"):
+        got.append(step)  # noqa: PERF401 -- what arrived before an error is kept
+
+
+async def test_stream_that_is_cut_in_the_middle_raises_and_is_not_repeated() -> None:
+    """The pieces that arrived are given; then the caller learns that the answer is not whole."""
+    cut = events(("context", CONTEXT), ("token", {"text": "An"}), end=b'event: token\ndata: {"te')
+    chunked = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    inside = events(("context", CONTEXT), ("token", {"text": "An"})).partition(b"\r\n\r\n")[2]
+    for answer in (cut, chunked + f"{len(inside):x}\r\n".encode() + inside + b"\r\n40\r\nevent"):
+        got: list[object] = []
+        async with scripted(answer) as script, client(script.url) as db:
+            with pytest.raises(graphtide.Unreachable):
+                await collect(db, got)
+        assert isinstance(got[0], graphtide.Answer) and got[1:] == [graphtide.Piece("An")]
+        assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (events(("error", {"error": {"code": "unavailable", "message": "m"}})), graphtide.Retryable),
+        (events(("context", [])), graphtide.Broken),
+        (events(("surprise", {})), graphtide.Broken),
+        (reply(200, "data: {", content_type=SSE), graphtide.Unreachable),
+        (reply(200, "event: token\ndata: {\n\n", content_type=SSE), graphtide.Broken),
+        (reply(200, "{}", content_type="application/json"), graphtide.Broken),
+        (error(404, "not_found"), graphtide.NotFound),
+    ],
+)
+async def test_wrong_streams_raise_an_error_of_the_tree(answer: bytes, kind: type[Exception]) -> None:
+    """An event that is no step of an answer is never passed on."""
+    async with scripted(answer) as script, client(script.url) as db:
+        with pytest.raises(graphtide.GraphtideError) as raised:
+            await collect(db, [])
+    assert type(raised.value) is kind
+
+
+async def test_text_with_any_separator_arrives_unchanged() -> None:
+    """Only line feeds end a line of the stream; the event names arrive although the portions are single bytes."""
+    text = "a\u2028b\u0085c\x0bd\x0ce\r\nf"
+    whole = events(("context", CONTEXT), ("token", {"text": text}), ("answer", {**CONTEXT, "answer": text}))
+
+    async def drip(writer: asyncio.StreamWriter) -> None:
+        for at in range(len(whole)):
+            writer.write(whole[at : at + 1])
+            await writer.drain()
+
+    got: list[object] = []
+    async with scripted(drip) as script, client(script.url) as db:
+        await collect(db, got)
+    assert got[1] == graphtide.Piece(text)
+    assert isinstance(got[2], graphtide.Answer) and got[2].answer == text
+
+
+async def test_cancelled_calls_close_their_connection() -> None:
+    """A question and a stream are cancelled while the server is silent; the server sees the connection close."""
+    for streamed in (False, True):
+        async with scripted(hang) as script, client(script.url) as db:
+            asked = collect(db, []) if streamed else db.graph("g").ask("Who?")
+            task = asyncio.ensure_future(asked)
+            await script.arrived.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.wait_for(script.hung_up.wait(), 60)
+
+
+async def test_question_with_a_long_timeout_waits_for_its_token_first() -> None:
+    """The service cancels a question after a limit of its own; a client that allows more time polls the token."""
+    waiting, reached = ('{"reached": false, "version": 1}', '{"reached": true, "version": 2}')
+    answer = json.dumps({"answer": "Ana.", **CONTEXT})
+    async with (
+        scripted(reply(200, waiting), reply(200, reached), reply(200, answer)) as script,
+        client(script.url) as db,
+    ):
+        assert (await db.graph("g").ask("Who?", after="0:7", timeout_s=120)).answer == "Ana."
+        assert (await db.graph("g").ask("Who?", after="0:7")).answer == "Ana."
+    assert [one.path.partition("?")[0].rpartition("/")[2] for one in script.requests] == [
+        "0%3A7",
+        "0%3A7",
+        "query",
+        "query",
+    ]
+
+
+async def test_slow_server_ends_with_the_deadline_of_the_call() -> None:
+    """A silent server does not hold a caller beyond the time limit; the connection is closed."""
+    for call in ("ask", "stream", "stats"):
+        async with scripted(hang) as script, client(script.url, timeout_s=0.2) as db:
+            graph = db.graph("g")
+            with pytest.raises(graphtide.DeadlineExceeded):
+                if call == "ask":
+                    await graph.ask("Who?", timeout_s=0.2)
+                elif call == "stats":
+                    await graph.stats()
+                else:
+                    [_ async for _ in graph.ask_stream("Who?", timeout_s=0.2)]
+            await asyncio.wait_for(script.hung_up.wait(), 60)
+            assert len(script.requests) == 1
