@@ -11,9 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
@@ -28,38 +26,13 @@ from graphtide.streams.messages import DOCUMENTS
 from tests.support.cluster import Cluster, until
 from tests.support.examples import printed, promised
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
+from tests.support.live_cluster import NO_PORTS, PARTITIONS, SERVE, SOURCES, Body, Live, ask, body, publish
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.other_producers import OtherProducer
 from tests.support.ports import free_port
 from tests.support.processes import start_service
 from tests.support.source_records import change, encoded
 from tests.support.wire import wire
-
-PARTITIONS = 4
-SOURCES = '[[sources]]\ntopic = "{topic}"\ngraph = "rows"\nid = "rows/{{id}}"\ntext = "{{signer}} signed {{name}}."\n'
-NO_PORTS = ("--metrics-port", "0")
-SERVE = ("serve", "--port", "0", "--grpc-port", "0")
-PEOPLE = (
-    "Ada Lovelace",
-    "Charles Babbage",
-    "Mary Somerville",
-    "Augustus De Morgan",
-    "Michael Faraday",
-    "John Herschel",
-)
-DEEDS = ("knew", "taught", "wrote to", "visited", "praised")
-Body = dict[str, Any]
-
-
-@dataclass
-class Live:
-    """The running cluster, and the two addresses for queries."""
-
-    cluster: Cluster
-    urls: tuple[str, str]
-
-    def __getitem__(self, face: int) -> str:
-        return f"{self.urls[face]}/v1/graphs"
 
 
 @pytest.fixture(scope="module")
@@ -95,38 +68,6 @@ def live(kafka: KafkaServer, graph_server: GraphServer, tmp_path_factory: pytest
 def client() -> Iterator[httpx.Client]:
     with httpx.Client(timeout=120) as one:
         yield one
-
-
-def body(rng: random.Random) -> Body:
-    """Return a document with the facts that it states, about few people, so that entities are shared."""
-    said = [(*rng.sample(PEOPLE, 2), rng.choice(DEEDS)) for _ in range(rng.randint(1, 3))]
-    text = " ".join(f"{subject} {deed} {object_}." for subject, object_, deed in said)
-    facts = [{"subject": subject, "predicate": deed, "object": object_} for subject, object_, deed in said]
-    return {"text": text, "facts": facts, "metadata": {"n": rng.randint(1, 9)}}
-
-
-def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
-    """Return an address's answer once it includes the token. Repeated after its deadline: servers may be restarting."""
-    asked = {"question": "Who knew whom?", "after": token, "generate": False, "mode": "vector", "top_k": 100}
-    deadline = time.monotonic() + 150
-    while (response := client.post(f"{graph_url}/query", json=asked)).status_code == 504:
-        assert time.monotonic() < deadline, response.text
-    assert response.status_code == 200, response.text
-    answer: Body = response.json()
-    return answer
-
-
-def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None) -> str:
-    """Return the token of a new revision, or of a deletion (None). Repeated while a server is unreachable."""
-    deadline = time.monotonic() + 90
-    while True:
-        url = f"{graph_url}/documents/{doc_id}"
-        response = client.delete(url) if said is None else client.put(url, json=said)
-        if response.status_code != 503 or time.monotonic() > deadline:
-            break
-        time.sleep(float(response.headers.get("retry-after", 1)))
-    assert response.status_code == 202, response.text
-    return str(response.json()["token"])
 
 
 def test_reader_sees_its_own_writes_on_each_replica(live: Live, client: httpx.Client) -> None:

@@ -11,9 +11,7 @@ from graphtide.streams.model_ports import ExtractionResult
 from tests.support.llm_server import LlmServer
 
 KEY = "sk-very-secret-0123456789"
-
 TITLE = "Halden Station"
-
 TEXT = "Halden Station is a research station on Skarv Island, founded in 1961 by Ida Moreau. Aurora carried Tor Ruud."
 
 

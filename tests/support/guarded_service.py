@@ -19,7 +19,6 @@ from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, token
 
 METHODS = ("get", "put", "post", "delete")
-
 ROUTES = [
     (method.upper(), path)
     for path, described in create_app(InMemoryApplication()).openapi()["paths"].items()
@@ -28,7 +27,6 @@ ROUTES = [
 ]
 
 CALLS = list(pb.DESCRIPTOR.services_by_name["Graphtide"].methods)
-
 SECRET = "notes"  # noqa: S105 -- the name of the graph whose existence must stay hidden
 
 

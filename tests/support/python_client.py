@@ -13,11 +13,8 @@ from graphtide.services.sdk.remote.transport import Transport
 from tests.support.scripted_server import reply
 
 FAST = RetryPolicy(retries=3)
-
 RECEIPT = reply(202, '{"token": "0:1"}')
-
 SSE = "text/event-stream"
-
 CONTEXT = {"citations": [], "passages": [], "subgraph": {"nodes": [], "edges": []}, "version": 1, "mode": "local"}
 CONTEXT |= {"usage": {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0}}
 

@@ -18,9 +18,7 @@ from tests.support.bolt_queries import Row, run
 from tests.support.commits import GRAPH, sample, write_to
 
 DOCS = Path(__file__).parents[3] / "docs" / "cypher.md"
-
 NAME = "Kittiwake Station"
-
 QUERIES = re.findall(r"^## (\d+)\. .*?```cypher\n(.*?)```", DOCS.read_text(), re.S | re.M)
 
 

@@ -28,7 +28,6 @@ from tests.model.small_views import SmallDocument, bag_of_words, random_document
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 FEW = 4  # fewer than the passages of the worlds below, so that members enter and leave the sample
-
 STEPS = int(os.environ.get("GRAPHTIDE_WALK_STEPS", "24"))
 """Changes of a random walk; set the variable for longer ones."""
 

@@ -28,7 +28,6 @@ from graphtide.streams.ports import (
 from tests.support.records import document_delta
 
 ROOT = Path(__file__).resolve().parents[3]
-
 REGULAR_PAGES = 1 << 30
 
 

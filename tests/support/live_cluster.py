@@ -1,0 +1,72 @@
+"""A cluster of real processes that runs, and requests to its gateway."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tests.support.cluster import Cluster
+
+PARTITIONS = 4
+SOURCES = '[[sources]]\ntopic = "{topic}"\ngraph = "rows"\nid = "rows/{{id}}"\ntext = "{{signer}} signed {{name}}."\n'
+NO_PORTS = ("--metrics-port", "0")
+SERVE = ("serve", "--port", "0", "--grpc-port", "0")
+PEOPLE = (
+    "Ada Lovelace",
+    "Charles Babbage",
+    "Mary Somerville",
+    "Augustus De Morgan",
+    "Michael Faraday",
+    "John Herschel",
+)
+
+DEEDS = ("knew", "taught", "wrote to", "visited", "praised")
+
+Body = dict[str, Any]
+
+
+@dataclass
+class Live:
+    """The running cluster, and the two addresses for queries."""
+
+    cluster: Cluster
+    urls: tuple[str, str]
+
+    def __getitem__(self, face: int) -> str:
+        return f"{self.urls[face]}/v1/graphs"
+
+
+def body(rng: random.Random) -> Body:
+    """Return a document with the facts that it states, about few people, so that entities are shared."""
+    said = [(*rng.sample(PEOPLE, 2), rng.choice(DEEDS)) for _ in range(rng.randint(1, 3))]
+    text = " ".join(f"{subject} {deed} {object_}." for subject, object_, deed in said)
+    facts = [{"subject": subject, "predicate": deed, "object": object_} for subject, object_, deed in said]
+    return {"text": text, "facts": facts, "metadata": {"n": rng.randint(1, 9)}}
+
+
+def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
+    """Return an address's answer once it includes the token. Repeated after its deadline: servers may be restarting."""
+    asked = {"question": "Who knew whom?", "after": token, "generate": False, "mode": "vector", "top_k": 100}
+    deadline = time.monotonic() + 150
+    while (response := client.post(f"{graph_url}/query", json=asked)).status_code == 504:
+        assert time.monotonic() < deadline, response.text
+    assert response.status_code == 200, response.text
+    answer: Body = response.json()
+    return answer
+
+
+def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None) -> str:
+    """Return the token of a new revision, or of a deletion (None). Repeated while a server is unreachable."""
+    deadline = time.monotonic() + 90
+    while True:
+        url = f"{graph_url}/documents/{doc_id}"
+        response = client.delete(url) if said is None else client.put(url, json=said)
+        if response.status_code != 503 or time.monotonic() > deadline:
+            break
+        time.sleep(float(response.headers.get("retry-after", 1)))
+    assert response.status_code == 202, response.text
+    return str(response.json()["token"])
