@@ -54,8 +54,17 @@ class EvictionGauges(Collector):
         loaded, evicted = len(views.versions()), len(views.evicted)
         yield GaugeMetricFamily("graphtide_views_loaded", "Graphs whose view is in memory", value=loaded)
         yield GaugeMetricFamily("graphtide_views_evicted", "Stored graphs whose view is not in memory", value=evicted)
-        yield CounterMetricFamily("graphtide_view_evictions", "Views evicted because unused", value=views.evictions)
+        size = views.loaded_bytes
+        yield GaugeMetricFamily("graphtide_views_bytes", "Estimated memory of the views with their indexes", value=size)
+        evictions = CounterMetricFamily("graphtide_view_evictions", "Views that left memory", labels=["reason"])
+        for reason, count in views.evictions.items():
+            evictions.add_metric([reason.value], count)
+        yield evictions
         yield CounterMetricFamily("graphtide_view_loads", "Views loaded on demand", value=views.restores)
+        taken_s = views.load_s
+        yield CounterMetricFamily("graphtide_view_load_seconds", "Seconds of loading on demand", value=taken_s)
+        refused = views.refused_loads
+        yield CounterMetricFamily("graphtide_view_loads_refused", "Loads that found no memory", value=refused)
 
 
 class PartitionGauges(Collector):

@@ -52,7 +52,7 @@ from graphtide.streams.extract.settings import ExtractSettings
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records, overwritten_records
-from graphtide.streams.follow.evicting_views import EvictingViews
+from graphtide.streams.follow.evicting_views import EvictingViews, EvictionLimits
 from graphtide.streams.follow.lag import look
 from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
@@ -210,8 +210,9 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     await drop_deleted_indexes(indexes, backing.store)
     predicates = load_functional_predicates(settings.functional_predicates_file)
     views = ViewRegistry(indexes, predicates)
-    if settings.idle_graph_s:
-        views = EvictingViews(indexes, backing.store, settings.idle_graph_s, predicates)
+    if settings.idle_graph_s or settings.max_loaded_bytes:
+        limits = EvictionLimits(settings.idle_graph_s, settings.max_loaded_bytes)
+        views = EvictingViews(indexes, backing.store, limits, predicates)
     views.recorder = recent = RecentChanges(views, backing.ledger, _retention(settings))
     retained = RetainedDeltas(backing.log, settings.change_retention_commits)
     changes = ClusterChangeLog(recent, retained, backing.store, backing.outbox)

@@ -6,12 +6,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
 from typing import Protocol
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
 from graphtide.streams.errors import Broken, GraphtideError, NotFound
+from graphtide.streams.follow.view_size import view_bytes
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
 from graphtide.streams.tracing import Headers
@@ -62,6 +64,15 @@ class ViewRecorder(Protocol):
         ...
 
 
+class EvictionReason(StrEnum):
+    """Why a view left memory."""
+
+    IDLE = "idle"
+    """No request used it for the configured time."""
+    MEMORY = "memory"
+    """Another graph was loaded, or the views grew, beyond the configured memory."""
+
+
 class ViewRegistry:
     """The live views by graph. One task calls `follow` and `replace`.
 
@@ -76,15 +87,20 @@ class ViewRegistry:
         self._moved = asyncio.Event()
         self.recorder: ViewRecorder | None = None
         self.on_ended: Callable[[str], None] = lambda graph: None
+        """Called with the graph whose view was closed, or replaced by another one."""
         self.on_purged: list[Callable[[], None]] = []
         """Called by `purge`: they forget what they keep of earlier versions."""
-        """Called with the graph whose view was closed, or replaced by another one."""
         self._opening = ("", 0)
         self._saving = asyncio.Lock()
         self._damaged: dict[str, tuple[int, str]] = {}
         self._dropped: dict[str, int] = {}
-        self.evictions = 0
+        self.evictions = dict.fromkeys(EvictionReason, 0)
         self.restores = 0
+        """Views loaded on demand."""
+        self.load_s = 0.0
+        """Seconds of those loads, including their waits for memory."""
+        self.refused_loads = 0
+        """Loads that found no memory."""
 
     @property
     def damaged(self) -> Mapping[str, str]:
@@ -131,10 +147,18 @@ class ViewRegistry:
         return nullcontext()
 
     async def wake(self, graph: str) -> None:
-        """Load the view of an evicted graph, and note that it is used. Raises DeadlineExceeded, storage failures."""
+        """Load the view of an evicted graph, and note that it is used.
+
+        Raises DeadlineExceeded, Overloaded when there is no memory for it, storage failures.
+        """
 
     async def evict_idle(self) -> None:
         """Evict the views that were not used for the configured time."""
+
+    @property
+    def loaded_bytes(self) -> int:
+        """Return the estimated memory of the loaded views with their indexes. Cost: their number."""
+        return sum(map(view_bytes, self.all()))
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -277,17 +301,17 @@ class ViewRegistry:
 
     async def save(self, *, least_versions: int = 1) -> None:
         """Save the indexes of views that advanced by at least that many versions since the last save."""
-        async with self._saving:
-            for graph, view in list(self._views.items()):
-                if view.version - self._saved.get(graph, 0) >= least_versions:
+        for graph, view in list(self._views.items()):
+            async with self._saving:  # one view at a time: an eviction waits for it
+                if self._views.get(graph) is view and view.version - self._saved.get(graph, 0) >= least_versions:
                     self._saved[graph] = await asyncio.to_thread(self._save, view)
 
     async def purge(self) -> int:
         """Save every index without the vectors of removed rows. Returns the number of graphs. Cost: rebuilds each."""
         for forget in self.on_purged:
             forget()
-        views = list(self._views.values())
         async with self._saving:
+            views = list(self._views.values())
             for view in views:
                 await asyncio.to_thread(self._keeper.compact, view.indexes)
                 await asyncio.to_thread(self._keeper.drop, view.graph)  # even if the new ones cannot be saved
