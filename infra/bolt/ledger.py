@@ -149,6 +149,10 @@ class BoltLedger:
         [row] = await self._database.ask(statement, graph=graph, **values)
         return int(row["pending"])
 
+    async def pending_counts(self) -> Mapping[str, int]:
+        """See Ledger.pending_counts."""
+        return {row["graph"]: row["pending"] for row in await self._database.ask(revision_cypher.PENDING_COUNTS)}
+
     async def oldest_pending(self, graph: str) -> int | None:
         """See Ledger.oldest_pending. Cost: the graph's pending revisions."""
         [row] = await self._database.ask(revision_cypher.OLDEST_PENDING, graph=graph)

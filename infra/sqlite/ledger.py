@@ -141,6 +141,13 @@ class SqliteLedger:
             )
         )
 
+    async def pending_counts(self) -> Mapping[str, int]:
+        """See Ledger.pending_counts."""
+        clause = (
+            "SELECT name, count(*) FROM revisions JOIN graphs USING (graph) WHERE state = 'accepted' GROUP BY graph"
+        )
+        return await self._database.read(lambda connection: dict(connection.execute(clause).fetchall()))
+
     async def oldest_pending(self, graph: str) -> int | None:
         """See Ledger.oldest_pending. Cost: one row."""
         clause = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from graphtide.graph.browsing.communities import communities_at, community_content
@@ -39,11 +39,6 @@ LEDGER_PAGE = 500
 def summary_of(view: LiveView) -> GraphSummary:
     """Return a graph's summary. O(1)."""
     return GraphSummary(view.graph, view.version, len(view.documents))
-
-
-def summary_of_evicted(graph: str, version: int, revisions: Mapping[RevisionState, int]) -> GraphSummary:
-    """Return the summary of a graph without a loaded view, from its revisions by state. O(1)."""
-    return GraphSummary(graph, version, revisions.get(RevisionState.APPLIED, 0))
 
 
 async def documents_page(ledger: Ledger, view: LiveView | None, graph: str, query: DocumentQuery) -> DocumentPage:

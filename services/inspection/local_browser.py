@@ -43,9 +43,11 @@ class LocalBrowser:
     async def graph_summaries(self) -> Mapping[str, GraphSummary]:
         """See Browser.graph_summaries."""
         views = self._runtime.views
+        stored = await self._runtime.store.contents() if views.evicted else {}
         evicted = {
-            graph: browsing.summary_of_evicted(graph, version, await self._runtime.ledger.counts(graph))
-            for graph, version in dict(views.evicted).items()
+            graph: GraphSummary(graph, content.version, content.size.documents)
+            for graph, content in stored.items()
+            if graph in views.evicted
         }
         return evicted | {view.graph: browsing.summary_of(view) for view in views.all()}
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import DocumentChange
+from graphtide.streams.content import size_change
 from graphtide.streams.errors import Rejected
 from graphtide.streams.json_parts import escape_surrogates
 from graphtide.streams.log.document_position import position_in
@@ -19,6 +20,7 @@ from graphtide.streams.log.revisions import compared_with
 from graphtide.streams.messages import DeadLetter, ExtractionMessage, decode_extraction, decode_stored, extraction_of
 from graphtide.streams.ports import (
     ConsumedRecord,
+    ContentSize,
     GraphCommit,
     GraphDeletion,
     RevisionOutcome,
@@ -92,8 +94,11 @@ class ConsolidationBatch:
 
     def step(
         self, graph: str, messages: Mapping[str, ExtractionMessage], held: Mapping[str, StoredDocument]
-    ) -> tuple[list[DocumentChange], dict[str, StoredDocument]]:
-        """Return the changes and the new stored documents of one graph, compared with `held`. Adds every outcome."""
+    ) -> tuple[list[DocumentChange], dict[str, StoredDocument], ContentSize]:
+        """Return the changes, the new stored documents and the added content of one graph, compared with `held`.
+
+        Adds every outcome.
+        """
         changes: list[DocumentChange] = []
         documents: dict[str, StoredDocument] = {}
         for doc_id, message in sorted(messages.items()):
@@ -111,7 +116,7 @@ class ConsolidationBatch:
             self.outcomes.append(_outcome(message, RevisionState.DELETED if deleted else RevisionState.APPLIED))
             if old is not None or not deleted:
                 changes.append(DocumentChange(doc_id, old, message.extraction))
-        return changes, documents
+        return changes, documents, size_change(changes)
 
 
 def plan_batch(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:

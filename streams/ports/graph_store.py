@@ -63,18 +63,43 @@ class Watermark:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentSize:
+    """A number of documents, and the UTF-8 bytes of their passages: of a graph, or a difference."""
+
+    documents: int = 0
+    text_bytes: int = 0
+
+    def __add__(self, other: ContentSize) -> ContentSize:
+        return ContentSize(self.documents + other.documents, self.text_bytes + other.text_bytes)
+
+    def __sub__(self, other: ContentSize) -> ContentSize:
+        return ContentSize(self.documents - other.documents, self.text_bytes - other.text_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphContent:
+    """The content of a graph at a version."""
+
+    version: int
+    size: ContentSize
+
+
+@dataclass(frozen=True, slots=True)
 class GraphCommit:
     """The part of a batch for one graph: the delta, the state of each changed document, verdicts on pairs of labels.
 
     A snapshot as the delta is a rebuilt graph, at the next version: it replaces all rows, every row counts as new, and
     the reports are deleted, because the community numbers are new. With a `deletion` the delta is `deleted`: after the
     commit the graph does not exist, and `erase` deletes what the deletion covers.
+
+    `content` is the change of the graph's content, None if it is not known: the store then counts it when it is read.
     """
 
     delta: GraphDelta
     standings: Mapping[str, StoredDocument]
     verdicts: Mapping[PairKey, Verdict] = field(default_factory=dict)
     deletion: GraphDeletion | None = None
+    content: ContentSize | None = None
 
 
 Overwritten: TypeAlias = "Callable[[GraphDelta, bytes], tuple[Record, ...]]"
@@ -148,6 +173,10 @@ class GraphStore(Protocol):
         """Return the graphs that exist, with their versions. A graph exists from its first commit to its deletion; the
         versions of a graph published again after a deletion continue those before.
         """
+        ...
+
+    async def contents(self) -> Mapping[str, GraphContent]:
+        """Return the content of each graph that exists, read without its rows where the store has kept count."""
         ...
 
     async def deletions(self, graphs: Sequence[str]) -> Mapping[str, GraphDeletion]:

@@ -103,6 +103,10 @@ class Ledger(Protocol):
         """Return the number of the graph's ACCEPTED revisions, at or before `up_to` in its partition."""
         ...
 
+    async def pending_counts(self) -> Mapping[str, int]:
+        """Return the number of ACCEPTED revisions of each graph that has any. Cost: the pending revisions."""
+        ...
+
     async def oldest_pending(self, graph: str) -> int | None:
         """Return when the graph's oldest ACCEPTED revision was accepted (milliseconds since the epoch); None without
         one. Where there is one partition, the oldest is the first in its order.

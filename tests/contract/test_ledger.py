@@ -180,6 +180,7 @@ async def test_ledger_counts_as_a_recount_does_when_it_is_used_at_random(backend
             counted = Counter(state for name, _, state in model if name == graph)
             assert await backend.ledger.counts(graph) == {state: counted[state] for state in RevisionState}
             assert await backend.ledger.pending(graph) == counted[RevisionState.ACCEPTED]
+            assert (await backend.ledger.pending_counts()).get(graph, 0) == counted[RevisionState.ACCEPTED]
             up_to = rng.randint(0, len(model))
             expected = sum(one[0] == graph and one[2] is RevisionState.ACCEPTED for one in model[: up_to + 1])
             assert await backend.ledger.pending(graph, Position(0, up_to)) == expected

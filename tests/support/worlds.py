@@ -22,6 +22,8 @@ class RandomWorld:
         self.rng = rng
         self.writer = Consolidator("world")
         self.live: dict[str, Extraction] = {}
+        self.changes: list[DocumentChange] = []
+        """The changes of the last step."""
         self._documents = documents
         self._revision = 0
 
@@ -39,7 +41,7 @@ class RandomWorld:
 
     def change(self, *news: Extraction | str) -> GraphDelta:
         """Apply new revisions, or deletions by document id, as one batch."""
-        changes = []
+        self.changes = changes = []
         for new in news:
             doc_id = new if isinstance(new, str) else new.doc_id
             changes.append(DocumentChange(doc_id, self.live.get(doc_id), None if isinstance(new, str) else new))

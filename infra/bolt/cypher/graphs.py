@@ -1,12 +1,14 @@
 """Statements on the heads of graphs: generations, bindings to partitions, deletions, shadow builds.
 
-`deleted_before` has an offset of `documents` for each partition, 0 for none.
+`deleted_before` has an offset of `documents` for each partition, 0 for none. `documents` and `text_bytes` are the size
+of the graph's content at `counted_version`; they are not known if a commit of an earlier release came since.
 """
 
 from __future__ import annotations
 
 HOLD_HEAD = (
-    "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0"
+    "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0,"
+    " g.documents = 0, g.text_bytes = 0, g.counted_version = 0"
     " SET g.lock = true REMOVE g.lock"
     " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community,"
     " g.deleted_version AS deleted_version"
@@ -22,13 +24,18 @@ READ_HEAD = (
     " g.deleted_version AS deleted_version"
 )
 SET_HEAD = (
-    "MATCH (g:Graph {name: $graph}) SET g.scope = $scope, g.version = $version, g.next_community = $next_community"
+    "MATCH (g:Graph {name: $graph}) SET g.scope = $scope, g.version = $version, g.next_community = $next_community,"
+    " g.documents = $documents, g.text_bytes = $text_bytes, g.counted_version = $version"
 )
 NEXT_VERSION = (
-    "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0"
+    "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0,"
+    " g.documents = 0, g.text_bytes = 0, g.counted_version = 0"
     " SET g.lock = true REMOVE g.lock"
     " WITH g WHERE g.version = $before AND coalesce(g.partition, $partition) = $partition"
-    " SET g.version = $version, g.partition = $partition, g.next_community ="
+    " SET g.version = $version, g.partition = $partition,"
+    " g.documents = CASE WHEN g.counted_version = $before THEN g.documents + $documents END,"
+    " g.text_bytes = CASE WHEN g.counted_version = $before THEN g.text_bytes + $text_bytes END,"
+    " g.counted_version = $version, g.next_community ="
     " CASE WHEN coalesce(g.next_community, 1) < $next_community THEN $next_community"
     " WHEN $next_community IS NULL THEN g.next_community ELSE coalesce(g.next_community, 1) END"
     " RETURN g.scope AS scope"
@@ -45,15 +52,24 @@ GRAPHS = (
     "MATCH (g:Graph) WHERE g.version > coalesce(g.deleted_version, 0)"
     " RETURN g.name AS name, g.version AS version ORDER BY name"
 )
-
-
+CONTENTS = (
+    "MATCH (g:Graph) WHERE g.version > coalesce(g.deleted_version, 0) RETURN g.name AS name, g.version AS version,"
+    " g.scope AS scope, CASE WHEN g.counted_version = g.version THEN g.documents END AS documents,"
+    " CASE WHEN g.counted_version = g.version THEN g.text_bytes END AS text_bytes ORDER BY name"
+)
+FILL_CONTENT = (
+    "MATCH (g:Graph {name: $graph}) SET g.lock = true REMOVE g.lock"
+    " WITH g WHERE g.version = $version AND g.scope = $scope"
+    " SET g.documents = $documents, g.text_bytes = $text_bytes, g.counted_version = $version RETURN count(*) AS filled"
+)
 DELETIONS = (
     "UNWIND $keys AS name MATCH (g:Graph {name: name}) WHERE g.deleted_version IS NOT NULL"
     " RETURN g.name AS name, g.deleted_version AS version, g.deleted_before AS before, g.erased AS erased"
 )
 DELETE_GRAPH = (
     "MATCH (g:Graph {name: $graph}) SET g.scope = $scope, g.generations = $generation, g.version = $version,"
-    " g.deleted_version = $version, g.deleted_before = $before, g.erased = false REMOVE g.next_community"
+    " g.deleted_version = $version, g.deleted_before = $before, g.erased = false, g.documents = 0, g.text_bytes = 0,"
+    " g.counted_version = $version REMOVE g.next_community"
 )
 NOTE_ERASED = "MATCH (g:Graph {name: $graph}) SET g.erased = true"
 ERASE_STANDINGS = (

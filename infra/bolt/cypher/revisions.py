@@ -88,6 +88,9 @@ UNFINISHED = (
     " ORDER BY accepted_ms, partition, position LIMIT $limit"
 )
 PENDING = "MATCH (r:Revision {pending: $graph}) RETURN count(*) AS pending"
+PENDING_COUNTS = (
+    "MATCH (r:Revision) WHERE r.pending IS NOT NULL RETURN r.pending AS graph, count(*) AS pending ORDER BY graph"
+)
 OLDEST_PENDING = "MATCH (r:Revision {pending: $graph}) RETURN min(r.waiting_since) AS accepted_ms"
 PENDING_UP_TO = (
     "MATCH (r:Revision {pending: $graph}) WHERE r.partition = $partition AND r.position <= $position"

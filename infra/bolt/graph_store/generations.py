@@ -24,8 +24,9 @@ from graphtide.infra.bolt.cypher import tables
 from graphtide.infra.bolt.database import BoltDatabase, Transaction, batched
 from graphtide.infra.bolt.graph_store import rows
 from graphtide.streams.checks import check_binding, check_next
+from graphtide.streams.content import commit_size, size_of
 from graphtide.streams.errors import Retryable
-from graphtide.streams.ports import Commit
+from graphtide.streams.ports import Commit, ContentSize, GraphCommit
 
 BUILD_ROWS = 5_000
 """Rows of one transaction of a build; Neo4j holds them in memory until it commits."""
@@ -51,14 +52,16 @@ async def lock_head(tx: Transaction, graph: str) -> Head:
     return Head(**row)
 
 
-async def next_version(tx: Transaction, delta: GraphDelta, commit: Commit) -> str:
+async def next_version(tx: Transaction, part: GraphCommit, commit: Commit) -> str:
     """Compare and set: move the head to the delta's version, bind it to the commit's partition, and return its scope.
 
     Raises Fenced for a graph of another partition, GraphStopped for any version but the next one.
     """
+    delta, size = part.delta, commit_size(part)
     first = scope(delta.graph, 1)
     values = {"version": delta.version, "before": delta.version - 1, "next_community": rows.next_community(delta)}
     values["partition"] = commit.partition
+    values |= {"documents": size.documents if size else None, "text_bytes": size.text_bytes if size else None}
     found = await tx.run(graph_cypher.NEXT_VERSION, graph=delta.graph, first_scope=first, **values)
     if not found:
         head = await lock_head(tx, delta.graph)
@@ -73,9 +76,10 @@ async def bind(tx: Transaction, graph: str, commit: Commit) -> None:
     check_binding(commit, graph, found[0]["partition"] if found else None)
 
 
-async def set_head(tx: Transaction, graph: str, head: Head) -> None:
+async def set_head(tx: Transaction, graph: str, head: Head, size: ContentSize) -> None:
     values = {"scope": head.scope, "version": head.version, "next_community": head.next_community}
-    await tx.run(graph_cypher.SET_HEAD, graph=graph, **values)
+    content = {"documents": size.documents, "text_bytes": size.text_bytes}
+    await tx.run(graph_cypher.SET_HEAD, graph=graph, **values, **content)
 
 
 class ShadowBuilds:
@@ -114,9 +118,8 @@ class ShadowBuilds:
             raise Retryable("the rebuilt graph was deleted as abandoned before the switch to it")
         await tx.run(graph_cypher.LEAVE_SCOPE, scope=head.scope, graph=snapshot.graph)
         next_community = rows.next_community(snapshot)
-        await set_head(
-            tx, snapshot.graph, replace(head, scope=fresh, version=snapshot.version, next_community=next_community)
-        )
+        changed = replace(head, scope=fresh, version=snapshot.version, next_community=next_community)
+        await set_head(tx, snapshot.graph, changed, size_of(snapshot))
 
     async def abandon(self, fresh: str, graph: str) -> None:
         """Delete a build that will not be used."""

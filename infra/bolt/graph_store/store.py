@@ -21,7 +21,7 @@ from graphtide.infra.bolt.cypher import graphs as graph_cypher
 from graphtide.infra.bolt.cypher import partitions as partition_cypher
 from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, batched, undeleted
-from graphtide.infra.bolt.graph_store import deletion, overwritten, rows, snapshot
+from graphtide.infra.bolt.graph_store import content, deletion, overwritten, rows, snapshot
 from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.bolt.graph_store.generations import Head, ShadowBuilds
 from graphtide.infra.bolt.graph_store.outbox import BoltOutbox, numbered, put_notices
@@ -32,6 +32,7 @@ from graphtide.streams.ports import (
     MAX_OVERWRITTEN,
     Commit,
     GraphCommit,
+    GraphContent,
     GraphDeletion,
     Record,
     ReportFinding,
@@ -153,7 +154,7 @@ class BoltStore:
             await deletion.delete_graph(tx, commit, part, part.deletion)
             return notices
         if fresh is None:
-            scope = await heads.next_version(tx, delta, commit)
+            scope = await heads.next_version(tx, part, commit)
             if commit.overwritten is not None:
                 notices = commit.overwritten(delta, await overwritten.read(tx, scope, delta))
             await rows.write(tx, scope, delta)
@@ -176,6 +177,10 @@ class BoltStore:
         """See GraphStore.graphs."""
         found = await self._database.ask(graph_cypher.GRAPHS)
         return {row["name"]: row["version"] for row in found}
+
+    async def contents(self) -> Mapping[str, GraphContent]:
+        """See GraphStore.contents: one statement. Graphs of earlier releases, whose head has no count, are counted."""
+        return await content.read(self._database)
 
     async def deletions(self, graphs: Sequence[str]) -> Mapping[str, GraphDeletion]:
         """See GraphStore.deletions."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from graphtide.streams.ports import ContentSize, GraphContent
+
 KEY_SHIFT = 32
 """A row of a table with vectors has the key graph << 32 | id."""
 
@@ -35,6 +37,20 @@ def existing(connection: sqlite3.Connection) -> dict[str, int]:
         " WHERE deletions.graph = graphs.graph AND deletions.version >= graphs.version) ORDER BY name"
     )
     return dict(connection.execute(query).fetchall())
+
+
+def contents(connection: sqlite3.Connection) -> dict[str, GraphContent]:
+    """Return the content of the graphs that exist. Cost: their passages."""
+    query = (
+        "SELECT (SELECT count(*) FROM documents WHERE graph = :graph),"
+        " (SELECT coalesce(sum(length(CAST(text AS BLOB))), 0) FROM chunks WHERE key >= :first AND key < :end)"
+    )
+    found = {}
+    for name, version in existing(connection).items():
+        graph = number(connection, name)
+        values = {"graph": graph, "first": graph << KEY_SHIFT, "end": (graph + 1) << KEY_SHIFT}
+        found[name] = GraphContent(version, ContentSize(*connection.execute(query, values).fetchone()))
+    return found
 
 
 def version(connection: sqlite3.Connection, graph: int) -> int:

@@ -23,6 +23,7 @@ from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import (
     Commit,
     GraphCommit,
+    GraphContent,
     GraphDeletion,
     Record,
     ReportFinding,
@@ -97,6 +98,10 @@ class SqliteGraphStore:
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""
         return await self._database.read(graphs.existing)
+
+    async def contents(self) -> Mapping[str, GraphContent]:
+        """See GraphStore.contents. Cost: the passages: this store keeps no count, its one process has the views."""
+        return await self._database.read(graphs.contents)
 
     async def deletions(self, graphs: Sequence[str]) -> Mapping[str, GraphDeletion]:
         """See GraphStore.deletions."""

@@ -1,17 +1,18 @@
 """Quotas of documents, bytes and graphs: upper bounds on the total content of the graphs that a credential may write.
 
-Stored content is counted in the views, which are a function of the live documents: a deletion or a shorter edit
-releases exactly what it removes, and nothing is counted twice. Accepted revisions that no view contains yet are counted
-in addition, as if all of it were new. The invariants: what this process accepts never exceeds a quota; a request that
-fits once all earlier ones are applied is never refused permanently, only with 429 until then. Cost per document: the
-graphs that the credential reaches, and only for credentials with a quota.
+Stored content is counted in the views, or in the store for graphs that are not in memory. Both are a function of the
+live documents: a deletion or a shorter edit releases exactly what it removes, and nothing is counted twice. Accepted
+revisions that neither contains yet are counted in addition, as if all of it were new. The invariants: what this process
+accepts never exceeds a quota; a request that fits once all earlier ones are applied is never refused permanently, only
+with 429 until then. Cost of a request: the graphs that the credential reaches, in three statements, and only for
+credentials with a quota. No graph is loaded for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
@@ -20,7 +21,10 @@ from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.policy import Principal, Quota
 from graphtide.services.api.schema.errors import QuotaExceeded
 from graphtide.services.runtime import Runtime
+from graphtide.streams.content import extraction_bytes
 from graphtide.streams.errors import Overloaded
+from graphtide.streams.messages import decode_stored
+from graphtide.streams.ports import GraphContent, StoredDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +100,33 @@ class Quotas:
                 self._accepted[graph] += amount
 
     async def _held(self, who: Principal, documents: Sequence[Entering]) -> dict[str, Held]:
-        views = self._runtime.views
+        runtime, views = self._runtime, self._runtime.views
         graphs = {name for name in (*views.evicted, *views.versions(), *self._accepted) if who.reaches(name)}
         graphs |= {document.graph for document in documents}
         accepted = {graph: self._accepted[graph] for graph in graphs}
-        pending = {graph: await self._runtime.ledger.pending(graph) for graph in graphs}
-        stored = await self._runtime.store.graphs()  # after `pending`: it includes what is no longer pending
+        pending = await runtime.ledger.pending_counts()
+        # After `pending`: it includes what is no longer pending.
+        contents = await runtime.store.contents() if views.evicted else {}
+        stored = {name: content.version for name, content in contents.items()} or await runtime.store.graphs()
         found = {}
         for graph in graphs:
-            with views.in_use(graph):
-                await views.wake(graph)
-                settled, view = self._settled[graph], views.get(graph)
-                version, amount, replaced = await asyncio.to_thread(_figures, view, _ids(documents, graph))
-            if not pending[graph] and version >= stored.get(graph, 0):
-                settled = self._settled[graph] = _later(self._settled[graph], accepted[graph])
-            found[graph] = Held(amount, replaced, pending[graph], settled)
+            view, ids = views.get(graph), _ids(documents, graph)
+            if view is None and graph in contents:
+                version, amount, replaced = await self._stored(graph, contents[graph], ids)
+            else:
+                version, amount, replaced = await asyncio.to_thread(_figures, view, ids)
+            if not pending.get(graph) and version >= stored.get(graph, 0):
+                self._settled[graph] = _later(self._settled[graph], accepted[graph])
+            found[graph] = Held(amount, replaced, pending.get(graph, 0), self._settled[graph])
         return found
+
+    async def _stored(
+        self, graph: str, content: GraphContent, doc_ids: Collection[str]
+    ) -> tuple[int, Amount, dict[str, int]]:
+        """Return the figures of a graph that is not in memory, as `_figures` does, without loading it."""
+        held = await self._runtime.store.standings(graph, sorted(doc_ids)) if doc_ids else {}
+        sizes = await asyncio.to_thread(_text_sizes, graph, held)
+        return content.version, Amount(content.size.documents, content.size.text_bytes), sizes
 
     def _check(self, who: Principal, quota: Quota, held: Mapping[str, Held], documents: Sequence[Entering]) -> None:
         waiting = {graph: self._waiting(graph, use) for graph, use in held.items()}
@@ -156,6 +171,15 @@ def _figures(view: LiveView | None, doc_ids: Iterable[str]) -> tuple[int, Amount
             if (row := view.documents.get(doc_id)) is not None
         }
         return view.version, Amount(len(view.documents), view.text_bytes), sizes
+
+
+def _text_sizes(graph: str, documents: Mapping[str, StoredDocument]) -> dict[str, int]:
+    found = {}
+    for doc_id, document in documents.items():
+        if document.extraction is not None:
+            extraction = decode_stored(graph, doc_id, document.extraction, vectors=False)
+            found[doc_id] = extraction_bytes(extraction) if extraction else 0
+    return found
 
 
 def _by_graph(documents: Iterable[Entering]) -> dict[str, Amount]:

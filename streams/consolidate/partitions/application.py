@@ -84,7 +84,7 @@ class GraphApplier:
         held = await self._dependencies.store.standings(graph, list(messages))
         large = sum(len(document.extraction or b"") for document in held.values()) > LARGE_BYTES
         step = partial(batch.step, graph, messages, held)
-        changes, documents = await asyncio.to_thread(step) if large else step()
+        changes, documents, size = await asyncio.to_thread(step) if large else step()
         if not documents:
             return None
         model = await self._dependencies.models.of(graph, self._partition)
@@ -92,7 +92,7 @@ class GraphApplier:
         before = model.writer.effort()
         delta = await asyncio.to_thread(model.writer.apply, changes)
         batch.efforts[graph] = model.writer.effort().since(before)
-        return GraphCommit(delta, documents)
+        return GraphCommit(delta, documents, content=size)
 
     async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[DocumentChange]) -> None:
         """Raise Rejected for vectors of another length than the graph's: they can be neither compared nor indexed."""

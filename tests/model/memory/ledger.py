@@ -132,6 +132,10 @@ class MemoryLedger:
             for at in (entry.position for entry in self._of(graph) if entry.state is RevisionState.ACCEPTED)
         )
 
+    async def pending_counts(self) -> Mapping[str, int]:
+        """See Ledger.pending_counts."""
+        return Counter(each.graph for each in self._entries.values() if each.state is RevisionState.ACCEPTED)
+
     async def oldest_pending(self, graph: str) -> int | None:
         """See Ledger.oldest_pending."""
         pending = [entry for entry in self._of(graph) if entry.state is RevisionState.ACCEPTED]

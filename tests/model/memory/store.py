@@ -15,8 +15,9 @@ from graphtide.streams.checks import (
     check_replacement,
     check_watermark,
 )
+from graphtide.streams.content import size_of
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, GraphDeletion, ReportRow, StoredDocument, Watermark
+from graphtide.streams.ports import Commit, GraphContent, GraphDeletion, ReportRow, StoredDocument, Watermark
 from tests.model.memory.ledger import MemoryLedger
 from tests.model.memory.log import MemoryLog
 from tests.model.memory.outbox import MemoryOutbox
@@ -94,6 +95,11 @@ class MemoryGraphStore:
         """See GraphStore.graphs."""
         versions = {name: self._rows[name].version for name in sorted(self._rows)}
         return {name: version for name, version in versions.items() if version > self._deleted_at(name)}
+
+    async def contents(self) -> Mapping[str, GraphContent]:
+        """See GraphStore.contents."""
+        found = {name: self._rows[name].snapshot() for name in await self.graphs()}
+        return {name: GraphContent(snapshot.version, size_of(snapshot)) for name, snapshot in found.items()}
 
     def _deleted_at(self, graph: str) -> int:
         return self._deletions[graph].version if graph in self._deletions else 0

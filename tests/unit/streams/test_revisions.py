@@ -147,9 +147,9 @@ def test_batch_orders_what_workers_of_both_versions_numbered_by_acceptance() -> 
         batch = plan_batch(messages)
         assert batch.newest["g"]["a"] == by_offset
     held = {"a": StoredDocument(by_number.revision, b"")}
-    _, standings = ConsolidationBatch().step("g", {"a": late}, held)
+    _, standings, _ = ConsolidationBatch().step("g", {"a": late}, held)
     assert standings == {}
-    _, standings = ConsolidationBatch().step("g", {"a": by_offset}, {"a": StoredDocument(by_number.revision, None)})
+    _, standings, _ = ConsolidationBatch().step("g", {"a": by_offset}, {"a": StoredDocument(by_number.revision, None)})
     assert standings["a"].revision == estimate(after, 0)
 
 

@@ -141,7 +141,7 @@ async def test_load_waits_until_a_view_in_use_may_leave(monkeypatch: pytest.Monk
 
 
 async def test_load_is_refused_when_the_graphs_in_use_leave_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The caller is told to try again; what is in use stays, and a later load succeeds."""
+    """The caller gets Overloaded; what is in use stays, and a later load succeeds."""
     monkeypatch.setattr(evicting_views, "ROOM_TIMEOUT_S", 0.01)
     async with replica(monkeypatch, await room_for(2)) as one:
         async with AsyncExitStack() as uses:
