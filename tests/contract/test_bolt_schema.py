@@ -25,6 +25,7 @@ def _forget_schema(server: GraphServer) -> None:
                 own.run(f"DROP {kind} {name} IF EXISTS").consume()
 
 
+@pytest.mark.thorough
 def test_schema_is_made_when_many_processes_make_it_at_once(graph_server: GraphServer) -> None:
     """On an empty database each process succeeds in the end, and none reports that the database is unusable."""
     if is_memgraph(graph_server.address):

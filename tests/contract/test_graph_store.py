@@ -241,6 +241,7 @@ async def test_stores_agree_when_commits_are_random(name: str, request: pytest.F
             assert replace(ours, revision=0) == replace(theirs, revision=0)
 
 
+@pytest.mark.thorough
 async def test_replace_swaps_the_rows_and_keeps_the_standings(backend: Backend) -> None:
     """The rebuilt rows have the version of the commit; the other graph and the document statuses stay."""
     rng = Random(5)
@@ -269,6 +270,7 @@ async def test_replace_swaps_the_rows_and_keeps_the_standings(backend: Backend) 
     await backend.store.commit(Commit(0, held, 9, (empty("g", 10),), ()))
 
 
+@pytest.mark.thorough
 async def test_commit_of_a_snapshot_puts_a_rebuilt_graph_in_the_place_of_the_one_that_stands(backend: Backend) -> None:
     """It is the next version, and fenced as any commit is; statuses and other graphs stay, reports are deleted."""
     rng = Random(6)

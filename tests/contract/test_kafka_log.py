@@ -174,6 +174,7 @@ async def test_log_waits_a_bounded_time_for_a_broker_that_is_away(address: Kafka
     await log.close()
 
 
+@pytest.mark.thorough
 async def test_log_goes_on_when_the_broker_is_back(kafka: KafkaServer, address: KafkaAddress) -> None:
     """The broker is killed under a producer and a consumer: appends are Retryable, no acknowledged record is lost."""
     make_topic(kafka, address.topic("t"))

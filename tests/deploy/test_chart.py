@@ -24,7 +24,8 @@ WORKERS = ("gateway", "query", "extract", "summarize", "consolidate")
 
 Manifest = dict[str, Any]
 
-pytestmark = pytest.mark.timeout(900)  # the first build of the tools
+# The first build of the tools takes minutes.
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 
 @cache

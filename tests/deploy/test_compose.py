@@ -64,6 +64,7 @@ def test_environment_is_accepted_by_the_settings(monkeypatch: pytest.MonkeyPatch
             assert settings.bolt == "bolt://memgraph:7687"
 
 
+@pytest.mark.thorough
 def test_commands_are_those_of_the_command_line() -> None:
     """`graphtide … --help` knows the command of every service."""
     for one in OURS:

@@ -19,7 +19,7 @@ import pytest_asyncio
 from graphtide.services.api.http.app import create_app
 from graphtide.streams.errors import Overloaded
 from tests.support.application import InMemoryApplication
-from tests.support.serving import KINDS, http_service, opened
+from tests.support.serving import http_service, opened
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,7 +90,7 @@ def notes(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["embedded", pytest.param("memory", marks=pytest.mark.thorough)])
 async def test_commands_tell_one_story_when_run_one_after_the_other(kind: str, tmp_path: Path) -> None:
     """Publish, wait, query, list, delete, verify and rebuild agree: all with --json, on each application."""
     (tmp_path / "a.txt").write_text("Marie Curie discovered polonium in 1898.")
@@ -152,6 +152,7 @@ async def test_publish_gives_the_same_ids_when_named_differently(
     ]
 
 
+@pytest.mark.thorough
 async def test_publish_replaces_a_file_elsewhere_when_it_is_named_alone(
     url: str, application: InMemoryApplication, notes: Path, tmp_path: Path
 ) -> None:

@@ -197,6 +197,7 @@ async def test_command_line_deals_with_letters(service: Service, tmp_path: Path)
     await service.until("g", 0)
 
 
+@pytest.mark.thorough
 async def test_cli_and_http_accept_the_old_words_with_a_notice(service: Service) -> None:
     """`dlq drop`, `--settled`, the query parameter `settled` and gRPC's DropDeadLetter work; both names are refused."""
     first, second = await service.until("g", 2)

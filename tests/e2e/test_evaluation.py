@@ -11,6 +11,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from graphtide.infra.settings import Settings
 from graphtide.services.evaluation.measures.pairwise import CRITERIA
 from graphtide.services.evaluation.run import AnswerMeasure
@@ -49,6 +51,7 @@ def verdict(seen: Seen) -> str:
     return json.dumps({name: {"reason": "so", "winner": winner} for name in CRITERIA})
 
 
+@pytest.mark.thorough
 def test_killed_evaluation_continues_with_the_same_report_and_repeats_no_answered_call(tmp_path: Path) -> None:
     """The call that was in flight at kill -9 is made again; every other one is made once."""
     arguments, reached, release = files(tmp_path), threading.Event(), threading.Event()

@@ -35,6 +35,7 @@ async def test_gateway_shows_its_certificate_and_trusts_only_the_authority_it_wa
                 assert not said.ready and "no replica answers" in said.components["query"].text
 
 
+@pytest.mark.thorough
 async def test_gateway_shows_its_new_certificate_and_trusts_the_new_authority_without_a_restart(tmp_path: Path) -> None:
     """Both sides change to another authority; an invalid file changes nothing in between."""
     old, new = authority(tmp_path, "old"), authority(tmp_path, "new")
@@ -68,6 +69,7 @@ async def test_gateway_shows_its_new_certificate_and_trusts_the_new_authority_wi
                 assert await remote.document("g", "a")
 
 
+@pytest.mark.thorough
 def test_gateway_does_not_start_with_files_that_it_cannot_use(tmp_path: Path) -> None:
     """One message names the file, and it is the only output."""
     ended = graphtide(

@@ -57,7 +57,9 @@ def settle(running: Service, key: str) -> None:
             assert time.monotonic() < deadline, "the documents never reached an end"
 
 
-@pytest.mark.parametrize(("shape", "level"), [("json", "DEBUG"), ("text", "INFO")])
+@pytest.mark.parametrize(
+    ("shape", "level"), [pytest.param("json", "DEBUG", marks=pytest.mark.thorough), ("text", "INFO")]
+)
 def test_log_holds_no_secret_and_no_document_under_load(tmp_path: Path, shape: str, level: str) -> None:
     """Endpoints fail in every way meanwhile, and their errors repeat what they received."""
     keys = KeyFile(tmp_path / "keys.toml")

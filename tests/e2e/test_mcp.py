@@ -220,6 +220,7 @@ async def test_markup_and_instructions_in_documents_stay_data(tmp_path: Path) ->
         assert document["text"] == f"Ana signed. {HOSTILE}" and document["title"] == HOSTILE
 
 
+@pytest.mark.thorough
 async def test_results_are_bounded_and_long_documents_are_read_in_parts(tmp_path: Path) -> None:
     """The parts of a text of 50,000 characters are the text; a list that does not fit says how much is left out."""
     text = "".join(f"Person {n} lives in Town {n}. " for n in range(1700))

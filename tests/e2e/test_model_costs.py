@@ -321,6 +321,7 @@ def command(environment: dict[str, str], *arguments: str) -> subprocess.Complete
     )
 
 
+@pytest.mark.thorough
 async def test_estimate_names_the_calls_and_prompts_that_a_run_then_takes(tmp_path: Path, server: LlmServer) -> None:
     """It agrees to the call and the token; after the run it shows that the cache saves all of them."""
     texts = [" ".join(f"{TEXT} {n}.{k}" for k in range(1 + 9 * n)) for n in range(5)]

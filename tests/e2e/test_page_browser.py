@@ -337,7 +337,9 @@ def test_texts_of_documents_are_never_markup(user: PageUser, house: House) -> No
     expect(page.locator("dl.facts")).to_contain_text(f"{HOSTILE}: {HOSTILE}")
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize(
+    "look", ["light", *(pytest.param(look, marks=pytest.mark.thorough) for look in ("dark", "phone"))]
+)
 def test_every_screen_is_accessible(browser: Browser, house: House, look: str) -> None:
     """axe-core finds nothing on any screen; on a phone none is wider than the screen."""
     axe = package_file("axe-core", "axe.min.js")

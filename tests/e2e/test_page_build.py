@@ -18,6 +18,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page_copy(tmp_path_factory.mktemp("sources"))
 
 
+@pytest.mark.thorough
 def test_build_of_the_sources_equals_the_committed_one(sources: Path) -> None:
     """The files that an installation contains are those of `make page`, byte for byte."""
     npm(sources, "run", "build")

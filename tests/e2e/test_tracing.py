@@ -257,6 +257,7 @@ async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, col
         assert len(one.links) == 1 and one.links[0] in {(batch.trace, batch.id) for batch in batches}
 
 
+@pytest.mark.thorough
 def test_service_goes_on_without_its_collector_and_says_so_once(tmp_path: Path, collector: Collector) -> None:
     """Documents and questions are served, spans that are refused cause one warning, and the process stops."""
     collector.status = 503
@@ -273,6 +274,7 @@ def test_service_goes_on_without_its_collector_and_says_so_once(tmp_path: Path, 
     assert "opentelemetry" not in log.read_text()
 
 
+@pytest.mark.thorough
 def test_nothing_of_opentelemetry_is_loaded_without_an_endpoint(tmp_path: Path) -> None:
     """The stages, embedded and of a cluster, load no module of it. The HTTP server loads the API alone, because FastAPI
     does, and neither the SDK nor an exporter.

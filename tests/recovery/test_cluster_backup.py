@@ -139,6 +139,7 @@ async def test_restored_graph_database_equals_the_one_that_was_backed_up(
     clear(address)
 
 
+@pytest.mark.thorough
 async def test_unfinished_restore_is_refused_by_every_process(graph_server: GraphServer, tmp_path: Path) -> None:
     """A restore that stopped half-way leaves a mark; the message names the command; repeated, it succeeds."""
     address = graph_server.address

@@ -148,6 +148,7 @@ def _all_letters(cluster: Cluster) -> list[DeadLetter]:
     return [decode_dead_letter(one.record.value or b"") for one in records(cluster, DEAD_LETTERS)]
 
 
+@pytest.mark.thorough
 def test_position_does_not_advance_while_dead_letters_have_nowhere_to_go(cluster: Cluster) -> None:
     """The topic is deleted, then created again: the worker reports it, waits, and writes each dead letter once."""
     course = Course(cluster, "nowhere")

@@ -50,6 +50,7 @@ def test_edits_through_the_gateway_replace_what_another_partitioner_published(cl
     course.check()
 
 
+@pytest.mark.thorough
 def test_edits_replace_documents_whose_key_moved_when_partitions_were_added(cluster: Cluster) -> None:
     """After partitions are added, edits come from the gateway and from a producer with stale metadata."""
     print("seed 12")

@@ -229,6 +229,7 @@ async def test_failed_embedding_is_repeated_and_shown_and_the_service_stays_read
         assert (await application.stats(GRAPHS[0])).models["embedding"] == NEW
 
 
+@pytest.mark.thorough
 async def test_killed_reembedding_continues_at_the_next_start(tmp_path: Path) -> None:
     """After kill -9 at random steps, the last start ends with the graphs of a new folder; each start has one model."""
     seed = int(os.environ.get("GRAPHTIDE_SEED") or random.SystemRandom().randrange(1 << 32))

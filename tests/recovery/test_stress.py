@@ -78,6 +78,7 @@ async def write(application: Application, rng: random.Random, enough: Callable[[
             await application.query("g", QueryRequest("?", after=receipt.token, generate=False, timeout_s=TIMEOUT_S))
 
 
+@pytest.mark.thorough
 async def test_answers_are_of_their_version_while_the_graph_is_written_verified_and_rebuilt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

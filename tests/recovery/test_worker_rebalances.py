@@ -85,6 +85,7 @@ async def test_workers_cancelled_while_they_start_leave_the_partitions_to_others
 
 
 # A thread that is ended by force reports it when it ends.
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:Exception in thread:pytest.PytestUnhandledThreadExceptionWarning")
 async def test_worker_that_is_stuck_in_a_rebalance_gives_up_and_lets_the_others_go_on(
     one: Cluster, monkeypatch: pytest.MonkeyPatch

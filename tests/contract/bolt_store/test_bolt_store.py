@@ -70,6 +70,7 @@ async def test_open_refuses_a_schema_of_a_newer_version(backend: BoltBackend, gr
         await backend.database.write(lambda tx: set_version(tx, 1))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("arrives", [True, False])
 async def test_commit_of_unknown_outcome_is_settled_by_the_watermark(
     arrives: bool, wire: Proxy, graph_server: GraphServer, backend: BoltBackend
@@ -137,6 +138,7 @@ async def test_rivals_for_one_offset_commit_once(backend: BoltBackend) -> None:
     assert await backend.store.graphs() == {"g": 1}
 
 
+@pytest.mark.thorough
 async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: MemoryLog) -> None:
     """Writers of several partitions, with graphs of their own, share one ledger: no commit blocks or is lost."""
     walks = {partition: Walk(Random(partition), f"g{partition}") for partition in range(3)}
@@ -184,6 +186,7 @@ async def test_outbox_hands_out_in_order_until_sent(backend: BoltBackend) -> Non
     await again.close()
 
 
+@pytest.mark.thorough
 async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBackend) -> None:
     """Every snapshot taken beside a busy writer equals the fold of the deltas up to the version it names."""
     seed = 8
