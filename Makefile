@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+# Some tests wait, so there are more workers than cores.
+WORKERS ?= 3
 # These wait for servers and processes for a part of the time.
 SERVER_WORKERS ?= 3
 # Test modules are compiled once for all processes and layers of the tests, also where Python may not write bytecode.
