@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from weakref import ref
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.models.local.answers.values import days_in
@@ -65,7 +66,7 @@ class Cell:
         return f"{self.column}: {self.value}" if self.column else self.value
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Unit:
     """A sentence, list item or table row. `place` is its position among the units of its passage.
 
@@ -95,8 +96,19 @@ class Unit:
     names: frozenset[str] = frozenset()
     """Keys of words that look like names: capitalised, or codes, or long numbers."""
     before: Unit | None = field(default=None, repr=False)
-    after: Unit | None = field(default=None, repr=False)
+    _after: ref[Unit] | None = field(default=None, repr=False, compare=False)
+    """Weak: with a cycle, the units of a question would remain until a full collection, which is rare
+    (services/process/interpreter.py)."""
     cites: tuple[int, ...] = ()
+
+    @property
+    def after(self) -> Unit | None:
+        """Return the next unit of the passage, while something holds it."""
+        return self._after() if self._after is not None else None
+
+    def follow(self, previous: Unit) -> None:
+        """Place it after another unit."""
+        self.before, previous._after = previous, ref(self)
 
     @property
     def dangling(self) -> bool:
@@ -180,7 +192,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
         unit.names = _names(unit)
         follows = unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE
         if previous is not None and previous.kind is not UnitKind.ROW and follows:
-            unit.before, previous.after = previous, unit
+            unit.follow(previous)
         previous = unit
     whole = frozenset().union(*(unit.keys | unit.columns for unit in units)) if len(units) <= 12 else frozenset()
     for unit in units:
