@@ -2,6 +2,7 @@
 
     GraphtideError
     ├── Retryable          wait (retry_after_s, or a back-off when None), try again, do not advance
+    │   ├── NotLoaded          the graph is not in this process's memory: ask another process, or ask again and wait
     │   └── BudgetExceeded     a graph's budget is used up: wait as for Retryable, and release the slot meanwhile
     ├── Rejected           the input can never be processed: dead-letter the record, then advance
     ├── Broken             continuing would be unsafe: stop and raise an alarm
@@ -38,6 +39,10 @@ class Retryable(GraphtideError):
 
 class BudgetExceeded(Retryable):
     """The daily budget of a graph is used up. Neither the work nor the model has failed."""
+
+
+class NotLoaded(Retryable):
+    """A graph that is stored but not in this process's memory, for a request that does not wait for its load."""
 
 
 class Rejected(GraphtideError):

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from graphtide.services.access.credentials import forwarded_metadata
 from graphtide.services.api.grpc.errors import ERROR_KEY, RETRY_KEY
 from graphtide.services.api.schema.errors import error_of
-from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Overloaded, Retryable
+from graphtide.services.cluster.graph_routing import Attempt, attempts
+from graphtide.streams.errors import DeadlineExceeded, GraphtideError, NotLoaded, Overloaded, Retryable
 from graphtide.streams.tracing import inject
 
 T = TypeVar("T")
 TIMEOUT_S = 60.0
 
 
-async def within(waiting: Awaitable[T], timeout_s: float) -> T:
+async def within(waiting: Awaitable[T], timeout_s: float | None) -> T:
     """Return the awaited value. Raises DeadlineExceeded."""
     try:
         async with asyncio.timeout(timeout_s):
@@ -34,11 +37,44 @@ def call_metadata() -> tuple[tuple[str, str], ...]:
 
 
 async def call(method: Callable[..., Awaitable[T]], request: object, timeout_s: float = TIMEOUT_S) -> T:
-    """Return the reply of a call on behalf of the current caller. Raises the error that the replica raised."""
-    try:
-        return await method(request, timeout=timeout_s, metadata=call_metadata())
-    except grpc.aio.AioRpcError as error:
-        raise error_raised(error) from error
+    """Return the reply of a call on behalf of the current caller. Raises the error that the replica raised.
+
+    A call on a graph is made at a replica that has the graph in memory, see graph_routing.py.
+    """
+    until = time.monotonic() + timeout_s
+    for attempt in attempts() if isinstance(request, Message) else [None]:
+        metadata = (*call_metadata(), *(attempt.metadata if attempt else ()))
+        try:
+            return await method(request, timeout=max(0.0, until - time.monotonic()), metadata=metadata)
+        except grpc.aio.AioRpcError as error:
+            _continue_after(error, attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def open_stream(method: Callable[..., Any], request: Message, timeout_s: float | None) -> tuple[Any, Any]:
+    """Return a call with a stream of replies, and its first reply or EOF. The caller reads the rest, and cancels it.
+
+    `timeout_s` bounds the wait for the first reply. Otherwise like `call`.
+    """
+    until = None if timeout_s is None else time.monotonic() + timeout_s
+    for attempt in attempts():
+        stream = method(request, metadata=(*call_metadata(), *attempt.metadata))
+        try:
+            left_s = None if until is None else max(0.0, until - time.monotonic())
+            return stream, await within(stream.read(), left_s)
+        except grpc.aio.AioRpcError as error:
+            _continue_after(error, attempt)
+        except BaseException:
+            stream.cancel()
+            raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _continue_after(error: grpc.aio.AioRpcError, attempt: Attempt | None) -> None:
+    """Return if the next attempt of the call is due. Raises the error that the replica raised otherwise."""
+    raised = error_raised(error)
+    if attempt is None or attempt.is_last or not isinstance(raised, NotLoaded):
+        raise raised from error
 
 
 def error_raised(error: grpc.aio.AioRpcError) -> GraphtideError:

@@ -63,6 +63,8 @@ class EvictionGauges(Collector):
         yield CounterMetricFamily("graphtide_view_loads", "Views loaded on demand", value=views.restores)
         taken_s = views.load_s
         yield CounterMetricFamily("graphtide_view_load_seconds", "Seconds of loading on demand", value=taken_s)
+        deferred = views.deferred_loads
+        yield CounterMetricFamily("graphtide_view_loads_deferred", "Requests left to other replicas", value=deferred)
         refused = views.refused_loads
         yield CounterMetricFamily("graphtide_view_loads_refused", "Loads that found no memory", value=refused)
 

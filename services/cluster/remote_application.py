@@ -51,7 +51,7 @@ from graphtide.services.application import (
     Verification,
 )
 from graphtide.services.changes.messages import feed_item, query_message
-from graphtide.services.cluster.calls import call, call_metadata, error_raised, within
+from graphtide.services.cluster.calls import call, error_raised, open_stream, within
 from graphtide.services.cluster.channel import query_channel
 from graphtide.services.cluster.graph_routing import SERVICE
 from graphtide.services.cluster.remote_browser import RemoteBrowser
@@ -59,7 +59,7 @@ from graphtide.services.cluster.remote_questions import RemoteStandingQuestions
 from graphtide.services.health import Dependency, with_dependencies
 from graphtide.services.preview.messages import preview_body, preview_of
 from graphtide.streams.changes.changed_document import change_token
-from graphtide.streams.errors import Retryable
+from graphtide.streams.errors import GraphtideError, Retryable
 from graphtide.streams.messages import DocumentMessage
 
 T = TypeVar("T")
@@ -130,11 +130,13 @@ class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
         return answer_of(answer, ask.explain)
 
     async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
-        call = self._stub.QueryStream(question_message(graph, ask), metadata=call_metadata())
+        timeout_s = ask.timeout_s + MARGIN_S
+        call, event = await open_stream(self._stub.QueryStream, question_message(graph, ask), timeout_s)
         try:
-            while (event := await within(call.read(), ask.timeout_s + MARGIN_S)) is not grpc.aio.EOF:
+            while event is not grpc.aio.EOF:
                 kind = event.WhichOneof("event")
                 yield Piece(event.token) if kind == "token" else answer_of(getattr(event, kind), ask.explain)
+                event = await within(call.read(), timeout_s)
         except grpc.aio.AioRpcError as error:
             raise error_raised(error) from error
         finally:
@@ -144,23 +146,27 @@ class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
         """Follow the feed of a replica; when it ends, continue at another one after the last item."""
         opened, failures = False, 0
         while True:
-            call = self._stub.FollowChanges(query_message(graph, query), metadata=call_metadata())
+            call = None
             try:
-                while (event := await call.read()) is not grpc.aio.EOF:
+                call, event = await open_stream(self._stub.FollowChanges, query_message(graph, query), None)
+                while event is not grpc.aio.EOF:
                     item, failures = feed_item(event), 0
                     if not isinstance(item, FeedOpened) or not opened:
                         yield item
                     opened = True
                     if (after := _resumed_after(query, item)) is not None:
                         query = replace(query, after=after)
+                    event = await call.read()
                 return
-            except grpc.aio.AioRpcError as error:
-                raised, failures = error_raised(error), failures + 1
+            except (grpc.aio.AioRpcError, GraphtideError) as error:
+                raised = error_raised(error) if isinstance(error, grpc.aio.AioRpcError) else error
+                failures += 1
                 if not isinstance(raised, Retryable) or not opened or failures > RESUMED_TIMES or not query.after:
                     raise raised from error
                 await asyncio.sleep(raised.retry_after_s or RESUME_S)
             finally:
-                call.cancel()
+                if call is not None:
+                    call.cancel()
 
     # -- the graph as a whole ------------------------------------------------------------------------------------------
 

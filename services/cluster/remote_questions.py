@@ -11,7 +11,7 @@ from graphtide.graph.retrieval.options.fields import options_json
 from graphtide.services.api.grpc.decoding import value_of
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
-from graphtide.services.cluster.calls import call, call_metadata, error_raised
+from graphtide.services.cluster.calls import call, error_raised, open_stream
 from graphtide.services.standing.types import QuestionDefinition, QuestionPage, StandingEvent, StandingQuestion
 from graphtide.streams.standing.records import filters_json
 
@@ -44,10 +44,11 @@ class RemoteStandingQuestions:
     async def question_events(self, graph: str, question_id: str, after: str) -> AsyncIterator[StandingEvent | None]:
         """See StandingQuestions.question_events."""
         request = pb.WatchRequest(graph=graph, id=question_id, after=after)
-        events = self._stub.WatchQuestion(request, metadata=call_metadata())
+        events, event = await open_stream(self._stub.WatchQuestion, request, None)
         try:
-            while (event := await events.read()) is not grpc.aio.EOF:
+            while event is not grpc.aio.EOF:
                 yield value_of(StandingEvent, event) if event.seq else None
+                event = await events.read()
         except grpc.aio.AioRpcError as error:
             raise error_raised(error) from error
         finally:

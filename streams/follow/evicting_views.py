@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import LiveView
-from graphtide.streams.errors import DeadlineExceeded, Overloaded
+from graphtide.streams.errors import DeadlineExceeded, NotLoaded, Overloaded
+from graphtide.streams.follow.load_policy import LOAD_POLICY, LoadPolicy
 from graphtide.streams.follow.loaded_bytes import LoadedBytes
 from graphtide.streams.follow.view_registry import EvictionReason, IndexKeeper, ViewRegistry
 from graphtide.streams.follow.view_size import snapshot_bytes, view_bytes
@@ -30,6 +31,8 @@ log = logging.getLogger("graphtide.streams")
 
 LOAD_TIMEOUT_S = 30.0
 """The longest wait of a caller for a graph to be loaded. The load continues, for the next caller."""
+BRIEF_LOAD_S = 0.25
+"""The longest wait of a caller that can ask another replica meanwhile."""
 MAX_LOADS = 4
 """Maximum number of graphs that are loaded at a time."""
 MAX_ATTEMPTS = 3
@@ -128,14 +131,20 @@ class EvictingViews(ViewRegistry):
         self._touch(graph)
         if graph not in self._evicted:
             return
+        policy = LOAD_POLICY.get()
+        if policy is LoadPolicy.NEVER:
+            raise NotLoaded(f"graph {graph!r} is not in the memory of this replica", 0.0)
         load = self._loads.get(graph)
         if load is None:
             load = self._loads[graph] = asyncio.create_task(self._restore(graph), name=f"load {graph}")
             load.add_done_callback(lambda done: self._loaded(graph, done))
         try:
-            async with asyncio.timeout(LOAD_TIMEOUT_S):
+            async with asyncio.timeout(LOAD_TIMEOUT_S if policy is LoadPolicy.WAIT else BRIEF_LOAD_S):
                 await asyncio.shield(load)
         except TimeoutError as error:
+            if policy is LoadPolicy.BRIEFLY:
+                self.deferred_loads += 1
+                raise NotLoaded(f"graph {graph!r} is being loaded by this replica", 0.0) from error
             raise DeadlineExceeded(
                 f"graph {graph!r} was not loaded within {LOAD_TIMEOUT_S:g} s; try again, the load continues"
             ) from error

@@ -99,6 +99,8 @@ class ViewRegistry:
         """Views loaded on demand."""
         self.load_s = 0.0
         """Seconds of those loads, including their waits for memory."""
+        self.deferred_loads = 0
+        """Requests that did not wait for a load, so that another replica could serve them."""
         self.refused_loads = 0
         """Loads that found no memory."""
 
@@ -149,7 +151,8 @@ class ViewRegistry:
     async def wake(self, graph: str) -> None:
         """Load the view of an evicted graph, and note that it is used.
 
-        Raises DeadlineExceeded, Overloaded when there is no memory for it, storage failures.
+        Raises DeadlineExceeded, NotLoaded by the request's LoadPolicy, Overloaded when there is no memory for it, and
+        storage failures.
         """
 
     async def evict_idle(self) -> None:

@@ -2,83 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-import grpc
 import grpc.aio
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1.health import aio as health
 
-from graphtide.infra.settings import Settings
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
-from graphtide.services.cluster.channel import query_channel
+from graphtide.services.cluster.calls import call
 from graphtide.services.cluster.graph_routing import SERVICE
+from tests.support.named_replicas import SERVING, STOPPED, four, gateway
 from tests.support.stages import eventually
 
 GRAPHS = [f"g{n}" for n in range(60)] + ["Größe 🌊"]
-SERVING, STOPPED = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
-
-
-def named(name: str) -> grpc.GenericRpcHandler:
-    """Return the handlers of a replica whose digests and answers are its name."""
-
-    async def digest(request: pb.DigestRequest, context: object) -> pb.GraphDigest:
-        return pb.GraphDigest(digest=name)
-
-    async def answer(request: pb.QueryRequest, context: object) -> AsyncIterator[pb.AnswerEvent]:
-        yield pb.AnswerEvent(token=name)
-
-    return grpc.method_handlers_generic_handler(
-        SERVICE,
-        {
-            "Digest": grpc.unary_unary_rpc_method_handler(
-                digest, pb.DigestRequest.FromString, pb.GraphDigest.SerializeToString
-            ),
-            "QueryStream": grpc.unary_stream_rpc_method_handler(
-                answer, pb.QueryRequest.FromString, pb.AnswerEvent.SerializeToString
-            ),
-        },
-    )
-
-
-@dataclass
-class Replica:
-    name: str
-    server: grpc.aio.Server
-    health: health.HealthServicer
-    port: int
-
-
-@asynccontextmanager
-async def replica(name: str, port: int = 0) -> AsyncIterator[Replica]:
-    """Serve until the block ends."""
-    server, state = grpc.aio.server(), health.HealthServicer()
-    server.add_generic_rpc_handlers((named(name),))
-    health_pb2_grpc.add_HealthServicer_to_server(state, server)
-    one = Replica(name, server, state, server.add_insecure_port(f"127.0.0.1:{port}"))
-    await state.set(SERVICE, SERVING)
-    await server.start()
-    try:
-        yield one
-    finally:
-        await server.stop(None)
-
-
-@asynccontextmanager
-async def four() -> AsyncIterator[list[Replica]]:
-    """Serve four replicas."""
-    async with replica("a") as a, replica("b") as b, replica("c") as c, replica("d") as d:
-        yield [a, b, c, d]
-
-
-@asynccontextmanager
-async def gateway(replicas: list[Replica], factor: int) -> AsyncIterator[GraphtideStub]:
-    target = "ipv4:" + ",".join(f"127.0.0.1:{one.port}" for one in replicas)
-    async with query_channel(Settings(query_target=target, replication_factor=factor)) as channel:
-        yield GraphtideStub(channel.channel())
 
 
 async def holders(stub: GraphtideStub, calls: int = 6) -> Mapping[str, frozenset[str]]:
@@ -134,3 +69,35 @@ async def test_calls_of_one_graph_reach_at_most_as_many_replicas_as_the_factor()
                 await eventually(all_reached)
                 numbers = [len(reached) for reached in (await holders(stub, 12)).values()]
                 assert max(numbers) == (factor or 4)
+
+
+async def test_calls_of_moved_graphs_reach_their_former_replica_until_the_new_one_has_loaded_them() -> None:
+    """A fourth replica joins and has loaded nothing. Nearly all calls of its graphs find the former holder."""
+    async with four() as replicas, gateway(replicas, 1) as stub:
+        late = replicas[3]
+        await late.health.set(SERVICE, STOPPED)
+
+        async def places() -> dict[str, str]:
+            return {graph: (await stub.Digest(pb.DigestRequest(graph=graph), timeout=60)).digest for graph in GRAPHS}
+
+        async def three_reached() -> bool:
+            return set((await places()).values()) == {"a", "b", "c"}
+
+        await eventually(three_reached)
+        before = await places()
+        for each in replicas:
+            each.missing |= {graph for graph in GRAPHS if before[graph] != each.name}
+        await late.health.set(SERVICE, SERVING)
+
+        async def four_reached() -> bool:
+            return len(set((await places()).values())) == 4
+
+        await eventually(four_reached)
+        after = await places()
+        moved = [graph for graph in GRAPHS if after[graph] != before[graph]]
+        assert moved and {after[graph] for graph in moved} == {"d"}
+        answered = {graph: (await call(stub.Digest, pb.DigestRequest(graph=graph))).digest for graph in GRAPHS}
+        assert all(answered[graph] in (before[graph], after[graph]) for graph in GRAPHS)
+        assert sum(answered[graph] == before[graph] for graph in moved) >= 0.7 * len(moved)
+        late.missing.clear()
+        assert {graph: (await call(stub.Digest, pb.DigestRequest(graph=graph))).digest for graph in GRAPHS} == after

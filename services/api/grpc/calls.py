@@ -26,6 +26,7 @@ from graphtide.services.api.grpc.interceptors import observed
 from graphtide.services.api.grpc.waiting import MessageWaits
 from graphtide.services.api.schema.errors import MalformedRequest
 from graphtide.streams.errors import Invalid, Retryable
+from graphtide.streams.follow.load_policy import load_policy
 
 
 class Admission(Protocol):
@@ -112,7 +113,7 @@ class CallHandler:
             admitted = self._admission.admit(call)
             incoming = _Incoming(context, call, self._admission.waits, admitted)
             first = await incoming.first(self._inner.request_streaming)
-            with admitted.place():
+            with admitted.place(), load_policy(call.metadata):
                 return await serve(incoming.all(first) if self._inner.request_streaming else first, admitted)
 
 

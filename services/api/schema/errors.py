@@ -22,6 +22,7 @@ from graphtide.streams.errors import (
     GraphtideError,
     Invalid,
     NotFound,
+    NotLoaded,
     Overloaded,
     QueryError,
     Rejected,
@@ -99,6 +100,7 @@ class Status:
 STATUSES: dict[type[GraphtideError], Status] = {
     GraphtideError: Status("internal", 500, "INTERNAL"),
     Retryable: Status("unavailable", 503, "UNAVAILABLE"),
+    NotLoaded: Status("not_loaded", 503, "UNAVAILABLE"),
     Unready: Status("starting", 503, "UNAVAILABLE"),
     BudgetExceeded: Status("budget", 429, "RESOURCE_EXHAUSTED"),
     Rejected: Status("rejected", 422, "INVALID_ARGUMENT"),
