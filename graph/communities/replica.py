@@ -3,22 +3,29 @@
 It decides nothing and holds no weights, so it has no modularity. After each change it equals the writer's hierarchy.
 """
 
+from array import array
 from collections.abc import Iterator
 
 import numpy as np
 
 from graphtide.graph.communities.types import DEPTH, CommunityChange, Hierarchy, Int64
-from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
 from graphtide.graph.numbered_ints import NumberedInts
 
 
 class HierarchyReplica:
-    """A copy that starts from a snapshot and applies each change, in order and without gaps."""
+    """A copy that starts from a snapshot and applies each change, in order and without gaps.
+
+    Level, parent and members of a community are in columns, at the row that `_rows` gives.
+    """
 
     def __init__(self, snapshot: Hierarchy | None = None) -> None:
         self._community = NumberedInts()
-        self._tree: dict[int, tuple[int, int]] = {}  # community -> (level, parent)
-        self._members: dict[int, IntSet] = {}
+        self._rows: dict[int, int] = {}
+        self._free: list[int] = []
+        self._levels = array("b")
+        self._parents = array("q")
+        self._members: list[IntSet] = []
         self._roots: set[int] = set()
         if snapshot is not None:
             none = np.zeros(0, dtype=np.int64)
@@ -34,11 +41,11 @@ class HierarchyReplica:
         """
         rows = zip(change.children.tolist(), change.levels.tolist(), change.parents.tolist(), strict=True)
         for child, level, parent in rows:
-            self._leave(child, self._tree.get(child, (0, 0))[1])
-            self._tree[child] = (level, parent)
-            self._members.setdefault(child, EMPTY)
+            row = self._row(child)
+            self._leave(child, self._parents[row])
+            self._levels[row], self._parents[row] = level, parent
             if parent:
-                self._members[parent] = including(self._members.get(parent, EMPTY), child)
+                self._join(child, self._row(parent))
                 self._roots.discard(child)
             else:
                 self._roots.add(child)
@@ -46,15 +53,36 @@ class HierarchyReplica:
             self._leave(node, self._community[node])
             self._community[node] = community
             if community:
-                self._members[community] = including(self._members[community], node)
+                self._join(shared_int(node), self._rows[community])
         for ident in change.removed.tolist():
-            self._leave(ident, self._tree.pop(ident)[1])
-            del self._members[ident]
+            row = self._rows.pop(ident)
+            self._leave(ident, self._parents[row])
+            self._levels[row], self._parents[row], self._members[row] = 0, 0, EMPTY
+            self._free.append(row)
             self._roots.discard(ident)
 
+    def _row(self, community: int) -> int:
+        """Return the row of a community, a new one for one that is not known yet."""
+        row = self._rows.get(community)
+        if row is not None:
+            return row
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = shared_int(len(self._members))
+            self._levels.append(0)
+            self._parents.append(0)
+            self._members.append(EMPTY)
+        self._rows[community] = row
+        return row
+
+    def _join(self, member: int, row: int) -> None:
+        self._members[row] = including(self._members[row], member)
+
     def _leave(self, member: int, community: int) -> None:
-        if community in self._members:
-            self._members[community] = excluding(self._members[community], member)
+        row = self._rows.get(community)
+        if row is not None:
+            self._members[row] = excluding(self._members[row], member)
 
     def levels(self) -> int:
         """Return the number of levels, which is fixed."""
@@ -64,28 +92,28 @@ class HierarchyReplica:
         """Return the id of a node's community at a level, 0 for an unknown node; KeyError for an unknown level."""
         ident = self._community[node]
         for _ in range(level if ident else 0):
-            ident = self._tree[ident][1]
+            ident = self._parents[self._rows[ident]]
         return ident
 
     def level(self, community: int) -> int:
         """Return the level of a community. Raises KeyError for an unknown id."""
-        return self._tree[community][0]
+        return self._levels[self._rows[community]]
 
     def parent(self, community: int) -> int:
         """Return the parent community, 0 at the coarsest level. Raises KeyError for an unknown id."""
-        return self._tree[community][1]
+        return self._parents[self._rows[community]]
 
     def members(self, community: int) -> Int64:
         """Return the sorted nodes (level 0) or child communities. Raises KeyError for an unknown id."""
-        return np.array(sorted(self._members[community]), dtype=np.int64)
+        return np.array(sorted(self._members[self._rows[community]]), dtype=np.int64)
 
     def size(self, community: int) -> int:
         """Return the number of nodes (level 0) or child communities. Raises KeyError for an unknown id. O(1)."""
-        return len(self._members[community])
+        return len(self._members[self._rows[community]])
 
     def at_level(self, level: int) -> Iterator[int]:
         """Yield the communities of a level, in no order. Cost: all communities."""
-        return (community for community, (its, _) in self._tree.items() if its == level)
+        return (community for community, row in self._rows.items() if self._levels[row] == level)
 
     def roots(self) -> list[int]:
         """Return the coarsest communities, sorted."""
@@ -93,5 +121,6 @@ class HierarchyReplica:
 
     def hierarchy(self) -> Hierarchy:
         """Return the copy as a snapshot, with the smallest ``next_id`` that its ids allow; O(n log n)."""
-        tree = [(community, *self._tree[community]) for community in sorted(self._tree)]
-        return Hierarchy.of_rows(list(self._community.items()), tree, 1 + max(self._tree, default=0))
+        rows = sorted(self._rows.items())
+        tree = [(community, self._levels[row], self._parents[row]) for community, row in rows]
+        return Hierarchy.of_rows(list(self._community.items()), tree, 1 + max(self._rows, default=0))

@@ -51,8 +51,8 @@ class ReportCache:
 
     def changed(self, view: FingerprintedView, community: int) -> float:
         """Return the share of the community's content that differs from its report's source; 1 without a report."""
-        written, now = self._written.get(community), view.contents.fingerprint(community)
-        return 1.0 if written is None or now is None else written.changed(now)
+        written = self._written.get(community)
+        return 1.0 if written is None else view.contents.changed(community, written)
 
     def reports(self, view: FingerprintedView) -> list[ReportRow]:
         """Return all valid reports, by community. Cost: linear in the reports."""
@@ -70,7 +70,7 @@ class ReportCache:
         """Add reports. A report that cites a removed chunk or is of a removed community is withdrawn at once."""
         for row in rows:
             self._remove(row.community)
-            if view.contents.fingerprint(row.community) is None:
+            if row.community not in view.contents:
                 self._gone.add(row.community)
             elif any(source not in view.chunk_numbers for source in row.sources):
                 self._withdrawn.add(row.community)

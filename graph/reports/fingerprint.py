@@ -17,14 +17,15 @@ from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from operator import add, sub
+
+import numpy as np
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.numbered_ints import NumberedInts
 from graphtide.graph.records import GraphDelta
+from graphtide.graph.reports.community_sums import BUCKETS, CommunitySums, Sketch
 from graphtide.graph.view_tables import ViewChunk, ViewStatement, ViewTables
 
-BUCKETS = 64
 _MASK = (1 << 64) - 1
 
 
@@ -59,44 +60,20 @@ class Fingerprint:
         """
         if (self.entities, self.digest) == (other.entities, other.digest):
             return 0.0
-        squares = sum((a - b) ** 2 for a, b in zip(_counts(self.sketch), _counts(other.sketch), strict=True))
-        return min(1.0, max(squares, 1) / max(self.entities + other.entities, 1))
+        return _share(self, other.entities, np.frombuffer(other.sketch, np.int32))
 
 
-class _Content:
-    """The sums of a community. The sketch has one byte a count, or four where a count needs more."""
-
-    __slots__ = ("digest", "entities", "sketch")
-
-    def __init__(self) -> None:
-        self.entities, self.digest, self.sketch = 0, 0, array("b", bytes(BUCKETS))
-
-    def item(self, item: int, times: int) -> None:
-        self.entities += times
-        self.digest = (self.digest + times * item) & _MASK
-        try:
-            self.sketch[item % BUCKETS] += times if item & BUCKETS else -times
-        except OverflowError:
-            self.sketch = array("i", self.sketch)
-            self.sketch[item % BUCKETS] += times if item & BUCKETS else -times
-
-    def all(self, other: _Content, times: int) -> None:
-        self.entities += times * other.entities
-        self.digest = (self.digest + times * other.digest) & _MASK
-        if other.entities:
-            counts = list(map(add if times > 0 else sub, self.sketch, other.sketch))
-            self.sketch = array("b" if max(counts) < 128 and min(counts) >= -128 else "i", counts)
-
-    def fingerprint(self) -> Fingerprint:
-        return Fingerprint(self.entities, self.digest, array("i", self.sketch).tobytes())
+def _share(written: Fingerprint, entities: int, sketch: Sketch) -> float:
+    difference = np.frombuffer(written.sketch, np.int32).astype(np.int64) - sketch
+    return min(1.0, max(int(difference @ difference), 1) / max(written.entities + entities, 1))
 
 
 def fingerprint_of(items: Iterable[str]) -> Fingerprint:
     """Return the fingerprint of a set of texts, each treated as one entity."""
-    content = _Content()
-    for item in items:
-        content.item(_digest(item), 1)
-    return content.fingerprint()
+    digests, counts = [_digest(item) for item in items], [0] * BUCKETS
+    for digest in digests:
+        counts[digest % BUCKETS] += 1 if digest & BUCKETS else -1
+    return Fingerprint(len(digests), sum(digests) & _MASK, array("i", counts).tobytes())
 
 
 class CommunityFingerprints:
@@ -107,29 +84,40 @@ class CommunityFingerprints:
         self._labels: set[int] = set()
         self._homes = NumberedInts()  # node -> community of the finest level
         self._items = NumberedInts()  # node -> digest
-        self._parents: dict[int, int] = {}
-        self._contents: dict[int, _Content] = {}
-        self._changed: set[int] = set()
+        self._sums = CommunitySums()
+
+    def __contains__(self, community: int) -> bool:
+        """Return whether the community exists. O(1)."""
+        return community in self._sums
 
     def entities(self, community: int) -> int:
         """Return the number of entities in a community of any level; 0 for an unknown community. O(1)."""
-        held = self._contents.get(community)
-        return held.entities if held else 0
+        return self._sums.entities(community)
 
     def digest(self, community: int) -> int:
         """Return a number that identifies the content: equal contents, equal numbers; 0 if unknown. O(1)."""
-        held = self._contents.get(community)
-        return held.digest if held else 0
+        return self._sums.digest(community)
 
     def fingerprint(self, community: int) -> Fingerprint | None:
         """Return the present fingerprint; None for an unknown community. O(1)."""
-        held = self._contents.get(community)
-        return held.fingerprint() if held else None
+        sums = self._sums
+        if community not in sums:
+            return None
+        return Fingerprint(sums.entities(community), sums.digest(community), sums.sketch(community).tobytes())
+
+    def changed(self, community: int, written: Fingerprint) -> float:
+        """Return the share of the content that changed since a fingerprint; 1 for an unknown community. O(1)."""
+        sums = self._sums
+        if community not in sums:
+            return 1.0
+        entities = sums.entities(community)
+        if (written.entities, written.digest) == (entities, sums.digest(community)):
+            return 0.0
+        return _share(written, entities, sums.sketch(community))
 
     def drain_changed(self) -> set[int]:
         """Return the communities whose content changed since the last call; without calls, at most all that exist."""
-        taken, self._changed = self._changed, set()
-        return taken
+        return self._sums.drain_changed()
 
     # -- following -----------------------------------------------------------------------------------------------------
 
@@ -170,7 +158,7 @@ class CommunityFingerprints:
     def _leave(self, node: int) -> None:
         if community := self._homes[node]:
             self._homes[node] = 0
-            self._add(community, self._items[node], -1)
+            self._sums.add(community, self._items[node], -1)
 
     def _join(self, view: ViewTables, node: int) -> None:
         community, entity = view.hierarchy.community(node), view.entities.get(node)
@@ -179,49 +167,26 @@ class CommunityFingerprints:
         statements = sum(self._statement_digests[label] for label in entity.labels) & _MASK
         item = _digest(entity.id, entity.name, str(statements))
         self._homes[node], self._items[node] = community, item
-        self._add(community, item, 1)
-
-    def _add(self, community: int, item: int, times: int) -> None:
-        while community:
-            self._contents[community].item(item, times)
-            self._changed.add(community)
-            community = self._parents.get(community, 0)
+        self._sums.add(community, item, 1)
 
     def _move(self, change: CommunityChange | Hierarchy) -> None:
-        """Remove the changed communities from their old parents and add them to the new ones, in any order: see
-        `_hang`.
-        """
+        """Remove the changed communities from their old parents and add them to the new ones, in any order."""
         if isinstance(change, Hierarchy):
             children, removed = change.ids.tolist(), []
-            self._parents.clear()
-            self._contents.clear()
-            self._changed.clear()
+            self._sums = CommunitySums()
         else:
             children, removed = change.children.tolist(), change.removed.tolist()
-        for child in (*children, *removed):
-            self._hang(child, self._parents.pop(child, 0), -1)
+        sums = self._sums
+        for community in (*children, *removed):
+            if community in sums:
+                sums.hang(community, 0)
         for child, parent in zip(children, change.parents.tolist(), strict=True):
-            self._contents.setdefault(child, _Content())
+            sums.insert(child)
             if parent:
-                self._contents.setdefault(parent, _Content())
-            self._hang(child, parent, 1)
-            self._parents[child] = parent
-        for child in removed:
-            self._contents.pop(child, None)
-        self._changed.difference_update(removed)
-
-    def _hang(self, child: int, parent: int, times: int) -> None:
-        """Add or subtract a child's content in all of its ancestors. A child without parent has no ancestors."""
-        while parent:
-            self._contents[parent].all(self._contents[child], times)
-            self._changed.add(parent)
-            parent = self._parents.get(parent, 0)
-
-
-def _counts(sketch: bytes) -> array[int]:
-    counts = array("i")
-    counts.frombytes(sketch)
-    return counts
+                sums.insert(parent)
+            sums.hang(child, parent)
+        for community in removed:
+            sums.remove(community)
 
 
 def _triple(view: ViewTables, statement: ViewStatement) -> tuple[str, ...]:

@@ -110,12 +110,10 @@ def community_context(view: LiveView, community: int, most: int = 10) -> Communi
     whole = size <= WHOLE or level == 0
     children = () if whole else _children(view, community)
     nodes = nsmallest(WHOLE, members(view, community) if whole else _leading(view, community), key=_by_mentions(view))
-    findings = sorted(
-        (_finding(view, number) for number in _inside(view, nodes)),
-        key=lambda each: (-each.count, each.text, each.chunk_id),
-    )
+    leading = nsmallest(most, (_rank(view, number) for number in _inside(view, nodes)))
+    findings = tuple(_finding(view, number) for *_, number in leading)
     names = tuple(view.entities[node].name for node in nodes[:most])
-    return CommunityContext(community, level, fingerprint, names, tuple(findings[:most]), size, children)
+    return CommunityContext(community, level, fingerprint, names, findings, size, children)
 
 
 def extractive_report(subject: CommunityContext, most: int = 8) -> Report:
@@ -228,6 +226,19 @@ def _edges(view: LiveView, node: int, among: set[int]) -> Iterator[tuple[int, Vi
     return ((end, ends[end]) for end in few if end in ends and end in among)
 
 
+def _rank(view: LiveView, number: int) -> tuple[int, str, str, int]:
+    """Return the sort key of a statement: how often it is stated, its text, and its first chunk by name."""
+    statement = view.statements[number]
+    return -statement.count, _text(view, number), min(view.chunks[chunk].chunk_id for chunk in statement.chunks), number
+
+
+def _text(view: LiveView, number: int) -> str:
+    subject, object_ = view.ends(number)
+    return f"{view.entities[subject].name} {view.statements[number].predicate} {view.entities[object_].name}"[
+        :_MAX_CHARS
+    ]
+
+
 def _finding(view: LiveView, number: int) -> ReportedFinding:
     """Return a statement with the first sentence (by chunk id) that supports it."""
     statement = view.statements[number]
@@ -235,9 +246,8 @@ def _finding(view: LiveView, number: int) -> ReportedFinding:
     chunks = nsmallest(CITED, statement.chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
     sentence = next((row.sentence for row in view.chunks[chunks[0]].evidence if row.statement == number), "")
     ids = tuple(view.chunks[chunk].chunk_id for chunk in chunks)
-    text = f"{ends[0].name} {statement.predicate} {ends[1].name}"
     relation = relation_id(ends[0].id, statement.predicate, ends[1].id)
-    return ReportedFinding(text[:_MAX_CHARS], sentence[:_MAX_CHARS], ids[0], statement.count, ids, relation)
+    return ReportedFinding(_text(view, number), sentence[:_MAX_CHARS], ids[0], statement.count, ids, relation)
 
 
 def _quoted(findings: Sequence[ReportedFinding]) -> list[ReportFinding]:

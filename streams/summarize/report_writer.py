@@ -186,12 +186,12 @@ def _stale(view: LiveView, communities: set[int], lost: set[int], level: int, du
 def _subjects(view: LiveView, communities: Sequence[int]) -> list[CommunityContext]:
     """Return the input of their reports; communities that no longer exist are left out."""
     with view.lock.read():
-        live = [community for community in communities if view.contents.fingerprint(community) is not None]
+        live = [community for community in communities if community in view.contents]
         return [community_context(view, community) for community in live]
 
 
 def _is_due(view: LiveView, community: int, lost: set[int], level: int, due: ReportPolicy) -> bool:
-    if view.contents.fingerprint(community) is None or view.hierarchy.level(community) != level:
+    if community not in view.contents or view.hierarchy.level(community) != level:
         return False
     if not view.reports.held(community):
         return not due.lazy or community in lost

@@ -8,7 +8,8 @@ from array import array
 import pytest
 
 from graphtide.graph.records import Extraction
-from graphtide.graph.reports.fingerprint import BUCKETS, Fingerprint
+from graphtide.graph.reports.community_sums import BUCKETS
+from graphtide.graph.reports.fingerprint import Fingerprint
 from graphtide.graph.view import LiveView
 from tests.model.memory.rows import Rows
 from tests.support.worlds import RandomWorld, empty_view

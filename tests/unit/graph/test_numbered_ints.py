@@ -5,10 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import numpy as np
-
 from graphtide.graph.numbered_ints import NumberedInts
-from graphtide.graph.reports.fingerprint import _Content
 from graphtide.graph.view_tables import ViewEntity
 
 
@@ -28,7 +25,7 @@ def test_numbered_ints_equal_a_dictionary_after_random_changes() -> None:
 def test_an_entity_counts_its_mentions_by_chunk_as_a_counter_does() -> None:
     """Whatever the order of additions and removals, and with a total below zero in between."""
     draw, counts = random.Random(5), Counter[int]()
-    entity = ViewEntity("", "", "", (), 0, np.empty(0, np.float16))
+    entity = ViewEntity("", "", "", (), 0, b"")
     for _ in range(3_000):
         chunk, times = draw.randrange(40), draw.choice((-2, -1, 1, 1, 2))
         counts[chunk] += times
@@ -38,17 +35,3 @@ def test_an_entity_counts_its_mentions_by_chunk_as_a_counter_does() -> None:
     for chunk, times in counts.items():
         entity.count(chunk, -times)
     assert not entity.chunks and entity.repeats is None
-
-
-def test_a_sketch_widens_when_a_count_needs_more_than_a_byte_and_fits_a_byte_again() -> None:
-    """The fingerprint has four bytes a count in both forms."""
-    one, other = _Content(), _Content()
-    for _ in range(200):
-        one.item(64 + 3, 1)
-        other.item(3, 1)
-    assert {one.sketch.typecode, other.sketch.typecode} == {"i"}
-    assert one.fingerprint().sketch == np.bincount([3] * 200, minlength=64).astype(np.int32).tobytes()
-    one.all(other, 1)
-    assert set(one.sketch.typecode) == {"b"} and one.fingerprint().sketch == bytes(256)
-    one.all(other, -1)
-    assert one.sketch[3] == 200 and one.entities == 200
