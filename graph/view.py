@@ -43,6 +43,7 @@ from graphtide.graph.reports.entity_summaries import EntitySummaryCache
 from graphtide.graph.reports.fingerprint import CommunityFingerprints
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
+from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view_indexes import IndexVersions, VectorIndexes, refer_to_loaded, stale, sync
 from graphtide.graph.view_tables import (
     ViewChunk,
@@ -266,7 +267,7 @@ class LiveView:
         for row in chunks:
             held = self.chunks.get(row.chunk)
             if held is None:
-                fresh = ViewChunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
+                fresh = ViewChunk(row.chunk_id, row.doc_id, row.ordinal, row.text, bytes_of(row.vector))
                 fresh.title, fresh.description, fresh.place = row.title, row.description, row.place
                 self.chunks[row.chunk] = fresh
                 self.text_bytes += len(row.text.encode())
@@ -291,9 +292,9 @@ class LiveView:
     def _take_statement(self, row: TripleRow) -> None:
         held = self.statements.get(row.statement)
         if held is not None:
-            held.count, held.weight_milli, held.vector = row.count, row.weight_milli, row.vector
+            held.count, held.weight_milli, held.vector_bytes = row.count, row.weight_milli, bytes_of(row.vector)
             return
-        fields = (row.subject, row.predicate, row.object, row.count, row.weight_milli, row.vector)
+        fields = (row.subject, row.predicate, row.object, row.count, row.weight_milli, bytes_of(row.vector))
         self.statements[row.statement] = ViewStatement(*fields)
         for end in (row.subject, row.object):
             label = self.labels[end]
@@ -333,7 +334,7 @@ class LiveView:
                 entity.id = public_id
             self.entity_nodes[entity.id] = row.node
             entity.name, entity.type, entity.labels, entity.mentions = row.name, row.type, row.labels, row.mentions
-            entity.vector = row.vector
+            entity.vector_bytes = bytes_of(row.vector)
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
         for row in rows:
@@ -348,7 +349,7 @@ class LiveView:
     def _entity(self, node: int) -> ViewEntity:
         entity = self.entities.get(node)
         if entity is None:
-            entity = self.entities[node] = ViewEntity("", "", "", (), 0, NO_VECTOR)
+            entity = self.entities[node] = ViewEntity("", "", "", (), 0, b"")
         return entity
 
     def _count(self, node: int, entity: ViewEntity, chunk: int, times: int) -> None:
@@ -365,9 +366,10 @@ class LiveView:
                 statements=tuple(stale(indexes.statements, self.statements)),
                 entities=tuple(stale(indexes.entities, self.entities)),
             )
-        chunks = ((row.chunk, row.vector, row.version) for row in delta.chunks)
-        entities = ((row.node, row.vector, row.version) for row in delta.entities)
-        statements = ((row.statement, row.vector, row.version) for row in delta.statements)
+        # Arrays over the bytes in the tables, so that the indexes hold no copies of their own.
+        chunks = ((row.chunk, self.chunks[row.chunk].vector, row.version) for row in delta.chunks)
+        entities = ((row.node, self.entities[row.node].vector, row.version) for row in delta.entities)
+        statements = ((row.statement, self.statements[row.statement].vector, row.version) for row in delta.statements)
         sync(indexes.chunks, gone.chunks, chunks, indexed.chunks)
         sync(indexes.entities, gone.entities, entities, indexed.entities)
         sync(indexes.statements, gone.statements, statements, indexed.statements)

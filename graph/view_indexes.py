@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.records import GraphDelta, Vector
 from graphtide.graph.vector_index import VectorIndex
+from graphtide.graph.vector_sum import bytes_of, vector_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,9 @@ class HoldsRows(Protocol):
 
 
 class HasVector(Protocol):
-    """A row of a view's table."""
+    """A row of a view's table, with the bytes of its vector."""
 
-    vector: Vector
+    vector_bytes: bytes
 
 
 def refer_to_loaded(index: VectorIndex, rows: Mapping[int, HasVector]) -> None:
@@ -59,8 +60,8 @@ def refer_to_loaded(index: VectorIndex, rows: Mapping[int, HasVector]) -> None:
     for number, row in rows.items():
         if number in index:
             held = index.row(number)
-            if held.dtype == np.float16 and held.tobytes() == row.vector.tobytes():
-                row.vector = held.astype(np.float16, copy=False)
+            if held.dtype == np.float16 and held.tobytes() == row.vector_bytes:
+                row.vector_bytes = bytes_of(held.astype(np.float16, copy=False))
 
 
 def with_held_vectors(
@@ -78,7 +79,7 @@ def with_held_vectors(
 
 def _held(rows: Mapping[int, HasVector], number: int, vector: Vector) -> Vector:
     row = rows.get(number)
-    return vector if row is None or row.vector.tobytes() != vector.tobytes() else row.vector
+    return vector if row is None or row.vector_bytes != vector.tobytes() else vector_of(row.vector_bytes)
 
 
 def stale(index: VectorIndex, live: Container[int]) -> list[int]:

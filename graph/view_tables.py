@@ -16,10 +16,23 @@ from graphtide.graph.communities.replica import HierarchyReplica
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, EvidenceRow, MentionRow, Vector
 from graphtide.graph.text.place import NO_PLACE, Place
+from graphtide.graph.vector_sum import vector_of
+
+
+class _Embedded:
+    """A row with a vector. It holds the bytes, which a write model and an index of the same process hold too."""
+
+    __slots__ = ()
+    vector_bytes: bytes
+
+    @property
+    def vector(self) -> Vector:
+        """Return the vector `(d,)` as an array over the bytes, (0,) for a row without one. O(1)."""
+        return vector_of(self.vector_bytes)
 
 
 @dataclass(slots=True)
-class ViewChunk:
+class ViewChunk(_Embedded):
     """A passage, with its mentions and statements. It holds its vector too: reading one back from an index is slow.
 
     `title` and `description` are a model's, or empty: `graph/layers/headings.py` chooses the displayed heading.
@@ -29,7 +42,7 @@ class ViewChunk:
     doc_id: str
     ordinal: int
     text: str
-    vector: Vector
+    vector_bytes: bytes
     mentions: tuple[MentionRow, ...] = ()
     evidence: tuple[EvidenceRow, ...] = ()
     title: str = ""
@@ -50,7 +63,7 @@ class ViewLabel:
 
 
 @dataclass(slots=True)
-class ViewStatement:
+class ViewStatement(_Embedded):
     """A triple of labels, how often and how strongly it is stated, and the chunks that state it.
 
     It holds its vector too, as entities do: reading one back from an index takes twenty times as long.
@@ -61,12 +74,12 @@ class ViewStatement:
     object: int
     count: int
     weight_milli: int
-    vector: Vector
+    vector_bytes: bytes
     chunks: IntSet = EMPTY
 
 
 @dataclass(slots=True)
-class ViewEntity:
+class ViewEntity(_Embedded):
     """A cluster of labels under its canonical `id`, and the chunks that mention it.
 
     `repeats` counts the mentions of the chunks that do not mention it exactly once; None without such a chunk.
@@ -77,7 +90,7 @@ class ViewEntity:
     type: str
     labels: tuple[int, ...]
     mentions: int
-    vector: Vector
+    vector_bytes: bytes
     chunks: IntSet = EMPTY
     repeats: dict[int, int] | None = None
 

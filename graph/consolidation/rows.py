@@ -29,7 +29,7 @@ from graphtide.graph.records import (
     TripleRow,
     Vector,
 )
-from graphtide.graph.vector_sum import mean_of_means
+from graphtide.graph.vector_sum import bytes_of, mean_of_means, vector_of
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ def _chunk_rows(
         numbers.append(number)
         if kept is None or held[kept] != (place, repeat, unit.place):
             name = chunk_id(new.doc_id, unit.text, repeat)
-            vector = unit.vector.copy()  # it is a row of all vectors of the document, which it would keep in memory
+            vector = vector_of(bytes_of(unit.vector))  # not a row of all vectors of the document, kept in memory by it
             held_row = (number, name, new.doc_id, place, unit.text, vector, version)
             rows.append(ChunkRow(*held_row, unit.title, unit.description, unit.place))
     return shared_tuple(numbers)
@@ -133,7 +133,7 @@ def _evidence_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[
 
 def _stored(mean: NDArray[np.float32] | None) -> Vector:
     """Return a mean as a row stores it; None for vectors that cancel out, so that no search finds the entity."""
-    return np.empty(0, np.float16) if mean is None else mean.astype(np.float16)
+    return vector_of(b"" if mean is None else mean.astype(np.float16).tobytes())
 
 
 def _commonest(counts: Counter[str]) -> str:

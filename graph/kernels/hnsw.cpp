@@ -1,7 +1,7 @@
 // The HNSW graph of a vector index (hnswlib, see hnsw/hnswalg.hpp) over vectors that it holds by reference.
 //
-// A row is a NumPy array of float16, of any length, or of float32, of unit length; the kernel keeps the array and makes no
-// copy. Labels are 0, 1, 2, ... in the order of insertion. The owner excludes changes beside anything else.
+// A row is a NumPy array of float16, of any length, or of float32, of unit length. The kernel makes no copy: it keeps the
+// array, or if that is an array over the whole of a bytes object, the bytes, which take less memory. Labels are 0, 1, 2, ... in the order of insertion. The owner excludes changes beside anything else.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -48,10 +48,11 @@ class Kernel {
     void add(const py::list &rows) {
         if (rows.size() + size() > capacity()) throw std::length_error("the graph is full: resize it first");
         std::vector<Slot> stored;
-        std::vector<Row> held;
+        std::vector<py::object> held;
         for (const py::handle &row : rows) {
-            held.push_back(checked(row));
-            stored.push_back(slot_of(held.back(), dimensions_));
+            const Row array = checked(row);
+            stored.push_back(slot_of(array, dimensions_));
+            held.push_back(owner_of(array));
         }
         std::vector<float> wide(dimensions_);
         const std::size_t first = size();
@@ -90,7 +91,16 @@ class Kernel {
         return py::make_tuple(labels, distances);
     }
 
-    Row row(std::size_t label) const { return rows_.at(label); }
+    // Returns the row of a label; one that is held as bytes as an array over them that cannot be written to.
+    Row row(std::size_t label) const {
+        const py::object &held = rows_.at(label);
+        if (!PyBytes_Check(held.ptr())) return py::reinterpret_borrow<Row>(held);
+        const bool half = graph_->slots_[label].half != 0;
+        const std::vector<py::ssize_t> shape{static_cast<py::ssize_t>(dimensions_)}, strides{half ? 2 : 4};
+        Row made(half ? half_type() : py::dtype::of<float>(), shape, strides, PyBytes_AS_STRING(held.ptr()), held);
+        py::detail::array_proxy(made.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+        return made;
+    }
     void bury(std::size_t label) { graph_->markDelete(label); }
     void resize(std::size_t capacity) { graph_->resizeIndex(capacity); }
     std::size_t size() const { return graph_->cur_element_count; }
@@ -100,7 +110,7 @@ class Kernel {
 
     // The links, the slots and the references; a vector is its holder's.
     std::size_t memory_bytes() const {
-        const std::size_t each = sizeof(Slot) + sizeof(Row) + sizeof(int) + sizeof(char *) + sizeof(hnswlib::vl_type);
+        const std::size_t each = sizeof(Slot) + sizeof(py::object) + sizeof(int) + sizeof(char *) + sizeof(hnswlib::vl_type);
         return graph_->indexFileSize() + each * size();
     }
 
@@ -129,20 +139,27 @@ class Kernel {
         in.read(reinterpret_cast<char *>(head), sizeof head);
         if (!in || head[0] != kMagic || head[1] != dimensions) throw std::runtime_error("not a graph of these dimensions");
         auto kernel = std::unique_ptr<Kernel>(new Kernel(dimensions));
+        std::vector<bool> halves;
         for (std::uint64_t i = 0; i < head[2]; ++i) {
             const bool half = in.get() == 1;
-            Row row(half ? half_type() : py::dtype::of<float>(), std::vector<py::ssize_t>{static_cast<py::ssize_t>(dimensions)});
-            in.read(static_cast<char *>(row.mutable_data()), static_cast<std::streamsize>(kernel->row_bytes(half)));
+            py::bytes row(nullptr, kernel->row_bytes(half));
+            in.read(PyBytes_AS_STRING(row.ptr()), static_cast<std::streamsize>(kernel->row_bytes(half)));
             if (!in) throw std::runtime_error("the vectors end early");
             kernel->rows_.push_back(std::move(row));
+            halves.push_back(half);
         }
         kernel->graph_->loadIndex(in, kernel->space_.get(), head[2], std::max<std::size_t>(capacity, head[2]));
-        for (std::size_t i = 0; i < kernel->size(); ++i) kernel->graph_->slots_[i] = slot_of(kernel->rows_[i], dimensions);
+        for (std::size_t i = 0; i < kernel->size(); ++i)
+            kernel->graph_->slots_[i] = slot_at(PyBytes_AS_STRING(kernel->rows_[i].ptr()), halves[i], dimensions);
         return kernel;
     }
 
     static Slot slot_of(const Row &row, std::size_t dimensions) {
-        Slot slot{row.data(), 1.0f, row.itemsize() == 2 ? 1u : 0u};
+        return slot_at(row.data(), row.itemsize() == 2, dimensions);
+    }
+
+    static Slot slot_at(const void *data, bool is_half, std::size_t dimensions) {
+        Slot slot{data, 1.0f, is_half ? 1u : 0u};
         if (!slot.half) return slot;
         const auto *half = static_cast<const std::uint16_t *>(slot.data);
         double squares = 0;
@@ -173,9 +190,16 @@ class Kernel {
         return row;
     }
 
+    static py::object owner_of(const Row &row) {
+        const py::object base = row.base();
+        const bool whole = base && PyBytes_Check(base.ptr()) && PyBytes_AS_STRING(base.ptr()) == row.data() &&
+                           PyBytes_GET_SIZE(base.ptr()) == row.nbytes();
+        return whole ? base : py::object(row);
+    }
+
     std::size_t dimensions_;
     std::unique_ptr<SlotSpace> space_;
-    std::vector<Row> rows_;
+    std::vector<py::object> rows_;
     std::unique_ptr<Graph> graph_;
 };
 

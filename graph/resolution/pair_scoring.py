@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution.label_features import Signature, parse_label
 from graphtide.graph.resolution.similarity import Quantised, cosine_milli, match_rule, quantise
-from graphtide.graph.vector_sum import Float16Vector, unit_of
+from graphtide.graph.vector_sum import unit_of, vector_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,14 +24,14 @@ class LabelView:
     """One live label as the caller passes it to the resolver.
 
     `name` and `type` are normalised ("" for an unknown type); `vector` is the mean of its mentions, `(d,)` float32 of
-    unit length, or None. `same` is the vector that all mentions have, if they have one: the resolver then holds it
-    by reference, and no vector of its own.
+    unit length, or None. `same` has the bytes of the float16 vector that all mentions have, if they have one: the
+    resolver then refers to these, and holds no vector of its own.
     """
 
     name: str
     type: str
     vector: NDArray[np.float32] | None
-    same: Float16Vector | None = None
+    same: bytes | None = None
 
 
 LabelKey = tuple[str, str]
@@ -42,18 +42,18 @@ Verdict = int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFeatures:
-    """A label prepared for comparison. It holds its vector, or the one (`same`) from which that is computed."""
+    """A label prepared for comparison. It holds its vector, or the bytes (`same`) of that from which it is computed."""
 
     signature: Signature
     quantised: Quantised | None
-    same: Float16Vector | None = None
+    same: bytes | None = None
 
     @property
     def vector(self) -> Quantised | None:
         """Return the mean in the form in which cosines are exact. Cost: operations on a vector where it is shared."""
         if self.same is None:
             return self.quantised
-        mean = unit_of(self.same)
+        mean = unit_of(vector_of(self.same))
         return None if mean is None else quantise(mean)
 
     @property

@@ -4,7 +4,8 @@ Not thread-safe and without policy: HnswIndex holds the lock and decides when a 
 maps to one label, and a label is used once. hnswlib repairs a vector that is added again under its label at 5 to 12
 times the cost of a fresh one, so a replaced vector becomes a tombstone under its old label.
 
-The graph holds no copies of vectors: it refers to the rows that it is given, which are never written to. A float16 row
+The graph holds no copies of vectors: it refers to the rows that it is given, which are never written to; of an array
+over bytes it holds the bytes alone. A float16 row
 is a vector of any length, as the tables of a view have it; a float32 row has unit length.
 """
 
@@ -144,6 +145,8 @@ class HnswGeneration:
 
     def _holds(self, key: int, row: Row) -> bool:
         present = self._index.row(self._labels.of(key))
+        if isinstance(present.base, bytes) and present.base is row.base:
+            return True
         if present is row or (present.dtype == row.dtype and np.array_equal(present, row)):
             return True
         both = unit_vectors([present, row], self.dimensions)

@@ -37,6 +37,7 @@ from graphtide.graph.records import (
     Vector,
 )
 from graphtide.graph.text.place import NO_PLACE, decode_place
+from graphtide.graph.vector_sum import vector_of
 from graphtide.streams.errors import Rejected
 
 SCHEMA = 1
@@ -219,9 +220,7 @@ def _spread(rows: Vector, without: set[int], count: int) -> Iterator[Vector]:
 
 
 def _own(row: Vector) -> Vector:
-    vector = row.copy()
-    vector.flags.writeable = False
-    return vector
+    return vector_of(row.tobytes())
 
 
 def _sums_out(sums: Sequence[bytes]) -> list[Any]:

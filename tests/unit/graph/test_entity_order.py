@@ -38,9 +38,7 @@ class Tables:
         for node in delta.gone.entities:
             del self.entities[node]
         for row in delta.entities:
-            self.entities[row.node] = ViewEntity(
-                f"e-{row.labels[0]:06d}", row.name, "", row.labels, row.mentions, NO_VECTOR
-            )
+            self.entities[row.node] = ViewEntity(f"e-{row.labels[0]:06d}", row.name, "", row.labels, row.mentions, b"")
         for edge in delta.edges:
             self.neighbours.setdefault(edge.u, {})[edge.v] = ViewEdge(edge.weight, edge.trussness)
             self.neighbours.setdefault(edge.v, {})[edge.u] = ViewEdge(edge.weight, edge.trussness)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from graphtide.graph.vector_sum import SCALE, VectorSum, mean_of_means
+from graphtide.graph.vector_sum import SCALE, VectorSum, bytes_of, mean_of_means, vector_of
 
 DIMENSIONS = 3
 coordinates = st.floats(width=16, allow_nan=False, allow_infinity=False)
@@ -168,10 +168,32 @@ def test_mean_has_the_same_bits_however_often_a_vector_was_added_and_however_the
 
 
 def test_equal_vectors_are_held_once() -> None:
-    """A vector with the bits of all in the sum is the sum's own; another one, and that of a mixed sum, is not."""
+    """A vector with the bits of all in the sum is over the sum's own bytes; another one, and that of a mixed sum, is
+    not.
+    """
     one, other = np.array([1, 0, 0], np.float16), np.array([0, 1, 0], np.float16)
     total = _sum([one, one])
-    assert total.shared(one.copy()) is total.shared(one.copy())
+    assert bytes_of(total.shared(one.copy())) is total.same
     assert total.shared(other) is other and VectorSum().shared(one) is one
     total.add(other)
     assert total.shared(one) is one
+
+
+def test_vector_and_its_bytes_refer_to_each_other() -> None:
+    """An array over bytes gives these bytes again, without a copy; a row of a matrix gives a copy of the row alone."""
+    data = np.array([1, -2, 0.5], np.float16).tobytes()
+    vector = vector_of(data)
+    assert bytes_of(vector) is data and vector.tolist() == [1, -2, 0.5] and not vector.flags.writeable
+    matrix = np.arange(6, dtype=np.float16).reshape(2, 3)
+    assert bytes_of(matrix[1]) == matrix[1].tobytes() and bytes_of(vector_of(data)[1:]) == data[2:]
+    assert vector_of(b"").shape == (0,) and bytes_of(vector_of(b"")) == b""
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
+def test_sum_rejects_a_coordinate_that_is_not_finite(wrong: float) -> None:
+    """The largest finite coordinates are accepted, and both zeros are one number."""
+    total = _sum([np.array([65504, -65504, -0.0], np.float16)])
+    with pytest.raises(ValueError, match="not finite"):
+        total.add(np.array([0, wrong, 0], np.float16))
+    total.retract(np.array([65504, -65504, 0.0], np.float16))
+    assert total.count == 0

@@ -16,6 +16,7 @@ from graphtide.graph._hnsw import Kernel, distance
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange
 from graphtide.graph.vector_index import ExactIndex, Vectors, unit_rows
+from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
 from graphtide.graph.view_indexes import with_held_vectors
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
@@ -70,6 +71,29 @@ def test_index_refers_to_the_rows_it_is_given() -> None:
     del index, current
     gc.collect()
     assert [sys.getrefcount(row) for row in rows] == counts
+
+
+def test_graph_holds_the_bytes_that_a_row_is_an_array_over() -> None:
+    """The array itself is freed; the row that the graph returns is an array over the same bytes. A part of bytes, and
+    bytes of an array that is no row, are not taken for a row.
+    """
+    held = [row.tobytes() for row in halves(10, 20)]
+    counts = [sys.getrefcount(data) for data in held]
+    kernel = Kernel(DIMENSIONS, 40, 4, 8, 1)
+    kernel.add([np.frombuffer(data, np.float16) for data in held])
+    assert [sys.getrefcount(data) for data in held] == [count + 1 for count in counts]
+    rows = [kernel.row(label) for label in range(20)]
+    assert all(bytes_of(row) is data and row.tobytes() == data for row, data in zip(rows, held, strict=True))
+    assert not any(row.flags.writeable for row in rows) and {row.dtype for row in rows} == {np.dtype(np.float16)}
+    part = np.frombuffer(held[0] + held[1], np.float16)[DIMENSIONS:]
+    unit = np.frombuffer(unit_rows(halves(10, 20), DIMENSIONS)[2].tobytes(), np.float32)
+    kernel.add([part, unit])
+    assert kernel.row(20) is part and kernel.row(21).dtype == np.float32 and np.array_equal(kernel.row(21), unit)
+    query = unit_rows(halves(10, 20), DIMENSIONS)[2]
+    assert {2, 21} <= set(kernel.search(query, 3)[0].tolist())
+    del kernel, rows
+    gc.collect()
+    assert [sys.getrefcount(data) for data in held] == counts
 
 
 def test_equal_vectors_cost_no_index_work_in_either_form() -> None:
@@ -161,10 +185,10 @@ def test_view_and_its_indexes_hold_a_vector_once() -> None:
     for table, index in (*tables, (view.statements, view.indexes.statements)):
         assert isinstance(index, HnswIndex)
         index.settle()
-        vectors = {number: row.vector for number, row in table.items() if row.vector.size}
+        vectors = {number: row.vector_bytes for number, row in table.items() if row.vector_bytes}
         held = index._current.rows(list(vectors))
-        assert vectors and all(a is b or np.array_equal(a, b) for a, b in zip(held, vectors.values(), strict=True))
-        assert sum(a is b for a, b in zip(held, vectors.values(), strict=True)) >= 0.9 * len(held)
+        assert vectors and all(a.tobytes() == b for a, b in zip(held, vectors.values(), strict=True))
+        assert sum(bytes_of(a) is b for a, b in zip(held, vectors.values(), strict=True)) >= 0.9 * len(held)
         index.close()
 
 
@@ -188,13 +212,13 @@ def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(
     tables = {"chunks": again.chunks, "entities": again.entities, "statements": again.statements}
     for name in names:
         held = getattr(loaded, name)
-        pairs = [(row.vector, held.row(n)) for n, row in tables[name].items() if row.vector.size]  # type: ignore[attr-defined]
-        assert pairs and all(vector is row for vector, row in pairs)
+        pairs = [(row.vector_bytes, held.row(n)) for n, row in tables[name].items() if row.vector_bytes]  # type: ignore[attr-defined]
+        assert pairs and all(vector is bytes_of(row) for vector, row in pairs)
     stored = decode(encode(rows))
     given = with_held_vectors(stored, again.statements, again.entities)
     restored = Consolidator.restore(given)._tables
-    sums = [(restored.statements[n].same, row.vector) for n, row in again.statements.items()]
-    equal = [(same, held) for same, held in sums if same is not None and same.tobytes() == held.tobytes()]
+    sums = [(restored.statements[n].same, row.vector_bytes) for n, row in again.statements.items()]
+    equal = [(same, held) for same, held in sums if same == held]
     assert equal and all(same is held for same, held in equal)
     for name in names:
         getattr(loaded, name).close()
