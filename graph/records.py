@@ -251,6 +251,7 @@ class Removals:
     same_as: tuple[tuple[int, int], ...] = ()
     entities: tuple[int, ...] = ()
     edges: tuple[tuple[int, int], ...] = ()
+    predicate_links: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +260,7 @@ class GraphDelta:
 
     A snapshot has `snapshot=True`, holds every row (and the whole `Hierarchy`), and gives `version` from the empty
     graph. One without rows that is `deleted` ends the graph: it does not exist until its next version.
+    `predicate_links` are pairs of predicates in ascending order that a judge found to have one meaning.
     """
 
     graph: str
@@ -276,3 +278,4 @@ class GraphDelta:
     communities: CommunityChange | Hierarchy | None = None
     snapshot: bool = False
     deleted: bool = False
+    predicate_links: tuple[tuple[str, str], ...] = ()

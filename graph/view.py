@@ -41,6 +41,7 @@ from graphtide.graph.relatedness import RelatednessModel
 from graphtide.graph.reports.cache import ReportCache
 from graphtide.graph.reports.entity_summaries import EntitySummaryCache
 from graphtide.graph.reports.fingerprint import CommunityFingerprints
+from graphtide.graph.resolution.predicates.groups import PredicateGroups
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.vector_sum import bytes_of
@@ -105,6 +106,7 @@ class LiveView:
         self.edge_count = 0
         self.same_as: dict[tuple[int, int], SameAsRow] = {}
         self._linked: dict[int, set[tuple[int, int]]] = {}
+        self.predicates = PredicateGroups()
         self._walked: set[tuple[int, int]] = set()
         self.changed_links: list[tuple[int, int]] = []
         """The links of the walk graph that the last delta changed."""
@@ -135,6 +137,10 @@ class LiveView:
     def links_of(self, label: int) -> list[SameAsRow]:
         """Return the same-as links of a label, including those that a constraint overruled."""
         return [self.same_as[pair] for pair in sorted(self._linked.get(label, ()))]
+
+    def predicate_of(self, statement: int) -> str:
+        """Return the predicate of a statement under the name of its group (resolution/predicates/groups.py)."""
+        return self.predicates.name(self.statements[statement].predicate)
 
     def named(self, name: str) -> set[int]:
         """Return the entities that a normalised name may mean, by node. Cost: its types."""
@@ -172,6 +178,7 @@ class LiveView:
             self.same_as[link.a, link.b] = link
             for end in (link.a, link.b):
                 self._linked.setdefault(end, set()).add((link.a, link.b))
+        self.predicates.apply(delta.predicate_links, delta.gone.predicate_links)
         renamed = [row for row in delta.documents if identity_of(self.documents.get(row.doc_id)) != identity_of(row)]
         for document in delta.documents:
             self.documents[document.doc_id] = document
@@ -456,6 +463,7 @@ class LiveView:
             ),
             communities=self.hierarchy.hierarchy() if vectors else None,
             snapshot=True,
+            predicate_links=self.predicates.links(),
         )
 
 

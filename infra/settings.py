@@ -78,7 +78,7 @@ class Settings(BaseSettings):
     llm_timeout_s: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     llm_max_output_tokens: int = Field(default=8192, ge=64)
     llm_entity_judge: bool = False
-    merge_granularity: Literal["strict", "normal"] = "normal"
+    merge_granularity: Literal["strict", "normal", "broad"] = "normal"
     llm_gleaning: bool = False
     extractor: Literal["rules", "parser"] = "rules"
     chunk_tokens: int = Field(default=300, ge=8, le=16_000)
@@ -221,6 +221,11 @@ class Settings(BaseSettings):
     def asks_entity_judge(self) -> bool:
         """Return whether a language model judges pairs of names."""
         return self.llm_entity_judge and self.merge_granularity != "strict"
+
+    @property
+    def asks_predicate_judge(self) -> bool:
+        """Return whether a language model judges pairs of predicates."""
+        return self.llm_entity_judge and self.merge_granularity == "broad"
 
     @property
     def names_cluster(self) -> bool:

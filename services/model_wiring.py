@@ -125,6 +125,8 @@ class ModelSet:
     """The limits of one document's extraction."""
     judges_names: bool = False
     """Whether the language model judges pairs of names."""
+    judges_predicates: bool = False
+    """Whether it judges pairs of predicates, too."""
 
     def gates(self) -> Mapping[str, RateLimiter]:
         """Return the rate limiters of the configured endpoints, by their purpose."""
@@ -279,7 +281,8 @@ def _models(
     summaries = summarizer if chosen.settings.entity_summaries else None
     rater = OpenAIRater(cheaper or chat)
     models = ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
-    return replace(models, judges_names=chosen.settings.asks_entity_judge)
+    settings = chosen.settings
+    return replace(models, judges_names=settings.asks_entity_judge, judges_predicates=settings.asks_predicate_judge)
 
 
 @asynccontextmanager

@@ -289,7 +289,7 @@ async def _runtime(
         await standing.stage.committed(delta)
 
     notes: dict[str, str] = {}
-    chosen = ConsolidateSettings(synonyms=models.judges_names)
+    chosen = ConsolidateSettings(synonyms=models.judges_names, predicates=models.judges_predicates)
     consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics, chosen, views.get)
     purger = EmbeddedPurge(backend.database, backend.store, views, models.reading, models.memos, consolidate.paused)
     stored = live_extraction(backend.store, views.has_document)

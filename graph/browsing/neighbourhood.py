@@ -120,7 +120,8 @@ def stated_predicates(view: LiveView, nodes: dict[int, int]) -> dict[tuple[int, 
             if subject in nodes and object_ in nodes:
                 statement = view.statements[number]
                 weights = found.setdefault((min(subject, object_), max(subject, object_)), {})
-                weights[statement.predicate] = max(statement.weight_milli, weights.get(statement.predicate, 0))
+                predicate = view.predicate_of(number)
+                weights[predicate] = max(statement.weight_milli, weights.get(predicate, 0))
     return found
 
 

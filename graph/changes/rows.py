@@ -34,7 +34,10 @@ from graphtide.graph.records import (
 from graphtide.graph.text.place import decode_place
 
 NO_VECTOR: Vector = np.empty(0, np.float16)
-KINDS = ("documents", "chunks", "labels", "mentions", "statements", "evidence", "same_as", "entities", "edges")
+KINDS = (
+    "documents", "chunks", "labels", "mentions", "statements", "evidence", "same_as", "entities", "edges",
+    "predicate_links",
+)  # fmt: skip
 
 _DOCUMENT = attrgetter("doc_id", "revision", "info.title", "info.source", "info.occurred_at", "info.metadata", "chunks")
 _LABEL = attrgetter("label", "name", "type", "node", "mentions")
@@ -46,13 +49,13 @@ _EVIDENCE = attrgetter(
 _SAME_AS = attrgetter("a", "b", "rule", "score_milli")
 _ENTITY = attrgetter("node", "name", "type", "labels", "mentions")
 _EDGE = attrgetter("u", "v", "weight", "trussness")
-_GONE = tuple(part.name for part in fields(Removals))
+_GONE = tuple(part.name for part in fields(Removals) if part.name != "predicate_links")
 _CHANGED = ("nodes", "communities", "children", "levels", "parents", "removed")
 
 
 def rows_out(delta: GraphDelta) -> dict[str, Any]:
     """Return the rows of a delta or a snapshot, ready for JSON. Communities are not included."""
-    return {
+    body: dict[str, Any] = {
         "gone": {name: getattr(delta.gone, name) for name in _GONE},
         "documents": list(map(_DOCUMENT, delta.documents)),
         "chunks": [(c.chunk, c.chunk_id, c.doc_id, c.ordinal, c.text, c.place.encode()) for c in delta.chunks],
@@ -64,6 +67,11 @@ def rows_out(delta: GraphDelta) -> dict[str, Any]:
         "entities": list(map(_ENTITY, delta.entities)),
         "edges": list(map(_EDGE, delta.edges)),
     }
+    if delta.predicate_links:  # of few graphs: the others keep the shape that readers of earlier releases know
+        body["predicate_links"] = delta.predicate_links
+    if delta.gone.predicate_links:
+        body["gone"]["predicate_links"] = delta.gone.predicate_links
+    return body
 
 
 def communities_out(change: CommunityChange) -> dict[str, list[int]]:
@@ -100,6 +108,7 @@ def rows_in(graph: str, version: int, body: Mapping[str, Any], *, snapshot: bool
         tuple(EdgeRow(*row) for row in body.get("edges", ())),
         communities_in(body["communities"]) if "communities" in body else None,
         snapshot,
+        predicate_links=_predicate_pairs(body),
     )
 
 
@@ -112,7 +121,12 @@ def _gone(body: Mapping[str, Any]) -> Removals:
         tuple((a, b) for a, b in body.get("same_as", ())),
         tuple(body.get("entities", ())),
         tuple((u, v) for u, v in body.get("edges", ())),
+        _predicate_pairs(body),
     )
+
+
+def _predicate_pairs(body: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((a, b) for a, b in body.get("predicate_links", ()))
 
 
 def _document(

@@ -43,6 +43,7 @@ class RowTables:
         self.statements: dict[int, TripleRow] = {}
         self.evidence: dict[int, tuple[EvidenceRow, ...]] = {}
         self.same_as: dict[Pair, SameAsRow] = {}
+        self.predicate_links: set[tuple[str, str]] = set()
         self.entities: dict[int, EntityRow] = {}
         self.edges: dict[Pair, EdgeRow] = {}
         self.members: dict[int, int] = {}
@@ -58,6 +59,7 @@ class RowTables:
         _pop(self.same_as, gone.same_as)
         _pop(self.entities, gone.entities)
         _pop(self.edges, gone.edges)
+        self.predicate_links.difference_update(gone.predicate_links)
         self._put(delta)
         _pop(self.edges, [(row.u, row.v) for row in delta.edges if not row.weight])
         self.version = delta.version
@@ -84,6 +86,9 @@ class RowTables:
             _pop(self.members, delta.communities.nodes.tolist())
             _pop(self.communities, delta.communities.children.tolist())
         self._put(old)
+        # A delta names a link only if it changes, so no old row is needed.
+        self.predicate_links.difference_update(delta.predicate_links)
+        self.predicate_links.update(gone.predicate_links)
         self.version = delta.version - 1
 
     def _drop_chunks(self, chunks: Iterable[int]) -> None:
@@ -102,6 +107,7 @@ class RowTables:
         self.same_as.update(((row.a, row.b), row) for row in rows.same_as)
         self.entities.update((row.node, row) for row in rows.entities)
         self.edges.update(((row.u, row.v), row) for row in rows.edges)
+        self.predicate_links.update(rows.predicate_links)
         if isinstance(rows.communities, CommunityChange):
             self._change_communities(rows.communities)
         elif isinstance(rows.communities, Hierarchy):
@@ -142,6 +148,7 @@ class RowTables:
             edges=tuple(self.edges.values()),
             communities=Hierarchy.of_rows(sorted(self.members.items()), tree, 1 + max(self.communities, default=0)),
             snapshot=True,
+            predicate_links=tuple(sorted(self.predicate_links)),
         )
 
 

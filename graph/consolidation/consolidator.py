@@ -10,7 +10,6 @@ of all live extractions to an empty consolidator, except for internal ints and c
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -23,6 +22,8 @@ from graphtide.graph.consolidation.entities import Entities, PlacementResult
 from graphtide.graph.consolidation.judged_labels import JudgedLabels
 from graphtide.graph.consolidation.kernel_work import KernelWork, kernel_work_of
 from graphtide.graph.consolidation.label_contexts import label_context
+from graphtide.graph.consolidation.predicate_features import LivePredicates
+from graphtide.graph.consolidation.restoration import fill
 from graphtide.graph.consolidation.rows import document_rows, entity_row, label_row, statement_row
 from graphtide.graph.consolidation.signed_counts import (
     LabelKey,
@@ -33,8 +34,8 @@ from graphtide.graph.consolidation.signed_counts import (
     counted,
     diff_units,
 )
-from graphtide.graph.consolidation.state import EdgeKey, LabelState, StatementState, Tables
-from graphtide.graph.consolidation.topology import edge_between, edge_pairs
+from graphtide.graph.consolidation.state import EdgeKey, LabelState, Tables
+from graphtide.graph.consolidation.topology import edge_pairs
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import (
     ClusterChange,
@@ -45,6 +46,8 @@ from graphtide.graph.resolution import (
     SameAs,
     Verdict,
 )
+from graphtide.graph.resolution.predicates.pairs import is_predicate_pair, pair_of
+from graphtide.graph.resolution.predicates.resolver import PredicateResolver, has_link
 from graphtide.graph.vector_sum import VectorSum
 
 
@@ -82,15 +85,20 @@ class Consolidator:
         verdicts: Mapping[PairKey, Verdict] | None = None,
         *,
         synonyms: bool = False,
+        predicates: bool = False,
     ) -> None:
         """Create an empty graph. `verdicts` are a judge's decisions on pairs of labels: input, like documents.
 
-        With `synonyms`, `borderline` also returns pairs with similar vectors. No row depends on it.
+        With `synonyms`, `borderline` also returns pairs with similar vectors, with `predicates` pairs of predicates. No
+        row depends on either.
         """
         self.graph = graph
         self.version = 0
         self._tables = Tables()
-        self._resolver = Resolver(verdicts, synonyms=synonyms)
+        by_label = {pair: verdict for pair, verdict in (verdicts or {}).items() if not is_predicate_pair(pair)}
+        self._resolver = Resolver(by_label, synonyms=synonyms)
+        resolver = PredicateResolver(verdicts or {}) if predicates or has_link(verdicts or {}) else None
+        self._predicates = LivePredicates(self._tables, resolver) if resolver else None
         self._entities = Entities(self._tables)
         self._trussness = Trussness(_pairs([]))
         self._communities = communities.build(_pairs([]), np.empty(0, np.int64))
@@ -104,11 +112,12 @@ class Consolidator:
         verdicts: Mapping[PairKey, Verdict] | None = None,
         *,
         synonyms: bool = False,
+        predicates: bool = False,
     ) -> Consolidator:
         """Restore the write model as of the snapshot. Cost: linear in the rows."""
-        restored = cls(snapshot.graph, guard, verdicts, synonyms=synonyms)
+        restored = cls(snapshot.graph, guard, verdicts, synonyms=synonyms, predicates=predicates)
         restored.version = snapshot.version
-        _fill(restored._tables, snapshot)
+        fill(restored._tables, snapshot)
         restored._entities.restore({row.node: row.labels for row in snapshot.entities})
         restored._restore_derived(snapshot)
         return restored
@@ -143,10 +152,13 @@ class Consolidator:
         clusters = self._resolver.update(batch.judged)
         if self._resolver.proposes_synonyms:
             self._resolver.note_contexts(batch.described)
+        if self._predicates is not None:
+            self._predicates.follow(batch.statements, batch.gone_statements, batch.judged)
         return self._conclude(batch, clusters)
 
     def borderline(self, most: int) -> list[PairQuestion]:
-        """Return up to `most` questions to a judge: pairs that the rules leave open, then those found by vectors.
+        """Return up to `most` questions to a judge: pairs that the rules leave open, then those found by vectors, then
+        pairs of predicates.
 
         A pair found by vectors is asked about when no verdict on it saw the present statements. Cost: the sorted pairs,
         and the statements of the labels in those that changed since the last call.
@@ -161,6 +173,21 @@ class Consolidator:
                 self._resolver.note_checked(a, b)
             else:
                 questions.append(question)
+        return questions + self._predicate_questions(most - len(questions))
+
+    def _predicate_questions(self, most: int) -> list[PairQuestion]:
+        questions: list[PairQuestion] = []
+        if self._predicates is None or most <= 0:
+            return questions
+        resolver = self._predicates.resolver
+        for pair in resolver.unchecked():
+            question = PairQuestion(pair_of(*pair), resolver.contexts(pair))
+            if resolver.verdict(pair) in (question.verdict(True), question.verdict(False)):
+                resolver.note_checked(pair)
+            elif len(questions) < most:
+                questions.append(question)
+            else:
+                break
         return questions
 
     def _question(self, a: int, b: int) -> PairQuestion:
@@ -174,11 +201,15 @@ class Consolidator:
         return first, second
 
     def decide(self, pair: PairKey, verdict: Verdict) -> GraphDelta | None:
-        """Apply a judge's verdict on a pair and return the delta; None when one of the labels no longer exists.
+        """Apply a judge's verdict on a pair and return the delta; None when one of the labels no longer exists, or two
+        predicates are no candidates any more.
 
         `verdict` is that of the question (`PairQuestion.verdict`). It is kept for the lifetime of this object; the
         caller makes it durable.
         """
+        if is_predicate_pair(pair):
+            decided = self._predicates is not None and self._predicates.resolver.decide(pair, verdict)
+            return self._conclude(_Batch(), ClusterChange()) if decided else None
         a, b = (self._tables.label_numbers.get(key) for key in pair)
         if a is None or b is None:
             return None
@@ -279,6 +310,7 @@ class Consolidator:
         edge_rows, gone_edges = self._edge_rows(edges)
         documents = document_rows(tables, batch.plans, version)
         live = batch.labels - batch.gone_labels
+        linked, unlinked = self._predicates.resolver.drain() if self._predicates is not None else ((), ())
         nodes = placed.nodes | {tables.labels[number].node for number in live}
         gone = Removals(
             tuple(documents.gone),
@@ -288,6 +320,7 @@ class Consolidator:
             tuple((link.a, link.b) for link in clusters.links_removed),
             tuple(placed.gone),
             gone_edges,
+            unlinked,
         )
         stated = sorted(batch.statements - batch.gone_statements)
         return GraphDelta(
@@ -304,6 +337,7 @@ class Consolidator:
             tuple(entity_row(node, self._members(node), version) for node in sorted(nodes)),
             edge_rows,
             self._follow_weights(edges),
+            predicate_links=linked,
         )
 
     def _members(self, node: int) -> list[LabelState]:
@@ -330,6 +364,9 @@ class Consolidator:
             number: LabelView(*label.key, label.mean(), label.same) for number, label in self._tables.labels.items()
         }
         self._resolver.restore(views, [SameAs(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as])
+        if self._predicates is not None:
+            self._predicates.resolver.know(snapshot.predicate_links)
+            self._predicates.follow(self._tables.statements, (), ())
         held = {statement.edge: statement.edge for statement in self._tables.statements.values()}
         for row in snapshot.edges:
             edge = held.get((row.u, row.v)) or (row.u, row.v)  # one tuple for both tables
@@ -339,33 +376,6 @@ class Consolidator:
         hierarchy = snapshot.communities if isinstance(snapshot.communities, communities.Hierarchy) else None
         self._trussness = Trussness(edges)
         self._communities = communities.build(edges, weights, snapshot=hierarchy)
-
-
-def _fill(tables: Tables, snapshot: GraphDelta) -> None:
-    """Load the stored sums. Those of one vector refer to that of the row, which a view of the same rows holds too."""
-    for row in snapshot.labels:
-        label = LabelState(row.label, (row.name, row.type), row.node)
-        label.load(row.vector_sum)
-        tables.labels[row.label] = label
-        tables.label_numbers[label.key] = row.label
-    for entity in snapshot.entities:
-        for number in entity.labels:
-            tables.labels[number].share(entity.vector)
-    forms: dict[int, Counter[str]] = defaultdict(Counter)
-    for mention in snapshot.mentions:
-        forms[mention.label][mention.name] += mention.count
-    for number, counts in forms.items():
-        tables.labels[number].forms = counts
-    for triple in snapshot.statements:
-        statement = StatementState(triple.statement, (triple.subject, triple.predicate, triple.object))
-        statement.load(triple.vector_sum)
-        statement.share(triple.vector)
-        statement.weight_milli = triple.weight_milli
-        tables.hold(statement)
-        statement.edge = edge_between(*tables.nodes(statement), statement.count)
-        statement.edge_count = statement.count if statement.edge else 0
-    tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}
-    tables.renumber(row.chunk for row in snapshot.chunks)
 
 
 def _add(total: VectorSum, vector: bytes, count: int) -> None:

@@ -19,11 +19,12 @@ MAX_STATEMENT_CHARS = 200
 
 def label_context(tables: Tables, label: LabelState) -> Context:
     """Return up to `CONTEXT_SIZE` statements about a label, as text. Cost: the statements about it."""
-    texts = {_statement_text(tables, number) for number in label.statements}
+    texts = {statement_text(tables, number) for number in label.statements}
     return tuple(heapq.nsmallest(CONTEXT_SIZE, texts, key=_rank))
 
 
-def _statement_text(tables: Tables, number: int) -> str:
+def statement_text(tables: Tables, number: int) -> str:
+    """Return a statement as one line, cut to `MAX_STATEMENT_CHARS`."""
     subject, predicate, object_ = tables.statements[number].key
     text = f"{tables.labels[subject].key[0]} {predicate} {tables.labels[object_].key[0]}"
     return text[:MAX_STATEMENT_CHARS]

@@ -51,6 +51,7 @@ def canonical_lines(rows: GraphDelta) -> Iterator[str]:
     yield from map(lines.statement, rows.statements)
     yield from map(lines.evidence, rows.evidence)
     yield from map(lines.same_as, rows.same_as)
+    yield from map(lines.predicate_link, rows.predicate_links)
     yield from map(lines.entity, rows.entities)
     yield from map(lines.edge, rows.edges)
 
@@ -65,6 +66,7 @@ def elements(rows: GraphDelta, names: CanonicalNames | None = None) -> Iterator[
     yield from map(lines.document, rows.documents)
     yield from map(lines.statement, rows.statements)
     yield from map(lines.same_as, rows.same_as)
+    yield from map(lines.predicate_link, rows.predicate_links)
     yield from map(lines.edge, rows.edges)
     mentions, evidence, labels = defaultdict[int, list[MentionRow]](list), _by_chunk(rows), _by_entity(rows)
     for mention in rows.mentions:
@@ -145,6 +147,9 @@ class Lines:
 
     def same_as(self, row: SameAsRow) -> str:
         return _line("same-as", sorted((self._names.label(row.a), self._names.label(row.b))), row.rule)
+
+    def predicate_link(self, pair: tuple[str, str]) -> str:
+        return _line("predicates", *pair)
 
     def entity(self, row: EntityRow) -> str:
         labels = sorted(map(self._names.label, row.labels))

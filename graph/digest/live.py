@@ -31,6 +31,8 @@ from graphtide.graph.records import (
     TripleRow,
     Vector,
 )
+from graphtide.graph.resolution.predicates.groups import PredicateGroups
+from graphtide.graph.resolution.predicates.pairs import PredicatePair
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.text.place import Place
 from graphtide.graph.view_tables import FactTables, MentionTables, ViewEdge
@@ -61,6 +63,9 @@ class DigestTables(MentionTables, FactTables, Protocol):
     def same_as(self) -> Mapping[Pair, SameAsRow]: ...
 
     @property
+    def predicates(self) -> PredicateGroups: ...
+
+    @property
     def neighbours(self) -> Mapping[int, Mapping[int, ViewEdge]]: ...
 
     @property
@@ -80,10 +85,11 @@ class _Rows:
     entities: dict[int, _Entity | None] = field(default_factory=dict)
     same_as: dict[Pair, SameAsRow | None] = field(default_factory=dict)
     edges: dict[Pair, ViewEdge | None] = field(default_factory=dict)
+    predicate_links: dict[PredicatePair, bool] = field(default_factory=dict)
 
     def __len__(self) -> int:
         some = len(self.documents) + len(self.chunks) + len(self.statements)
-        return some + len(self.entities) + len(self.same_as) + len(self.edges)
+        return some + len(self.entities) + len(self.same_as) + len(self.edges) + len(self.predicate_links)
 
 
 class LiveDigest:
@@ -158,6 +164,9 @@ def _keep(before: _Rows, view: DigestTables, delta: GraphDelta) -> None:
     for pair in chain(gone.edges, ((row.u, row.v) for row in delta.edges)):
         if pair not in before.edges:
             before.edges[pair] = _edge(view, pair)
+    for predicates in chain(gone.predicate_links, delta.predicate_links):
+        if predicates not in before.predicate_links:
+            before.predicate_links[predicates] = view.predicates.has(predicates)
     _keep_entities(before, view, delta)
 
 
@@ -218,6 +227,7 @@ def _differing(before: _Rows, view: DigestTables) -> tuple[set[str], set[str]]:
         {node: _entity(view, node) for node in before.entities},
         {pair: view.same_as.get(pair) for pair in before.same_as},
         {pair: _edge(view, pair) for pair in before.edges},
+        {predicates: view.predicates.has(predicates) for predicates in before.predicate_links},
     )
     return set(_elements(before, view)), set(_elements(now_rows, view))
 
@@ -257,6 +267,7 @@ def _elements(rows: _Rows, view: DigestTables) -> Iterator[str]:
         same_as=tuple(row for row in rows.same_as.values() if row is not None),
         entities=tuple(EntityRow(n, name, type_, of, count, _NONE) for n, (_, name, type_, of, count) in entities),
         edges=tuple(EdgeRow(u, v, e.weight, e.trussness) for (u, v), e in rows.edges.items() if e is not None),
+        predicate_links=tuple(pair for pair, is_linked in rows.predicate_links.items() if is_linked),
     )
     return elements(some, CanonicalNames(label_name, entity, chunk, triple))
 

@@ -65,7 +65,7 @@ class PartitionedView(LiveView):
         self.version, self.lock = whole.version, whole.lock
         self.neighbours, self.edge_count, self.hierarchy = whole.neighbours, whole.edge_count, whole.hierarchy
         self.relatedness, self.contents, self.reports = whole.relatedness, whole.contents, whole.reports
-        self.same_as, self._linked = whole.same_as, whole._linked
+        self.same_as, self._linked, self.predicates = whole.same_as, whole._linked, whole.predicates
         whole.followers.get(MaskModel).weights(whole)  # fitted once for this version; a shard could not fit it alone
         self.followers = whole.followers
         self._ids = {node: entity.id for node, entity in whole.entities.items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from graphtide.graph.identity import relation_id
 from graphtide.graph.retrieval.scoring.candidates import CandidatePool, best_first
 from graphtide.graph.retrieval.scoring.links import bridge_strength, entities_of
 from graphtide.graph.retrieval.scoring.pair_scoring import Scores, Weighting, nearness, next_terms, reach
@@ -119,7 +120,9 @@ def _bridge_name(view: LiveView, first: int, second: int) -> str:
 def _statement(view: LiveView, hit: Hit) -> TraceItem:
     statement = view.statements[hit.number]
     subject, object_ = view.labels[statement.subject], view.labels[statement.object]
-    return TraceItem(hit.key.split("\0")[0], f"{subject.name} | {statement.predicate} | {object_.name}", hit.cosine)
+    predicate = view.predicate_of(hit.number)
+    id_ = relation_id(view.entity_id(subject.node), predicate, view.entity_id(object_.node))
+    return TraceItem(id_, f"{subject.name} | {predicate} | {object_.name}", hit.cosine)
 
 
 def _entity(view: LiveView, hit: Hit) -> TraceItem:

@@ -28,7 +28,7 @@ def supporting_passages(view: LiveView, number: int, admits: ChunkPredicate | No
 def verbalise(view: LiveView, number: int) -> str:
     """Return a statement as text, by the names of its entities."""
     subject, object_ = (view.entities[end].name for end in view.ends(number))
-    return f"{subject} — {view.statements[number].predicate} → {object_}"
+    return f"{subject} — {view.predicate_of(number)} → {object_}"
 
 
 def listed(names: list[str]) -> str:

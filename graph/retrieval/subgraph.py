@@ -36,7 +36,7 @@ def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) ->
         subject, object_ = view.ends(number)
         if subject in ids and object_ in ids:
             statement = view.statements[number]
-            weight_milli[ids[subject], statement.predicate, ids[object_]] += statement.weight_milli
+            weight_milli[ids[subject], view.predicate_of(number), ids[object_]] += statement.weight_milli
     return answer_edges(weight_milli, {id_: view.entities[node].name for node, id_ in ids.items()})
 
 

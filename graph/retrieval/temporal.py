@@ -63,5 +63,5 @@ def _stating(view: LiveView, edge: AnswerEdge) -> list[int]:
     return [
         number
         for number in islice(view.statements_of(fewest), MAX_STATEMENTS)
-        if view.ends(number) == (subject, object_) and view.statements[number].predicate == edge.predicate
+        if view.ends(number) == (subject, object_) and view.predicate_of(number) == edge.predicate
     ]

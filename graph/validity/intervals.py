@@ -103,7 +103,7 @@ class ValidityReader:
         return [row for chunk in chunks for row in self._view.chunks[chunk].evidence if row.statement == number]
 
     def _standing(self, row: EvidenceRow) -> ClaimStatus:
-        family = self._table.family(self._view.statements[row.statement].predicate)
+        family = self._family(row.statement)
         if family is None:
             return _UNTROUBLED
         anchor, _ = self._ends(row.statement, family)
@@ -119,16 +119,23 @@ class ValidityReader:
         if len(numbers) > MAX_STATEMENTS:
             return {}
         rivals = {
-            number
-            for number in numbers
-            if self._table.family(view.statements[number].predicate) is family
-            and self._ends(number, family)[0] == anchor
+            number for number in numbers if self._family(number) is family and self._ends(number, family)[0] == anchor
         }
         rows = [row for number in rivals for row in self._supports(number)]
         if len(rows) > MAX_CLAIMS:
             return {}
         found = resolve_claims([self._claim(row) for row in rows], self._table.by_arrival)
         return {(row.statement, row.chunk): one for row, one in zip(rows, found, strict=True)}
+
+    def _family(self, number: int) -> FunctionalPredicate | None:
+        """Return the family of a statement's predicate: its own, or else the one family of its merged predicates."""
+        view = self._view
+        predicate = view.statements[number].predicate
+        own = self._table.family(predicate)
+        if own is not None or view.predicates.members(predicate) == (predicate,):
+            return own
+        families = {family for each in view.predicates.members(predicate) if (family := self._table.family(each))}
+        return families.pop() if len(families) == 1 else None
 
     def _ends(self, number: int, family: FunctionalPredicate) -> tuple[int, int]:
         """Return (the entity that has one value, the value) of a statement, by node."""
@@ -138,7 +145,7 @@ class ValidityReader:
     def _claim(self, row: EvidenceRow) -> Claim:
         view = self._view
         document = view.documents[view.chunks[row.chunk].doc_id]
-        family = self._table.family(view.statements[row.statement].predicate)
+        family = self._family(row.statement)
         value = self._ends(row.statement, family)[1] if family else row.statement
         stated, happened = date_span(row.valid_from), date_span(document.info.occurred_at)
         name = view.entity_id(value) if family else str(value)

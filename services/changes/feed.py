@@ -197,7 +197,7 @@ def _summary(record: ChangeRecord) -> Change | None:
 def _has_rows(delta: GraphDelta) -> bool:
     gone = delta.gone
     removed = (gone.documents, gone.chunks, gone.labels, gone.statements, gone.same_as, gone.entities, gone.edges)
-    return any(getattr(delta, kind) for kind in KINDS) or any(removed)
+    return any(getattr(delta, kind) for kind in KINDS) or any((*removed, gone.predicate_links))
 
 
 def _selected(query: ChangeQuery, change: Change) -> bool:
@@ -240,6 +240,6 @@ def _parts(graph: str, view: LiveView | None) -> list[GraphRows]:
 
 def _portions(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for kind in KINDS:
-        rows = body[kind]
+        rows = body.get(kind, ())
         for start in range(0, len(rows), PART_ROWS):
             yield {kind: rows[start : start + PART_ROWS]}

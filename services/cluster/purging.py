@@ -13,6 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from graphtide.graph.resolution.predicates.pairs import PREDICATE_TYPE
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.bolt import BoltBackend
@@ -58,6 +59,7 @@ async def purge_graphs(backend: BoltBackend) -> dict[str, int]:
             removed["memo_entries"] += await backend.vectors(table).purge(scope_of(graph))
         rows = await backend.store.snapshot(graph)
         live = {(row.name, row.type) for row in rows.labels}
+        live.update((row.predicate, PREDICATE_TYPE) for row in rows.statements)
         verdicts = await backend.store.verdicts(graph)
         dead = [pair for pair in verdicts if not {pair[0], pair[1]} <= live]
         await backend.store.forget_verdicts(graph, dead)

@@ -133,6 +133,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
         overwritten=overwritten_records if settings.change_retention_commits else None,
         window_s=COMMIT_WINDOW_S,
         synonyms=tools.models.judges_names,
+        predicates=tools.models.judges_predicates,
     )
     metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)

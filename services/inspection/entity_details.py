@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from graphtide.graph.entity_descriptions import describe
 from graphtide.graph.identity import relation_id
+from graphtide.graph.resolution.predicates.resolver import RULE
 from graphtide.graph.retrieval.nakg.related import related_documents
 from graphtide.graph.retrieval.nakg.trace import shared_names
 from graphtide.graph.retrieval.temporal import dated_edges
@@ -35,7 +36,7 @@ def explain_entity(view: LiveView, node: int) -> EntityStatus:
         entity.type,
         entity.mentions,
         tuple(_label(view, number) for number in entity.labels),
-        tuple(_merges(view, entity.labels)),
+        (*_merges(view, entity.labels), *_predicate_merges(view, node)),
         tuple(_relations(view, node)),
         tuple(_communities(view, node)),
         view.version,
@@ -76,12 +77,24 @@ def _merges(view: LiveView, labels: tuple[int, ...]) -> Iterator[Merge]:
         yield Merge(left.name, right.name, link.rule, link.score_milli / 1000, left.node == right.node)
 
 
+def _predicate_merges(view: LiveView, node: int) -> Iterator[Merge]:
+    """Yield the links between predicates by which relations of the entity are shown as one, in order.
+
+    The judge's verdict is all their evidence, so the score is 1. Cost: the entity's statements.
+    """
+    stated = (
+        {view.statements[number].predicate for number in view.statements_of(node)} if len(view.predicates) else set()
+    )
+    for a, b in sorted({pair for predicate in stated for pair in view.predicates.links_of(predicate)}):
+        yield Merge(a, b, RULE, 1.0, True)
+
+
 def _relations(view: LiveView, node: int) -> list[SubgraphEdge]:
     """Return the strongest relations of the entity, with their validity."""
     weights: dict[tuple[str, str, str], int] = {}
     for number in view.statements_of(node):
         statement, (subject, object_) = view.statements[number], view.ends(number)
-        key = (view.entities[subject].id, statement.predicate, view.entities[object_].id)
+        key = (view.entities[subject].id, view.predicate_of(number), view.entities[object_].id)
         weights[key] = max(statement.weight_milli, weights.get(key, 0))
     ends = {id_ for source, _, target in weights for id_ in (source, target)}
     names = {id_: view.entities[view.entity_nodes[id_]].name for id_ in ends}

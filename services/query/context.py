@@ -48,7 +48,7 @@ def _passage(view: LiveView, chunk_id: str, validity: ValidityReader) -> Context
 def _facts(view: LiveView, chunk: int, validity: ValidityReader) -> Iterator[str]:
     for row in filter(validity.in_force, view.chunks[chunk].evidence):
         subject, object_ = view.ends(row.statement)
-        predicate = view.statements[row.statement].predicate
+        predicate = view.predicate_of(row.statement)
         fact = f"{view.entities[subject].name} {predicate} {view.entities[object_].name}"
         yield fact + _times(validity.of_support(row))
 

@@ -87,6 +87,8 @@ class ConsolidateSettings:
     """The records of the rows that a commit overwrites, where readers rebuild earlier versions from `deltas`."""
     synonyms: bool = False
     """Whether pairs of labels for a judge are found by vectors, too."""
+    predicates: bool = False
+    """Whether pairs of predicates are proposed to a judge."""
     window_s: float = 0.0
     """Minimum time between the starts of two batches of a partition, unless the second one is full: a commit costs
     more by itself than by its documents. A record that arrives later than that after a batch started does not wait."""
@@ -206,8 +208,8 @@ class ConsolidateStage:
         self._log = log
         self._observer = observer
         self._settings = settings or ConsolidateSettings()
-        most, synonyms = self._settings.max_write_models, self._settings.synonyms
-        self._models = WriteModels(store, most, synonyms=synonyms, view=view)
+        proposes = {"synonyms": self._settings.synonyms, "predicates": self._settings.predicates}
+        self._models = WriteModels(store, self._settings.max_write_models, **proposes, view=view)
         following = LocalFollowers(follow, store)
         forwarder = Forwarder(log, Routes(store.bindings), observer)
         eraser = GraphEraser(log, store, self._settings.tombstones)

@@ -34,13 +34,18 @@ class WriteModel:
 
 
 def _restore(
-    snapshot: GraphDelta, view: LiveView | None, *, verdicts: Mapping[PairKey, Verdict], synonyms: bool
+    snapshot: GraphDelta,
+    view: LiveView | None,
+    *,
+    verdicts: Mapping[PairKey, Verdict],
+    synonyms: bool,
+    predicates: bool,
 ) -> Consolidator:
     """Restore a write model that refers to the vectors of the view, if there is one."""
     if view is not None:
         with view.lock.read():
             snapshot = with_held_vectors(snapshot, view.statements, view.entities)
-    return Consolidator.restore(snapshot, verdicts=verdicts, synonyms=synonyms)
+    return Consolidator.restore(snapshot, verdicts=verdicts, synonyms=synonyms, predicates=predicates)
 
 
 class WriteModels:
@@ -52,12 +57,13 @@ class WriteModels:
         most: int = MAX_WRITE_MODELS,
         *,
         synonyms: bool = False,
+        predicates: bool = False,
         view: Callable[[str], LiveView | None] | None = None,
     ) -> None:
         """Create an empty cache. `view` returns the view of a graph in this process: models share its vectors."""
         self._store = store
         self._view = view
-        self._synonyms = synonyms
+        self._synonyms, self._predicates = synonyms, predicates
         self._most = most
         self._models: OrderedDict[str, WriteModel] = OrderedDict()
 
@@ -87,7 +93,8 @@ class WriteModels:
     async def _restored(self, graph: str, partition: int) -> WriteModel:
         snapshot, verdicts = await self._store.snapshot(graph), await self._store.verdicts(graph)
         view = self._view(graph) if self._view is not None else None
-        restore = partial(_restore, snapshot, view, verdicts=verdicts, synonyms=self._synonyms)
+        proposes = {"synonyms": self._synonyms, "predicates": self._predicates}
+        restore = partial(_restore, snapshot, view, verdicts=verdicts, **proposes)
         writer = await asyncio.to_thread(restore)
         return WriteModel(writer, max((row.vector.size for row in snapshot.chunks), default=0), partition)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any
@@ -55,7 +55,7 @@ _EVIDENCE = attrgetter(
 _SAME_AS = attrgetter("a", "b", "rule", "score_milli")
 _ENTITY = attrgetter("node", "name", "type", "labels", "mentions", "version")
 _EDGE = attrgetter("u", "v", "weight", "trussness")
-_GONE = attrgetter(*(part.name for part in fields(Removals)))
+_GONE = attrgetter(*(part.name for part in fields(Removals) if part.name != "predicate_links"))
 
 
 def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
@@ -88,6 +88,8 @@ def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
     if sums:
         body["label_sums"] = _sums_out([row.vector_sum for row in delta.labels])
         body["statement_sums"] = _sums_out([row.vector_sum for row in delta.statements])
+    if delta.predicate_links or delta.gone.predicate_links:
+        body["predicate_links"] = [delta.predicate_links, delta.gone.predicate_links]
     if delta.communities is not None:
         body["communities"] = _communities_out(delta.communities)
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -123,10 +125,11 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
     weights: dict[int, int] = {}
     """Most weights of a delta are equal: one int for each."""
     places = {at: decode_place(place) for at, place in body.get("places", ())}
+    linked, unlinked = (tuple((a, b) for a, b in pairs) for pairs in body.get("predicate_links", ((), ())))
     return GraphDelta(
         str(body["graph"]),
         int(body["version"]),
-        _gone_in(body["gone"]),
+        replace(_gone_in(body["gone"]), predicate_links=unlinked),
         tuple(_document_in(row) for row in body["documents"]),
         tuple(
             ChunkRow(
@@ -160,6 +163,7 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
         tuple(EdgeRow(*row) for row in body["edges"]),
         _communities_in(body["communities"]) if "communities" in body else None,
         bool(body["snapshot"]),
+        predicate_links=linked,
     )
 
 

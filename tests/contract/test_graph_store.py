@@ -12,9 +12,10 @@ import pytest
 
 from graphtide.graph import communities
 from graphtide.graph.communities import Hierarchy
-from graphtide.graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDelta
+from graphtide.graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDelta, Removals
 from graphtide.graph.reports.entity_summaries import ENTITY, storage_id
 from graphtide.graph.resolution import PairKey, Verdict
+from graphtide.graph.resolution.predicates.pairs import pair_of
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.errors import Broken, Fenced, Rejected
 from graphtide.streams.messages import DELTAS
@@ -178,6 +179,27 @@ async def test_store_returns_each_verdict_as_the_last_commit_gave_it(backend: Ba
     held = Watermark(held.epoch, 1)
     await backend.store.commit(Commit(0, held, 2, (GraphCommit(GraphDelta("g", 2), {}, later),), ()))
     assert await backend.store.verdicts("g") == given | later
+
+
+async def test_links_between_predicates_are_those_that_the_last_commit_left(backend: Backend) -> None:
+    """A link ends and begins again with its verdict kept; a rebuilt graph has exactly the links of its rows."""
+    pairs = [("closed", "ended"), ("established", "founded"), ("lives in", "resides in")]
+    given: dict[PairKey, Verdict] = {pair_of(*pair): (1 << 61) + 7 for pair in pairs}
+    deltas = [
+        (GraphDelta("g", 1, predicate_links=tuple(pairs)), given, pairs),
+        (GraphDelta("g", 2, Removals(predicate_links=(pairs[0], pairs[1]))), {}, pairs[2:]),
+        (GraphDelta("g", 3, predicate_links=(pairs[0],)), {}, [pairs[0], pairs[2]]),
+        (GraphDelta("g", 4, Removals(predicate_links=(pairs[2],))), {pair_of(*pairs[2]): 4}, [pairs[0]]),
+    ]
+    held = await backend.store.claim(0)
+    for number, (delta, verdicts, expected) in enumerate(deltas, 1):
+        await backend.store.commit(Commit(0, held, number, (GraphCommit(delta, {}, verdicts),), ()))
+        held = Watermark(held.epoch, number)
+        assert (await backend.store.snapshot("g")).predicate_links == tuple(expected)
+    assert await backend.store.verdicts("g") == given | {pair_of(*pairs[2]): 4}
+    await backend.store.replace(GraphDelta("g", 5, snapshot=True, predicate_links=(pairs[1],)))
+    assert (await backend.store.snapshot("g")).predicate_links == (pairs[1],)
+    assert await backend.store.verdicts("g") == given | {pair_of(*pairs[2]): 4}
 
 
 async def test_snapshot_of_an_unknown_graph_is_empty(backend: Backend) -> None:

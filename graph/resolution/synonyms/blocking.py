@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution.blocking import EQUAL, Keys
 from graphtide.graph.resolution.pair_scoring import LabelFeatures
+from graphtide.graph.resolution.similarity import Quantised
 from graphtide.graph.resolution.synonyms.scoring import is_eligible
 
 MAX_NEIGHBOURS = 16
@@ -34,6 +35,11 @@ def synonym_keys(label: LabelFeatures) -> Keys:
     """
     if not is_eligible(label.signature) or (vector := label.vector) is None:
         return {}
+    return path_keys(vector)
+
+
+def path_keys(vector: Quantised) -> Keys:
+    """Return the keys of the paths of a quantised unit vector. Cost: as of `synonym_keys`."""
     # Both factors are whole numbers and every partial sum stays below 2**24, so the signs are exact in float32.
     positive = vector.astype(np.float32) @ _projections(vector.shape[0]) > 0
     paths = ["".join("01"[bit] for bit in path) for path in positive.reshape(TREES, DEPTHS[-1]).astype(np.int8)]

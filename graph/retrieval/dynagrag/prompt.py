@@ -130,9 +130,8 @@ def _relation(view: LiveView, pruned: Pruned, number: int, description: str) -> 
     relation = pruned.ego.relations[number]
     statement, nodes = view.statements[relation.statement], pruned.ego.nodes
     subject, object_ = view.entities[nodes[relation.subject]].name, view.entities[nodes[relation.object]].name
-    return _weighed(
-        f"{subject} | {statement.predicate} | {object_}", statement.count * pruned.relations[number], description
-    )
+    shown = f"{subject} | {view.predicate_of(relation.statement)} | {object_}"
+    return _weighed(shown, statement.count * pruned.relations[number], description)
 
 
 def _weighed(name: str, weight: float, description: str) -> str:

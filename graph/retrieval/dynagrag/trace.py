@@ -32,7 +32,7 @@ def subgraph(view: LiveView, pruned: Sequence[Pruned]) -> Subgraph:
         subject, object_ = view.ends(number)
         if subject in ids and object_ in ids:
             statement = view.statements[number]
-            weight_milli[ids[subject], statement.predicate, ids[object_]] += statement.weight_milli
+            weight_milli[ids[subject], view.predicate_of(number), ids[object_]] += statement.weight_milli
     names = {id_: view.entities[node].name for node, id_ in ids.items()}
     return Subgraph(tuple(nodes), answer_edges(weight_milli, names))
 
@@ -93,8 +93,9 @@ def _relations(view: LiveView, pruned: Sequence[Pruned]) -> tuple[TraceItem, ...
         for relation, mask in zip(each.ego.relations[:SHOWN], each.relations[:SHOWN].tolist(), strict=True):
             statement, nodes = view.statements[relation.statement], each.ego.nodes
             subject, object_ = nodes[relation.subject], nodes[relation.object]
-            id_ = relation_id(view.entity_id(subject), statement.predicate, view.entity_id(object_))
-            name = f"{view.entities[subject].name} | {statement.predicate} | {view.entities[object_].name}"
+            predicate = view.predicate_of(relation.statement)
+            id_ = relation_id(view.entity_id(subject), predicate, view.entity_id(object_))
+            name = f"{view.entities[subject].name} | {predicate} | {view.entities[object_].name}"
             found.append(TraceItem(id_, name, mask, (("frequency", float(statement.count)),)))
     return tuple(found)
 

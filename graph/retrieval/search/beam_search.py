@@ -89,7 +89,7 @@ def explore(
         visit = waiting.pop(next(iter(waiting)))
         visited[visit.node] = visit
         for statement, other in _leading_from(view, visit.node, admits, near):
-            priority = near.of(other) * weigh(view.statements[statement].predicate)
+            priority = near.of(other) * weigh(view.predicate_of(statement))
             held = waiting.get(other)
             if other not in visited and priority >= guide.threshold and (held is None or held.priority < priority):
                 waiting[other] = Visit(other, priority, statement)

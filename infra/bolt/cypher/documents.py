@@ -21,6 +21,17 @@ READ_VERDICTS = (
     "MATCH (v:Verdict {graph: $graph}) RETURN v.a_name AS a_name, v.a_type AS a_type,"
     " v.b_name AS b_name, v.b_type AS b_type, v.same AS same"
 )
+END_ALL_PREDICATE_LINKS = (
+    "MATCH (v:Verdict {graph: $graph}) WHERE v.a_type = $type AND v.same > 0 AND v.same % 2 = 1"
+    " SET v.same = -1 - v.same"
+)
+END_PREDICATE_LINKS = "UNWIND $keys AS key MATCH (v:Verdict {key: key}) WHERE v.same >= 0 SET v.same = -1 - v.same"
+BEGIN_PREDICATE_LINKS = "UNWIND $keys AS key MATCH (v:Verdict {key: key}) WHERE v.same < 0 SET v.same = -1 - v.same"
+READ_PREDICATE_LINKS = (
+    "MATCH (v:Verdict {graph: $graph}) WHERE v.a_type = $type AND v.same > 0 AND v.same % 2 = 1"
+    " RETURN v.a_name AS a, v.b_name AS b"
+)
+"""A negative verdict on predicates is one whose link does not hold (graph/resolution/predicates/pairs.py)."""
 DELETE_VERDICTS = "UNWIND $keys AS key MATCH (v:Verdict {key: key}) DELETE v"
 PUT_REPORTS = (
     "UNWIND $rows AS row MERGE (r:Report {key: row.key})"

@@ -27,6 +27,7 @@ from graphtide.infra.bolt.codec import to_bytes, to_vector
 from graphtide.infra.bolt.cypher import rows as row_cypher
 from graphtide.infra.bolt.cypher import tables
 from graphtide.infra.bolt.database import BlockingTransaction
+from graphtide.infra.bolt.graph_store import predicate_links
 from graphtide.infra.bolt.graph_store.rows import SUM_HEADER_BYTES
 
 KINDS: dict[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {
@@ -68,7 +69,8 @@ def read(tx: BlockingTransaction, scope: str, graph: str, version: int, next_com
             found = _sorted(tx, statement, scope, _KEY_WIDTH.get(name, 1))
         rows[name] = tuple(row_of(row) for row in found)
     tree = _hierarchy(tx, scope, next_community)
-    return GraphDelta(graph, version, **rows, communities=tree, snapshot=True)
+    links = predicate_links.read(tx, graph)
+    return GraphDelta(graph, version, **rows, communities=tree, snapshot=True, predicate_links=links)
 
 
 def _sorted(tx: BlockingTransaction, statement: str, scope: str, width: int = 1) -> list[Any]:

@@ -15,13 +15,14 @@ from uuid import uuid4
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
+from graphtide.graph.resolution.predicates.pairs import decoded
 from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from graphtide.infra.bolt.cypher import documents as document_cypher
 from graphtide.infra.bolt.cypher import graphs as graph_cypher
 from graphtide.infra.bolt.cypher import partitions as partition_cypher
 from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, batched, undeleted
-from graphtide.infra.bolt.graph_store import content, deletion, overwritten, rows, snapshot
+from graphtide.infra.bolt.graph_store import content, deletion, overwritten, predicate_links, rows, snapshot
 from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.bolt.graph_store.generations import Head, ShadowBuilds
 from graphtide.infra.bolt.graph_store.outbox import BoltOutbox, numbered, put_notices
@@ -164,6 +165,7 @@ class BoltStore:
             check_next(delta, head.version)
             await self._builds.switch(tx, fresh, delta, head)
             await tx.run(document_cypher.CLEAR_REPORTS, graph=graph)
+        await predicate_links.write(tx, delta)
         await tx.each(document_cypher.PUT_STANDINGS, _standing_rows(graph, part.standings), graph=graph)
         await tx.each(document_cypher.PUT_VERDICTS, _verdict_rows(graph, part.verdicts), graph=graph)
         return notices
@@ -216,7 +218,9 @@ class BoltStore:
         """See GraphStore.verdicts."""
         found = await self._database.read(lambda tx: tx.run(document_cypher.READ_VERDICTS, graph=graph))
         rows = undeleted(found, ("a_name", "a_type", "b_name", "b_type", "same"))
-        return {((row["a_name"], row["a_type"]), (row["b_name"], row["b_type"])): int(row["same"]) for row in rows}
+        return {
+            ((row["a_name"], row["a_type"]), (row["b_name"], row["b_type"])): decoded(int(row["same"])) for row in rows
+        }
 
     async def forget_verdicts(self, graph: str, pairs: Sequence[PairKey]) -> None:
         """Delete these verdicts, each a pair of (name, type)."""
@@ -272,6 +276,7 @@ class BoltStore:
                 return True
             check_replacement(snapshot, head.version)
             await self._builds.switch(tx, fresh, snapshot, head)
+            await predicate_links.write(tx, snapshot)
             return True
 
         try:

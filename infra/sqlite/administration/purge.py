@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 
+from graphtide.graph.resolution.predicates.pairs import PREDICATE_TYPE
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import deletion
 from graphtide.infra.sqlite.graph_store.graphs import KEY_SHIFT
@@ -140,6 +141,8 @@ def _purge_verdicts(connection: sqlite3.Connection, graph: int) -> int:
     """Delete the verdicts on names that no live document has: a later document with them is judged again."""
     bounds = (graph << KEY_SHIFT, graph << KEY_SHIFT | 0xFFFFFFFF)
     live = set(connection.execute("SELECT name, type FROM labels WHERE key BETWEEN ? AND ?", bounds).fetchall())
+    predicates = connection.execute("SELECT DISTINCT predicate FROM statements WHERE key BETWEEN ? AND ?", bounds)
+    live.update((predicate, PREDICATE_TYPE) for (predicate,) in predicates)
     columns = "a_name, a_type, b_name, b_type"
     rows = connection.execute(f"SELECT {columns} FROM verdicts WHERE graph = ?", (graph,)).fetchall()  # noqa: S608 - a constant
     doomed = [(graph, *row) for row in rows if not {row[:2], row[2:]} <= live]

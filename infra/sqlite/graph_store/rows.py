@@ -24,6 +24,7 @@ from graphtide.graph.records import (
     Removals,
     TripleRow,
 )
+from graphtide.graph.resolution.predicates.pairs import PREDICATE_TYPE
 from graphtide.infra.sqlite.bulk import delete, insert
 from graphtide.infra.sqlite.graph_store.graphs import KEY_SHIFT
 
@@ -56,6 +57,7 @@ def write(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -> None
     _remove(connection, graph, delta.gone)
     _write_rows(connection, graph, delta)
     _write_passages(connection, graph, delta)
+    _write_predicate_links(connection, graph, delta)
     if isinstance(delta.communities, Hierarchy):
         _write_hierarchy(connection, graph, delta.communities)
     elif delta.communities is not None:
@@ -125,6 +127,17 @@ def _write_passages(connection: sqlite3.Connection, graph: int, delta: GraphDelt
     for table, rows in (("mentions", _mentions(graph, delta.mentions)), ("evidence", _evidence(graph, delta.evidence))):
         delete(connection, table, ("graph", "chunk"), list(dict.fromkeys((graph, row[1]) for row in rows)))
         insert(connection, f"INSERT INTO {table}", rows)
+
+
+def _write_predicate_links(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -> None:
+    """Mark the stored verdicts whose links hold, and those whose links do not (resolution/predicates/pairs.py)."""
+    of_graph = "UPDATE verdicts SET same = -1 - same WHERE graph = ? AND a_type = ?"
+    if delta.snapshot:
+        connection.execute(f"{of_graph} AND same > 0 AND same % 2 = 1", (graph, PREDICATE_TYPE))
+    one = f"{of_graph} AND a_name = ? AND b_type = ? AND b_name = ?"
+    for pairs, condition in ((delta.gone.predicate_links, "same >= 0"), (delta.predicate_links, "same < 0")):
+        keys = [(graph, PREDICATE_TYPE, a, PREDICATE_TYPE, b) for a, b in pairs]
+        connection.executemany(f"{one} AND {condition}", keys)
 
 
 def _mentions(graph: int, rows: Sequence[MentionRow]) -> list[tuple[Any, ...]]:

@@ -32,6 +32,7 @@ from graphtide.graph.records import (
     TripleRow,
     Vector,
 )
+from graphtide.graph.resolution.predicates.pairs import PREDICATE_TYPE
 from graphtide.graph.text.place import decode_place
 from graphtide.infra.sqlite.graph_store import deletion, graphs
 from graphtide.infra.sqlite.graph_store.graphs import KEY_SHIFT
@@ -117,7 +118,18 @@ def read(connection: sqlite3.Connection, name: str) -> GraphDelta:
     if version == deletion.version(connection, graph):
         return GraphDelta(name, version, snapshot=True, deleted=True)
     rows: dict[str, Any] = {kind: tuple(reader(connection, graph)) for kind, reader in READERS.items()}
-    return GraphDelta(name, version, **rows, communities=hierarchy(connection, graph), snapshot=True)
+    links = _predicate_links(connection, graph)
+    tree = hierarchy(connection, graph)
+    return GraphDelta(name, version, **rows, communities=tree, snapshot=True, predicate_links=links)
+
+
+def _predicate_links(connection: sqlite3.Connection, graph: int) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of predicates whose verdict is positive and whose link holds."""
+    found = connection.execute(
+        "SELECT a_name, b_name FROM verdicts WHERE graph = ? AND a_type = ? AND same > 0 AND same % 2 = 1",
+        (graph, PREDICATE_TYPE),
+    )
+    return tuple(sorted(found))
 
 
 def _rows(connection: sqlite3.Connection, graph: int, table: _Table) -> Iterator[list[Any]]:

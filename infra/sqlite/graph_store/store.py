@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
+from graphtide.graph.resolution.predicates.pairs import decoded
 from graphtide.infra.sqlite.bulk import delete, insert, portions
 from graphtide.infra.sqlite.changes.log import SqliteChangeLog
 from graphtide.infra.sqlite.connection import drop_large_value
@@ -232,7 +233,7 @@ def _verdicts(connection: sqlite3.Connection, graph: str) -> dict[PairKey, Verdi
         " WHERE graph = (SELECT graph FROM graphs WHERE name = ?)",
         (graph,),
     )
-    return {((a_name, a_type), (b_name, b_type)): same for a_name, a_type, b_name, b_type, same in found}
+    return {((a_name, a_type), (b_name, b_type)): decoded(same) for a_name, a_type, b_name, b_type, same in found}
 
 
 def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:

@@ -47,6 +47,7 @@ class Rows:
         self._statements: dict[int, TripleRow] = {}
         self._evidence: dict[int, list[EvidenceRow]] = {}
         self._same_as: dict[tuple[int, int], SameAsRow] = {}
+        self._predicate_links = set[tuple[str, str]]()
         self._entities: dict[int, EntityRow] = {}
         self._edges: dict[tuple[int, int], EdgeRow] = {}
         self._tree = HierarchyRows()
@@ -63,6 +64,7 @@ class Rows:
         self._documents.update((row.doc_id, row) for row in delta.documents)
         self._labels.update((row.label, row) for row in delta.labels)
         self._same_as.update(((row.a, row.b), row) for row in delta.same_as)
+        self._predicate_links.update(delta.predicate_links)
         self._mentions.update(_by_chunk(delta.mentions))
         self._evidence.update(_by_chunk(delta.evidence))
         if delta.communities is not None:
@@ -95,10 +97,12 @@ class Rows:
             edges=_sorted(self._edges),
             communities=self._tree.hierarchy(),
             snapshot=True,
+            predicate_links=tuple(sorted(self._predicate_links)),
         )
 
     def _clear(self) -> None:
         by_int = (self._chunks, self._labels, self._mentions, self._statements, self._evidence, self._entities)
+        self._predicate_links.clear()
         for rows in (self._documents, *by_int, self._same_as, self._edges):
             rows.clear()
         self._tree = HierarchyRows()
@@ -111,6 +115,7 @@ class Rows:
         _drop(self._labels, gone.labels)
         _drop(self._statements, gone.statements)
         _drop(self._same_as, gone.same_as)
+        self._predicate_links.difference_update(gone.predicate_links)
         _drop(self._entities, gone.entities)
         _drop(self._edges, gone.edges)
 

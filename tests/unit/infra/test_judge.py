@@ -7,6 +7,7 @@ import json
 import pytest
 
 from graphtide.graph.resolution import PairQuestion
+from graphtide.graph.resolution.predicates.pairs import PREDICATE_TYPE, pair_of
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.judge import OpenAIJudge
 from graphtide.infra.settings import Settings
@@ -80,6 +81,24 @@ async def test_judge_sees_the_statements_about_both_names_in_one_order() -> None
     assert "petrol" not in seen[2].asked
 
 
+async def test_judge_of_predicates_sees_statements_and_no_type() -> None:
+    """A question about predicates has a prompt of its own, and shows no type of the stored form."""
+    seen: list[Seen] = []
+
+    def says(one: Seen) -> str:
+        seen.append(one)
+        return '{"same": "yes"}'
+
+    contexts = (("from: person", "ada established mill"), ("ada founded mill",))
+    with LlmServer(says=says) as server:
+        chat = OpenAIChat(ChatEndpoint(server.base_url, "m"))
+        assert await OpenAIJudge(chat).same(PairQuestion(pair_of("founded", "established"), contexts)) is True
+        await chat.close()
+    assert "two predicates" in seen[0].told
+    assert "from: person\nada established mill" in seen[0].asked and PREDICATE_TYPE not in seen[0].asked
+    assert "(" not in seen[0].asked
+
+
 async def test_judge_gives_no_verdict_while_the_endpoint_is_away() -> None:
     """A failing endpoint leaves the pair undecided, to be judged later."""
     with LlmServer() as server:
@@ -94,3 +113,11 @@ def test_strict_granularity_turns_the_judge_off() -> None:
     assert Settings(llm_entity_judge=True).asks_entity_judge
     assert not Settings(llm_entity_judge=True, merge_granularity="strict").asks_entity_judge
     assert not Settings().asks_entity_judge
+
+
+def test_broad_granularity_judges_predicates_too() -> None:
+    """Predicates are judged with the setting of the judge and the broad granularity alone."""
+    broad = Settings(llm_entity_judge=True, merge_granularity="broad")
+    assert broad.asks_entity_judge and broad.asks_predicate_judge
+    assert not Settings(llm_entity_judge=True).asks_predicate_judge
+    assert not Settings(merge_granularity="broad").asks_predicate_judge
