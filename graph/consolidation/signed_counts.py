@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from sys import intern
 
 import numpy as np
 
@@ -87,8 +88,8 @@ def label_key(mention: Mention) -> LabelKey:
 
 
 def predicate_key(predicate: str) -> str:
-    """Return a predicate's identity key: spacing and case unified, words kept."""
-    return " ".join(predicate.casefold().replace("_", " ").split())
+    """Return a predicate's identity key: spacing and case unified, words kept. Equal keys are one object."""
+    return intern(" ".join(predicate.casefold().replace("_", " ").split()))
 
 
 def occurrence_index(extraction: Extraction | None) -> list[int]:

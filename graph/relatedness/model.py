@@ -12,7 +12,16 @@ from typing import Protocol
 
 from graphtide.graph.aboutness import title_keys
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.relatedness.pairs import NO_NAMES, TOGETHER, HashRing, Pair, PairPassage, circle, passage_key
+from graphtide.graph.relatedness.pairs import (
+    NO_NAMES,
+    TOGETHER,
+    HashRing,
+    Names,
+    Pair,
+    PairPassage,
+    circle,
+    passage_key,
+)
 from graphtide.graph.relatedness.statistics import SufficientStatistics, Weights, fit_weights
 from graphtide.graph.view_tables import MentionTables, ViewEntity
 
@@ -26,7 +35,7 @@ class ExampleTables(MentionTables, Protocol):
     def entities(self) -> Mapping[int, ViewEntity]: ...
 
 
-_Members = tuple[tuple[PairPassage, ...], frozenset[str]]
+_Members = tuple[tuple[PairPassage, ...], Names]
 _NOBODY: _Members = ((), NO_NAMES)
 
 
@@ -103,7 +112,7 @@ class RelatednessModel:
             return _NOBODY
         passages = tuple(self._passages[number] for number in entity.chunks if number in self._passages)
         labels = (tables.labels[label] for label in entity.labels)
-        return passages, frozenset(label.name for label in labels if label.chunks)
+        return passages, tuple(sorted({label.name for label in labels if label.chunks}))
 
 
 def _example(tables: ExampleTables, number: int) -> PairPassage:
@@ -111,7 +120,7 @@ def _example(tables: ExampleTables, number: int) -> PairPassage:
     names = tuple(sorted({tables.labels[mention.label].name for mention in chunk.mentions}))
     key = passage_key(chunk.doc_id, chunk.text, chunk.vector, names)
     document = tables.documents.get(chunk.doc_id)
-    titles = frozenset(title_keys(document.info.title)) if document is not None else NO_NAMES
+    titles = tuple(sorted(title_keys(document.info.title))) if document is not None else NO_NAMES
     return PairPassage(key, chunk.doc_id, chunk.vector, names, titles)
 
 

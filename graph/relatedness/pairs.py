@@ -23,19 +23,20 @@ TOGETHER = 16  # an entity in more passages is weak evidence, and would make eac
 @dataclass(frozen=True, slots=True, eq=False)
 class PairPassage:
     """A passage as an example: the digest of its content; its document; its vector; the names that
-    it mentions, sorted, and those under which its document's title is mentioned.
+    it mentions, and those under which its document's title is mentioned, both sorted.
     """
 
     key: int
     doc_id: str
     vector: Vector
     names: tuple[str, ...]
-    titles: frozenset[str]
+    titles: tuple[str, ...]
 
 
-Pair = tuple[PairPassage, PairPassage, frozenset[str]]
-"""Two passages, and the names that their features disregard: those of the entity that makes them a pair."""
-NO_NAMES: frozenset[str] = frozenset()
+Names = tuple[str, ...]
+Pair = tuple[PairPassage, PairPassage, Names]
+"""Two passages, and the sorted names that their features disregard: those of the entity that makes them a pair."""
+NO_NAMES: Names = ()
 
 
 def passage_key(doc_id: str, text: str, vector: Vector, names: Sequence[str]) -> int:
@@ -50,7 +51,7 @@ def passage_key(doc_id: str, text: str, vector: Vector, names: Sequence[str]) ->
     return int.from_bytes(digest.digest(), "big")
 
 
-def circle(passages: Iterable[PairPassage], names: frozenset[str] = NO_NAMES) -> Iterator[Pair]:
+def circle(passages: Iterable[PairPassage], names: Names = NO_NAMES) -> Iterator[Pair]:
     """Yield each passage and the next on the ring, except for two of one document; `names` are those to disregard."""
     ordered = sorted(passages, key=_key)
     if len(ordered) >= 2:
@@ -67,24 +68,23 @@ class HashRing:
     """All passages on a ring by key. Cost of a change: one bucket of BUCKETS, and the empty ones next to it."""
 
     def __init__(self) -> None:
-        self._buckets: list[list[PairPassage]] = [[] for _ in range(BUCKETS)]
+        self._buckets: list[tuple[PairPassage, ...]] = [()] * BUCKETS
         self._count = 0
 
     def add(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Insert a passage; return the removed pairs and the added pairs."""
         go, come = self._parted(passage)
-        bucket = self._buckets[_bucket(passage.key)]
-        bucket.insert(bisect_left(bucket, passage.key, key=_key), passage)
+        number = _bucket(passage.key)
+        bucket = self._buckets[number]
+        place = bisect_left(bucket, passage.key, key=_key)
+        self._buckets[number] = (*bucket[:place], passage, *bucket[place:])
         self._count += 1
         return go, come
 
     def remove(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Remove a stored passage; return the removed pairs and the added pairs."""
-        bucket = self._buckets[_bucket(passage.key)]
-        place = bisect_left(bucket, passage.key, key=_key)
-        while bucket[place] is not passage:
-            place += 1
-        del bucket[place]
+        number = _bucket(passage.key)
+        self._buckets[number] = tuple(held for held in self._buckets[number] if held is not passage)
         self._count -= 1
         come, go = self._parted(passage)
         return go, come
@@ -115,7 +115,7 @@ class HashRing:
             return self._buckets[start][place - 1]
         return next(bucket for bucket in self._round(start, -1) if bucket)[-1]
 
-    def _round(self, start: int, step: int) -> Iterator[list[PairPassage]]:
+    def _round(self, start: int, step: int) -> Iterator[tuple[PairPassage, ...]]:
         """Yield the other buckets, and at last the first again."""
         return (self._buckets[(start + step * far) % BUCKETS] for far in range(1, BUCKETS + 1))
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import accumulate
 from operator import attrgetter
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,14 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
         tuple(MentionRow(shared_int(label), shared_int(chunk), *rest) for label, chunk, *rest in body["mentions"]),
         tuple(
             TripleRow(
-                *(shared_int(number), shared_int(s), p, shared_int(o), count, weights.setdefault(weight, weight)),
+                *(
+                    shared_int(number),
+                    shared_int(s),
+                    intern(p),
+                    shared_int(o),
+                    count,
+                    weights.setdefault(weight, weight),
+                ),
                 *(next(statement_sums), next(statement_vectors), version),
             )
             for number, s, p, o, count, weight, version in body["statements"]

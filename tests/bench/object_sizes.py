@@ -50,9 +50,8 @@ def sizes_of(root: object, seen: set[int]) -> Sizes:
 def _outside(held: Any) -> int:
     """Return the bytes of an object that Python does not see."""
     size = getattr(held, "memory_bytes", None)
-    if type(held).__module__.startswith("graphtide.graph._") and callable(size):
-        return int(size())
-    return 0
+    compiled = any(kind.__module__.startswith("graphtide.graph._") for kind in type(held).__mro__)
+    return int(size()) if compiled and callable(size) else 0
 
 
 def _referents(held: object) -> Iterable[object]:

@@ -19,9 +19,10 @@ from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.graph.view_tables import Neighbours, ViewEdge, view_edge, with_neighbour, without_neighbour
+from graphtide.streams.follow.delta_codec import decode, encode
 from tests.model.graph_oracle import GraphOracle
 from tests.support.extractions import random_extraction, unit
-from tests.support.worlds import snapshot_of
+from tests.support.worlds import empty_view, snapshot_of
 
 DIMENSIONS = 16
 
@@ -293,6 +294,20 @@ def test_view_and_write_model_hold_a_vector_once() -> None:
     equal = [(held, same) for held, same in rows if held == same]
     assert equal and all(held is same for held, same in equal)
     assert all(bytes_of(chunk.vector) is chunk.vector_bytes for chunk in world.view.chunks.values())
+
+
+def test_equal_predicates_are_one_string() -> None:
+    """In the statements of a write model, and in those of a view that follows decoded deltas."""
+    world, rng = World(), random.Random(8)
+    view = empty_view()
+    for number in range(12):
+        delta = world.change(random_extraction(rng, f"d{number}", number + 1, None))
+        view.apply(decode(encode(delta)))
+    for predicates in (
+        [statement.key[1] for statement in world.writer._tables.statements.values()],
+        [statement.predicate for statement in view.statements.values()],
+    ):
+        assert len(predicates) > len({id(predicate) for predicate in predicates}) == len(set(predicates))
 
 
 def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> None:
