@@ -110,6 +110,8 @@ class LiveView:
         self._walked: set[tuple[int, int]] = set()
         self.changed_links: list[tuple[int, int]] = []
         """The links of the walk graph that the last delta changed."""
+        self.lowered_nodes: set[int] = set()
+        """The nodes of the walk graph whose degree the last delta made smaller."""
         self.new_names: set[str] = set()
         """The names of the labels that the last delta added."""
 
@@ -397,9 +399,12 @@ class LiveView:
     def _walk(self) -> None:
         """Update the walk graph by the edges and incidences of this delta."""
         self.changed_links = pairs = sorted(self._walked)
+        self.lowered_nodes.clear()
         if pairs:
             weights = np.array([self._walk_weight(a, b) for a, b in pairs], np.float64)
+            before = {node: self.walk.degree(node) for pair in pairs for node in pair}
             self.walk.update(np.array(pairs, np.int32), weights)
+            self.lowered_nodes.update(node for node, degree in before.items() if self.walk.degree(node) < degree)
         self._walked.clear()
 
     def _walk_weight(self, a: int, b: int) -> float:

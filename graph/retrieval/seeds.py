@@ -51,6 +51,10 @@ class Seeds:
     entities: tuple[Hit, ...]
     passages: tuple[Hit, ...]
 
+    def cut(self, depth: int, counts: SeedCounts) -> Seeds:
+        """Return the first `depth` passages, and of the others as many as `counts` says."""
+        return Seeds(self.statements[: counts.statements], self.entities[: counts.entities], self.passages[:depth])
+
 
 def searched_indexes(view: LiveView, question: Question) -> VectorIndexes:
     """Return the indexes to search for a question: those of the view, or, for an exact question, all vectors."""
@@ -69,15 +73,28 @@ def find_seeds(
 
     `indexes` replace those of the view. Cost: three searches.
     """
+    return search_seeds(view, vector, admits, depth, indexes, counts).cut(depth, counts)
+
+
+def search_seeds(
+    view: LiveView,
+    vector: QuestionVector,
+    admits: ChunkPredicate | None,
+    depth: int,
+    indexes: VectorIndexes | None = None,
+    counts: SeedCounts = SeedCounts(),
+) -> Seeds:
+    """Return the seeds of a question, each kind followed by those that are as similar as its last one."""
     indexes = indexes or view.indexes
-    passages = nearest_passages(view, vector, admits, depth, indexes)
     admits_statement = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
-    statements = nearest(
-        indexes.statements, vector, counts.statements, lambda n: statement_key(view, n), admits_statement
+    return Seeds(
+        nearest_with_ties(
+            indexes.statements, vector, counts.statements, lambda n: statement_key(view, n), admits_statement
+        ),
+        nearest_with_ties(indexes.entities, vector, counts.entities, view.entity_id, named),
+        nearest_with_ties(indexes.chunks, vector, depth, lambda n: view.chunks[n].chunk_id, admits),
     )
-    entities = nearest(indexes.entities, vector, counts.entities, view.entity_id, named)
-    return Seeds(statements, entities, passages)
 
 
 def nearest_passages(

@@ -40,6 +40,8 @@ class ChangedRows:
     statement_vectors: Vectors
     neighbours: Callable[[], frozenset[int] | None]
     """Returns the nodes and their neighbours in the walk graph; None if there are more than MAX_NEIGHBOURS."""
+    lowered_neighbours: Callable[[], frozenset[int] | None]
+    """The same with the neighbours of those nodes alone whose degree became smaller."""
     whole: bool = False
 
     @classmethod
@@ -48,7 +50,7 @@ class ChangedRows:
         chunks, none, empty = _chunks(delta), frozenset[int](), np.zeros((0, 0), np.float32)
         added, whole = frozenset(number for number in chunks if number in view.chunks), delta.snapshot
         names = frozenset[str]()
-        return cls(chunks, added, none, none, names, names, empty, empty, empty, lambda: none, whole)
+        return cls(chunks, added, none, none, names, names, empty, empty, empty, lambda: none, lambda: none, whole)
 
     @classmethod
     def of(cls, view: LiveView, delta: GraphDelta) -> ChangedRows:
@@ -73,7 +75,8 @@ class ChangedRows:
             _units(chunk.vector for chunk in held),
             _units(view.entities[node].vector for node in entities if node in view.entities),
             _units(view.statements[number].vector for number in stated if number in view.statements),
-            lambda: _with_neighbours(view, nodes),
+            lambda: _with_neighbours(view, nodes, nodes),
+            lambda: _with_neighbours(view, nodes, view.lowered_nodes),
             delta.snapshot,
         )
 
@@ -90,10 +93,10 @@ def _units(vectors: Iterable[Vector]) -> Vectors:
     return unit_rows(np.stack(held).astype(np.float32), held[0].size)
 
 
-def _with_neighbours(view: LiveView, nodes: Iterable[int]) -> frozenset[int] | None:
-    found: set[int] = set()
-    for node in nodes:
-        found.add(node)
+def _with_neighbours(view: LiveView, nodes: Iterable[int], expanded: Iterable[int]) -> frozenset[int] | None:
+    """Return the nodes, and the neighbours of those to expand."""
+    found = set(nodes)
+    for node in expanded:
         number = node // 2
         if node % 2:
             chunk = view.chunks.get(number)

@@ -5,10 +5,13 @@ Invariant: an evaluation that is not in `affected(changed)` would return the sam
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.retrieval.question_vector import QuestionVector
+from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.standing.bounds import BoundedVectors
 from graphtide.graph.standing.changed_rows import ChangedRows
 from graphtide.graph.standing.evaluation import NAME_PLACES, NEVER, Dependencies, Numbers, name_places
@@ -55,30 +58,46 @@ class DependencyIndex:
         self._everything.discard(slot)
         self._drop_bounds(slot)
 
-    def affected(self, changed: ChangedRows) -> set[int]:
-        """Return the slots whose evidence the commit can change. Cost: slots * changed vectors, and the walks."""
+    def affected(self, changed: ChangedRows) -> dict[int, Seeds | None]:
+        """Return the slots whose evidence the commit can change, each with the hits of its searches if these are valid.
+
+        Cost: slots * changed vectors, and the walks.
+        """
         if changed.whole:
-            return set(self._held)
-        found = set(self._everything)
-        found.update(self._chunks.reached(changed.chunk_vectors).tolist())
+            return dict.fromkeys(self._held)
+        searched = set(self._everything)
+        searched.update(self._chunks.reached(changed.chunk_vectors).tolist())
+        found = set(searched)
         for number in changed.chunks:
             found.update(self._by_row.get(number, ()))
         if self._walks:
-            found.update(self._entities.reached(changed.entity_vectors).tolist())
-            found.update(self._statements.reached(changed.statement_vectors).tolist())
+            searched.update(self._entities.reached(changed.entity_vectors).tolist())
+            searched.update(self._statements.reached(changed.statement_vectors).tolist())
+            found |= searched
             found.update(self._walked(changed, found))
-        return found & self._held.keys()
+        return {
+            slot: None if slot in searched else _still_valid(self._held[slot], changed)
+            for slot in found & self._held.keys()
+        }
 
     def _walked(self, changed: ChangedRows, found: set[int]) -> set[int]:
         left = [slot for slot in self._walks if slot not in found]
-        near = changed.neighbours() if left else frozenset()
-        if near is None:
-            return set(left)
-        marks = np.zeros(max(near, default=0) + 2, np.bool_)
-        marks[list(near)] = True
+        wide = [slot for slot in left if self._held[slot].wide]
+        narrow = [slot for slot in left if not self._held[slot].wide]
         names = np.zeros(NAME_PLACES, np.bool_)
         names[name_places(changed.names)] = True
-        return {slot for slot in left if self._reads(slot, changed, marks, names)}
+        reached = self._near(narrow, changed.lowered_neighbours, changed, names)
+        return reached | self._near(wide, changed.neighbours, changed, names)
+
+    def _near(
+        self, slots: list[int], nodes: Callable[[], frozenset[int] | None], changed: ChangedRows, names: Marks
+    ) -> set[int]:
+        near = nodes() if slots else frozenset()
+        if near is None:
+            return set(slots)
+        marks = np.zeros(max(near, default=0) + 2, np.bool_)
+        marks[list(near)] = True
+        return {slot for slot in slots if self._reads(slot, changed, marks, names)}
 
     def _reads(self, slot: int, changed: ChangedRows, marks: Marks, names: Marks) -> bool:
         held, nodes = self._held[slot], self._walks[slot]
@@ -106,3 +125,15 @@ class DependencyIndex:
 
 
 __all__ = ["NEVER", "DependencyIndex"]
+
+
+def _still_valid(held: Dependencies, changed: ChangedRows) -> Seeds | None:
+    """Return the hits of an evaluation that no changed row entered; None if one of them changed."""
+    searched = held.searched
+    if (
+        searched is None
+        or not held.ends.isdisjoint(changed.nodes)
+        or not held.statements.isdisjoint(changed.statements)
+    ):
+        return None
+    return None if any(hit.number in changed.chunks for hit in searched.passages) else searched

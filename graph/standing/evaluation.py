@@ -6,10 +6,11 @@ whose dependencies are not tracked: every commit may change their evidence.
 
 Dependencies by step, for the modes `local` and `passages`: the hits of the three searches, with all ties (1); the ends
 of the statements and the entities found, whose number of passages weighs the restart (2); the nodes that the walk gave
-mass (3): a commit that changes the degree of a node next to one of them is found from the commit's side; the
-candidates' rows and titles (4); the entities of those whose links are followed (5); the names that aboutness links are
-looked up by: the question's spans, the labels and the keys of these passages (6). A filter by the document's own fields
-is covered by the same rows; one by validity (`as_of`) is not tracked.
+mass (3), and a node next to one of them whose degree became smaller, which is found from the commit's side: a greater
+degree lifts no residue above the limit that it sets; the candidates' rows and titles (4); the entities of those whose
+links are followed (5); the names that aboutness links are looked up by: the question's spans, the labels and the keys
+of these passages (6). A filter by the document's own fields is covered by the same rows; one by validity (`as_of`) is
+not tracked. While nothing changes the hits of the searches (1), an evaluation is repeated from them.
 """
 
 from __future__ import annotations
@@ -24,15 +25,12 @@ from numpy.typing import NDArray
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.options.fields import settings_from
-from graphtide.graph.retrieval.options.settings import LocalSettings, PairSettings
+from graphtide.graph.retrieval.options.settings import LocalSettings
 from graphtide.graph.retrieval.scoring.about_links import mentioned_names
 from graphtide.graph.retrieval.scoring.links import entities_of
 from graphtide.graph.retrieval.scoring.pair_reranking import PairRanking, rank_by_pairs
-from graphtide.graph.retrieval.seeds import (
-    Hit,
-    nearest_with_ties,
-    statement_key,
-)
+from graphtide.graph.retrieval.search.ppr import EPSILON
+from graphtide.graph.retrieval.seeds import Hit, Seeds, nearest_with_ties
 from graphtide.graph.retrieval.time_limits import is_time_limited, with_time_limits
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.standing.types import Evidence, EvidencePassage
@@ -47,6 +45,8 @@ ALWAYS = -math.inf
 """The bound of an index with fewer rows than the evaluation wanted: every new row enters."""
 
 
+MAX_PUSHES = 1_000_000
+"""The limit of `WalkGraph.push`."""
 NAME_PLACES = 1 << 22
 """The number of places of a table of names: names that share one are confused, which only costs an evaluation."""
 
@@ -79,6 +79,12 @@ class Dependencies:
     documents: frozenset[str] = frozenset()
     names: Places | None = None
     everything: bool = False
+    wide: bool = False
+    """Whether every changed degree next to `nodes` counts, not only those that became smaller."""
+    searched: Seeds | None = None
+    """The hits of the searches, where they stay the same as long as no row of them changes or enters."""
+    ends: frozenset[int] = frozenset()
+    """The nodes of the walk graph that the hits among entities and statements are, or lead between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +95,16 @@ class Evaluation:
     dependencies: Dependencies
 
 
-def evaluate(view: LiveView, question: Question) -> Evaluation:
-    """Evaluate a question exactly, as a query with `exact`. Call under `view.lock.read()`."""
+def evaluate(view: LiveView, question: Question, searched: Seeds | None = None) -> Evaluation:
+    """Evaluate a question exactly, as a query with `exact`. Call under `view.lock.read()`.
+
+    `searched` are `Dependencies.searched` of the evaluation before, where they are still valid: it searches nothing.
+    """
     asked = replace(question, exact=True, explain=False)
     if is_time_limited(asked) or asked.filters.as_of or asked.mode not in _TRACKED:
         timed = with_time_limits(view, asked)
         return Evaluation(_evidence(view, timed), Dependencies(Bounds(ALWAYS, ALWAYS, ALWAYS), everything=True))
-    return _by_similarity(view, asked) if asked.mode == "vector" else _by_pairs(view, asked)
+    return _by_similarity(view, asked) if asked.mode == "vector" else _by_pairs(view, asked, searched)
 
 
 _TRACKED = {"vector", "local", "passages"}
@@ -113,27 +122,45 @@ def _by_similarity(view: LiveView, question: Question) -> Evaluation:
     return Evaluation(evidence, Dependencies(Bounds(_bound(question, hits, question.top_k)), rows))
 
 
-def _by_pairs(view: LiveView, question: Question) -> Evaluation:
+def _by_pairs(view: LiveView, question: Question, searched: Seeds | None) -> Evaluation:
     settings = settings_from(LocalSettings, question.options)
-    found = rank_by_pairs(view, question, settings.repetition if question.mode == "local" else 1.0)
-    searched = _searched(view, question, settings)
-    passages, entities, statements = searched
+    repetition = settings.repetition if question.mode == "local" else 1.0
+    found = rank_by_pairs(view, question, repetition, searched=searched)
+    searched = found.searched
     depth = max(settings.near, question.top_k)
     bounds = Bounds(
-        _bound(question, passages, depth),
-        _bound(question, entities, settings.entities),
-        _bound(question, statements, settings.statements),
+        _bound(question, searched.passages, depth),
+        _bound(question, searched.entities, settings.entities),
+        _bound(question, searched.statements, settings.statements),
     )
     numbers = found.pool.numbers if found.pool else ()
+    ends = {walk_entity(hit.number) for hit in searched.entities}
+    ends.update(walk_entity(node) for hit in searched.statements for node in view.ends(hit.number))
     dependencies = Dependencies(
         bounds,
-        frozenset(numbers).union(hit.number for hit in passages),
-        _nodes(view, found, searched),
-        frozenset(hit.number for hit in statements),
+        frozenset(numbers).union(hit.number for hit in searched.passages),
+        _nodes(view, found, ends),
+        frozenset(hit.number for hit in searched.statements),
         frozenset(view.chunks[number].doc_id for number in numbers),
         name_places(_names(view, found)),
+        wide=_may_be_cut(len(found.reached), settings.restart),
+        searched=None if admitted_chunks(view, question.filters) is not None else searched,
+        ends=frozenset(ends),
     )
     return Evaluation(_ranked(view, found), dependencies)
+
+
+def _may_be_cut(reached: int, restart: float) -> bool:
+    """Return whether a walk with that many pushed nodes may have ended at its limit of pushes.
+
+    A walk that ends by itself pushed each node that it gave mass, and left every other one below the limit of its
+    degree, which a greater degree does not lift. In a walk that is cut, nodes wait whose degree counts, too. After the
+    seeds a share 1 - `restart` of the mass is left, so at most as large a share of 1 / EPSILON nodes can wait at once;
+    a cut needs the remaining pushes before it. Mass decreases by that share each round, so no node is pushed in more
+    rounds than it takes to fall below EPSILON.
+    """
+    rounds = math.ceil(math.log(EPSILON) / math.log(1 - restart)) + 1
+    return reached * rounds >= restart * MAX_PUSHES
 
 
 def _ranked(view: LiveView, found: PairRanking) -> Evidence:
@@ -141,21 +168,6 @@ def _ranked(view: LiveView, found: PairRanking) -> Evidence:
         return ()
     rows = ((view.chunks[found.pool.numbers[place]], float(found.relevance[place])) for place in found.order)
     return tuple(EvidencePassage(chunk.doc_id, chunk.chunk_id, score) for chunk, score in rows)
-
-
-Searched = tuple[tuple[Hit, ...], tuple[Hit, ...], tuple[Hit, ...]]
-
-
-def _searched(view: LiveView, question: Question, settings: PairSettings) -> Searched:
-    """Return the hits of the searches for seeds, with all ties: passages, entities, statements."""
-    admits, indexes = admitted_chunks(view, question.filters), view.exact_indexes()
-    named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
-    stated = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
-    entities = nearest_with_ties(indexes.entities, question.vector, settings.entities, view.entity_id, named)
-    statements = nearest_with_ties(
-        indexes.statements, question.vector, settings.statements, lambda number: statement_key(view, number), stated
-    )
-    return _passages(view, question, max(settings.near, question.top_k)), entities, statements
 
 
 def _passages(view: LiveView, question: Question, count: int) -> tuple[Hit, ...]:
@@ -171,12 +183,9 @@ def _bound(question: Question, hits: tuple[Hit, ...], count: int) -> float:
     return ALWAYS if np.any(question.vector) else NEVER
 
 
-def _nodes(view: LiveView, found: PairRanking, searched: Searched) -> Numbers:
-    passages, entities, statements = searched
-    held: set[int] = {*found.reached, *found.restart}
-    held.update(walk_chunk(hit.number) for hit in passages)
-    held.update(walk_entity(hit.number) for hit in entities)
-    held.update(walk_entity(node) for hit in statements for node in view.ends(hit.number))
+def _nodes(view: LiveView, found: PairRanking, ends: set[int]) -> Numbers:
+    held: set[int] = {*found.reached, *found.restart, *ends}
+    held.update(walk_chunk(hit.number) for hit in found.searched.passages)
     if found.pool is not None:
         held.update(map(walk_chunk, found.pool.numbers))
         followed = _followed(found)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.retrieval.options.fields import Options
+from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.standing.changed_rows import ChangedRows
 from graphtide.graph.standing.dependencies import DependencyIndex
@@ -142,9 +143,9 @@ class GraphEvaluator:
             return ()
         changed = ChangedRows.of(view, delta) if len(self._index) else ChangedRows.passages_of(view, delta)
         found = self._nearest.advance(view, changed)
-        for slot in sorted(self._index.affected(changed)):
+        for slot, searched in sorted(self._index.affected(changed).items(), key=lambda each: each[0]):
             if (shared := self._slots[slot]) is not None:
-                found[slot] = self._evaluate(view, shared)
+                found[slot] = self._evaluate(view, shared, searched)
         self.counters.commits += 1
         self.counters.evaluated += len(found)
         self.counters.registered += len(self._shared)
@@ -160,8 +161,8 @@ class GraphEvaluator:
             if not same_evidence(before, after):
                 yield from (EvidenceChange(each, before, after) for each in shared.ids)
 
-    def _evaluate(self, view: LiveView, shared: _Shared) -> Evidence:
-        found = evaluate(view, shared.question)
+    def _evaluate(self, view: LiveView, shared: _Shared, searched: Seeds | None = None) -> Evidence:
+        found = evaluate(view, shared.question, searched)
         self._index.put(shared.slot, shared.question.vector, found.dependencies)
         return found.evidence
 

@@ -29,7 +29,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     products,
 )
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
-from graphtide.graph.retrieval.seeds import SeedCounts, Seeds, find_seeds, restart, searched_indexes
+from graphtide.graph.retrieval.seeds import SeedCounts, Seeds, restart, search_seeds, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
@@ -74,9 +74,10 @@ class PairRanking:
 
     `reached` is the mass of all nodes that the walk reached; `mass` is the same without the passages that a filter
     excludes. `order` holds positions in the pool, best first; `relevance` (n,) is by position, from 0 to 1. `greedy`
-    are the positions that the set coverage chose, in its order.
+    are the positions that the set coverage chose, in its order. `searched` are the seeds with all ties.
     """
 
+    searched: Seeds
     seeds: Seeds
     restart: Mapping[int, float]
     reached: dict[int, float]
@@ -89,19 +90,29 @@ class PairRanking:
 
 
 def rank_by_pairs(
-    view: LiveView, question: Question, repetition: float, weighting: Weighting = WEIGHTING
+    view: LiveView,
+    question: Question,
+    repetition: float,
+    weighting: Weighting = WEIGHTING,
+    searched: Seeds | None = None,
 ) -> PairRanking:
-    """Return the ranking that `retrieve_by_pairs` shows. Call under `view.lock.read()`."""
+    """Return the ranking that `retrieve_by_pairs` shows. Call under `view.lock.read()`.
+
+    `searched` are the seeds with all ties where the caller knows them: nothing is searched then.
+    """
     settings, weighting = settings_from(PairSettings, question.options), question_weighting(question, weighting)
     admits, indexes = admitted_chunks(view, question.filters), searched_indexes(view, question)
     counts = SeedCounts(settings.statements, settings.entities)
-    seeds = find_seeds(view, question.vector, admits, max(settings.near, question.top_k), indexes, counts)
+    depth = max(settings.near, question.top_k)
+    if searched is None:
+        searched = search_seeds(view, question.vector, admits, depth, indexes, counts)
+    seeds = searched.cut(depth, counts)
     start = restart(view, seeds)
     reached = personalised_pagerank(view.walk, start, settings.restart)
     mass = admitted_mass(reached, admits)
     pool = gather(view, question, seeds, mass, admits, weighting)
     if pool is None:
-        return PairRanking(seeds, start, reached, mass, None, np.zeros((0, 0)), np.zeros(0), [])
+        return PairRanking(searched, seeds, start, reached, mass, None, np.zeros((0, 0)), np.zeros(0), [])
     scores = rerank_scores(pool, weighting)
     included = inclusion(pool.opening, scores, pool.firsts, weighting.temperature)
     by_pairs = best_first(included, len(included)).tolist()
@@ -109,7 +120,9 @@ def rank_by_pairs(
     ranked = without_repetition(pool, better_ranks(by_pairs, chosen), question.top_k, repetition)
     relevance = np.empty(len(included))
     relevance[ranked] = np.sort(relative(included))[::-1]
-    return PairRanking(seeds, start, reached, mass, pool, scores, relevance, ranked[: question.top_k], tuple(chosen))
+    return PairRanking(
+        searched, seeds, start, reached, mass, pool, scores, relevance, ranked[: question.top_k], tuple(chosen)
+    )
 
 
 def question_weighting(question: Question, weighting: Weighting) -> Weighting:

@@ -9,6 +9,7 @@ import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from graphtide.graph.records import DocumentInfo, Extraction
 from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.time_limits import with_time_limits
 from graphtide.graph.retrieval.types import Filters, Question
+from graphtide.graph.standing.evaluation import evaluate
 from graphtide.graph.standing.evaluator import GraphEvaluator
 from graphtide.graph.standing.types import EVALUATED_MODES, EvidenceChange
-from graphtide.graph.view import LiveView
+from graphtide.graph.vector_index import ExactIndex, SearchResult
+from graphtide.graph.view import LiveView, walk_entity
 from tests.support.extractions import NAMES, random_extraction, unit, vector
 from tests.support.random_options import random_options
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
@@ -189,6 +192,59 @@ def test_evaluations_are_few_and_changes_complete_when_topics_are_separate(
     counters = evaluator.counters
     assert counters.evaluated < counters.registered / 2, counters
     assert counters.evaluated > 0
+
+
+def chained(number: int, name: str) -> Extraction:
+    """Return a document that leads from one entity of a chain to another one, far from every question."""
+    mentions = [(f"Vault {number}", "", ""), (name, "", "")]
+    piece = unit(f"zinc ledger {number} {name}", mentions, [(0, "adjoins", 1)])
+    return Extraction(f"chain-{number}-{name}", number, DocumentInfo(), (piece,))
+
+
+def test_commit_is_evaluated_where_the_walk_reads_it_and_searched_for_where_a_hit_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A greater degree beside the walk changes nothing; a smaller one may; neither changes what searches find."""
+    rng, world, view = random.Random(21), RandomWorld(random.Random(22)), empty_view()
+    documents = [topical(rng, f"harbour-{n}", "harbour") for n in range(PER_TOPIC)]
+    first = unit("zinc ledger start", [("harbour Abel", "", ""), ("Vault 0", "", "")], [(0, "adjoins", 1)])
+    documents.append(Extraction("start", 1, DocumentInfo(), (first,)))
+    view.apply(world.change(*documents, *(chained(n, f"Vault {n + 1}") for n in range(25))))
+    question = Question("harbour Abel iron", vector("harbour harbour Abel iron").astype(np.float32), 3, "local")
+    evaluator = GraphEvaluator()
+    evaluator.put(view, "q", question)
+    searches = 0
+    search = ExactIndex.search
+
+    def counted(*args: Any, **options: Any) -> SearchResult:
+        nonlocal searches
+        searches += 1
+        return search(*args, **options)
+
+    monkeypatch.setattr(ExactIndex, "search", counted)
+
+    def costs(change: Extraction | str) -> tuple[int, int]:
+        """Return the evaluations and the searches of a commit; the evidence is that of an exact question."""
+        nonlocal searches
+        delta = world.change(change)
+        view.apply(delta)
+        before, searches = evaluator.counters.evaluated, 0
+        evaluator.advance(view, delta)
+        taken = evaluator.counters.evaluated - before, searches
+        assert [passage.chunk_id for passage in evaluator.evidence("q")] == ask_exactly(view, question)
+        return taken
+
+    held = evaluate(view, question).dependencies.nodes
+    assert held is not None
+    reached = [walk_entity(*view.named(f"vault {n}")) in set(held.tolist()) for n in range(25)]
+    beyond = reached.index(False)
+    assert beyond > 2 and not any(reached[beyond:]), reached
+    assert costs(chained(beyond, "Oak Barn")) == (0, 0)
+    assert costs(chained(beyond, "Oak Mill")) == (0, 0)
+    assert costs(f"chain-{beyond}-Oak Barn") == (1, 0)
+    assert costs(chained(0, "Oak Yard")) == (1, 0)
+    evaluated, searched = costs(topical(rng, "harbour-new", "harbour"))
+    assert evaluated == 1 and searched >= 3
 
 
 @pytest.mark.parametrize("mode", ["vector", "local"])
