@@ -101,7 +101,7 @@ def test_service_ends_cleanly_on_sigterm_while_the_endpoint_hangs(tmp_path: Path
             assert applied["state"] == "applied"
 
 
-def test_records_that_nobody_should_have_written_are_buried_once_and_the_service_goes_on(one: Crashing) -> None:
+def test_records_that_nobody_should_have_written_have_one_dead_letter_and_the_service_goes_on(one: Crashing) -> None:
     """Invalid records are appended to `documents` directly: one dead letter each, and FAILED where it is named."""
     one.put("good", {"text": "Ada knew Charles."})
     one.settle()
@@ -126,12 +126,12 @@ def test_records_that_nobody_should_have_written_are_buried_once_and_the_service
     one.settle()
     assert one.request("POST", "/verify").json()["differences"] == []
     one.stop()
-    letters = asyncio.run(buried(one.data))
+    letters = asyncio.run(dead_letters_in(one.data))
     assert sorted(letter.original for letter in letters) == sorted(record.value or b"" for record in garbage)
 
 
 @pytest.mark.thorough
-def test_record_that_kills_the_process_is_buried_alone_after_the_allowed_starts(one: Crashing) -> None:
+def test_record_that_kills_the_process_has_a_dead_letter_alone_after_the_allowed_starts(one: Crashing) -> None:
     """Eight processes die at its first step; the ninth dead-letters it and applies the records in flight."""
     one.start(*["before-model"] * 8)
     for doc_id in ("culprit", "a", "b", "c"):
@@ -142,23 +142,23 @@ def test_record_that_kills_the_process_is_buried_alone_after_the_allowed_starts(
     assert found["state"] == "failed" and "never finished" in found["reason"]
     assert [document(one, doc_id)["state"] for doc_id in "abc"] == ["applied"] * 3
     one.stop()
-    [letter] = asyncio.run(buried(one.data))
+    [letter] = asyncio.run(dead_letters_in(one.data))
     assert letter.doc_id == "culprit" and json.loads(letter.original)["text"] == "Ada knew culprit."
 
 
 @pytest.mark.thorough
-def test_bad_records_have_one_dead_letter_when_the_service_dies_around_their_burial(one: Crashing) -> None:
+def test_bad_records_have_one_dead_letter_when_the_service_dies_around_its_write(one: Crashing) -> None:
     """kill -9 comes just before the first letter is written, then just after: one each, each revision ended."""
     one.put("good", {"text": "Ada knew Charles."})
     one.settle()
     one.stop()
     asyncio.run(append(one.data, [Record("g|bad", b"\xff"), Record("g|worse", b"\xfe")]))
-    one.start("before-burial", "buried")
+    one.start("before-dead-letter", "dead-letter")
     one.settle()
     assert one.deaths == 2
     assert [document(one, doc_id)["state"] for doc_id in ("bad", "worse")] == ["failed"] * 2
     one.stop()
-    assert sorted(letter.doc_id for letter in asyncio.run(buried(one.data))) == ["bad", "worse"]
+    assert sorted(letter.doc_id for letter in asyncio.run(dead_letters_in(one.data))) == ["bad", "worse"]
 
 
 @pytest.mark.thorough
@@ -192,7 +192,7 @@ async def append(data: Path, garbage: list[Record]) -> None:
     await backend.close()
 
 
-async def buried(data: Path) -> list[DeadLetter]:
+async def dead_letters_in(data: Path) -> list[DeadLetter]:
     backend = await SqliteBackend.open(data)
     delivered = await backend.log.consumer(DEAD_LETTERS, "test").poll(1000, 0)
     await backend.close()

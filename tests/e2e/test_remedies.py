@@ -122,7 +122,7 @@ def _parse(command: tuple[str, ...]) -> None:
 
 def _carry_out(command: tuple[str, ...], client: httpx.Client, url: str) -> None:
     """Execute a command, with a letter and a document of its own where it takes one."""
-    letter = _bury(client)
+    letter = _dead_letter(client)
     identifier = letter if command[0] == "dlq" else "well"
     told = {"G": "g", "ID": identifier, "NAME": "somebody", "URL": url}
     words = [told.get(word, word) for word in command]
@@ -130,7 +130,7 @@ def _carry_out(command: tuple[str, ...], client: httpx.Client, url: str) -> None
     assert done.exit_code == 0, (words, done.output, done.exception)
 
 
-def _bury(client: httpx.Client) -> str:
+def _dead_letter(client: httpx.Client) -> str:
     """Apply a document, and return the id of a dead letter of its graph."""
     token = client.put("/v1/graphs/g/documents/well", json={"text": "Ada met Bob.", "facts": []}).json()["token"]
     client.put("/v1/graphs/g/documents/ill", json={"text": POISON}).raise_for_status()

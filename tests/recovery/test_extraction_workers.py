@@ -80,7 +80,7 @@ async def test_worker_takes_nothing_more_while_the_model_is_away(one: Cluster) -
         await one.until_committed(300)
 
 
-async def test_worker_buries_a_record_that_kills_the_process_each_time(one: Cluster) -> None:
+async def test_worker_writes_a_dead_letter_for_a_record_that_kills_the_process_each_time(one: Cluster) -> None:
     """The ledger counts starts: after the allowed number the record is a dead letter, its neighbours are extracted."""
     await one.publish(documents(6))
     victims = [each for each in await one.read(DOCUMENTS, 6) if each.record.key == "g|d3"]
@@ -92,9 +92,9 @@ async def test_worker_buries_a_record_that_kills_the_process_each_time(one: Clus
         [letter] = await one.read(DEAD_LETTERS, 1)
         await one.until_committed(6)
     assert sorted(each.doc_id for each in found) == ["d0", "d1", "d2", "d4", "d5"]
-    buried = decode_dead_letter(letter.record.value or b"")
-    assert (buried.doc_id, buried.attempts) == ("d3", 4)
-    assert buried.original == victims[0].record.value
+    decoded = decode_dead_letter(letter.record.value or b"")
+    assert (decoded.doc_id, decoded.attempts) == ("d3", 4)
+    assert decoded.original == victims[0].record.value
 
 
 async def test_sweeper_does_again_what_was_committed_and_never_done(one: Cluster) -> None:

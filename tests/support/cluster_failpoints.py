@@ -36,8 +36,8 @@ POINTS = {
     "before-position": Point(KafkaConsumer, "commit", before=True),
     "letters-marked": Point(GraphEraser, "leave_marks"),
     "portion-erased": Point(BoltStore, "erase"),
-    "before-burial": Point(KafkaLog, "append", before=True, topic=DEAD_LETTERS),
-    "buried": Point(KafkaLog, "append", topic=DEAD_LETTERS),
+    "before-dead-letter": Point(KafkaLog, "append", before=True, topic=DEAD_LETTERS),
+    "dead-letter": Point(KafkaLog, "append", topic=DEAD_LETTERS),
 }
 
 if __name__ == "__main__":

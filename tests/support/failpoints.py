@@ -62,8 +62,8 @@ POINTS = {
     "letters-marked": Point(GraphEraser, "leave_marks"),
     "portion-erased": Point(SqliteGraphStore, "erase"),
     "erased": Point(GraphEraser, "erase"),
-    "buried": Point(SqliteLog, "append", topic=DEAD_LETTERS),
-    "before-burial": Point(SqliteLog, "append", before=True, topic=DEAD_LETTERS),
+    "dead-letter": Point(SqliteLog, "append", topic=DEAD_LETTERS),
+    "before-dead-letter": Point(SqliteLog, "append", before=True, topic=DEAD_LETTERS),
 }
 
 

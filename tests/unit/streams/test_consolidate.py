@@ -162,7 +162,7 @@ POISON = {
 
 
 @pytest.mark.parametrize("value", POISON.values(), ids=POISON)
-async def test_consolidate_buries_a_poison_record_once_and_goes_on(rig: Rig, value: bytes) -> None:
+async def test_consolidate_writes_one_dead_letter_for_a_poison_record_and_goes_on(rig: Rig, value: bytes) -> None:
     """One dead letter with the original bytes; the records around it are applied."""
     rng = random.Random(3)
     await rig.accept("g|x", "g|y", "g|z")
@@ -187,7 +187,7 @@ async def test_consolidate_ends_the_revision_of_a_record_it_cannot_read_when_its
     assert (letter.graph, letter.doc_id, letter.revision) == ("g", "a", 0)
 
 
-async def test_consolidate_buries_the_change_that_breaks_the_write_model_and_applies_the_others(
+async def test_consolidate_writes_a_dead_letter_for_the_change_that_breaks_the_write_model_and_applies_the_others(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch of six over two graphs with one culprit: five are applied, the culprit is FAILED with the cause."""
@@ -219,7 +219,7 @@ async def test_consolidate_buries_the_change_that_breaks_the_write_model_and_app
     assert letter.doc_id == "culprit" and ("g", RevisionState.FAILED) in rig.seen.ends
 
 
-async def test_consolidate_buries_vectors_of_another_dimension(rig: Rig) -> None:
+async def test_consolidate_writes_a_dead_letter_for_vectors_of_another_dimension(rig: Rig) -> None:
     """They fit neither the graph's sums nor its index: FAILED, and the graph stays as it is."""
     rng = random.Random(5)
     await rig.accept("g|a", "g|b")

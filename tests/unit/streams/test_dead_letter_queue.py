@@ -33,7 +33,7 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         yield one
 
 
-def buried(doc_id: str, original_: bytes = b"\xff", graph: str = "g", stage: str = "extract") -> DeadLetter:
+def dead_letter(doc_id: str, original_: bytes = b"\xff", graph: str = "g", stage: str = "extract") -> DeadLetter:
     return DeadLetter(graph, doc_id, 7, stage, "why", 3, original_)
 
 
@@ -44,13 +44,13 @@ async def publisher(backend: Backend, record: Record) -> Position:
 
 async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Backend) -> None:
     """Oldest first, with every field; foreign records are ignored; a settled letter can still be read."""
-    for one in (buried("a"), buried("b"), buried("c", graph="h")):
+    for one in (dead_letter("a"), dead_letter("b"), dead_letter("c", graph="h")):
         await write_dead_letter(backend.log, one)
     await backend.log.append(DEAD_LETTERS, [Record("x", b"not ours"), Record("y", None), Record("z", b"[1]")])
     first, second = await list_dead_letters(backend.log, "g")
-    assert (first.letter, second.letter) == (buried("a", b""), buried("b", b"")), "without the originals"
+    assert (first.letter, second.letter) == (dead_letter("a", b""), dead_letter("b", b"")), "without the originals"
     assert [one.size_bytes for one in (first, second)] == [1, 1]
-    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", first.id)).letter == buried("a")
+    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", first.id)).letter == dead_letter("a")
     await discard(DeadLetterIndex(backend.log), "g", first.id)
     assert [one.id for one in await list_dead_letters(backend.log, "g")] == [second.id]
     assert [one.settled for one in await list_dead_letters(backend.log, "g", settled=True)] == [DROPPED, ""]
@@ -59,7 +59,7 @@ async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Ba
 
 async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backend) -> None:
     """An id of another graph or an unknown one is not found; a malformed id is named; no letter is settled twice."""
-    await write_dead_letter(backend.log, buried("a"))
+    await write_dead_letter(backend.log, dead_letter("a"))
     for graph, name in (("h", "0-0"), ("g", "0-9")):
         with pytest.raises(NotFound):
             await get_dead_letter(DeadLetterIndex(backend.log), graph, name)
@@ -74,7 +74,7 @@ async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backen
 async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Backend) -> None:
     """The original is published byte for byte, under the same key, once; the letter shows it."""
     value = DocumentMessage("g", "a", "Ada Lovelace knew Charles Babbage.").encode()
-    await write_dead_letter(backend.log, buried("a", value))
+    await write_dead_letter(backend.log, dead_letter("a", value))
     position = await retry(DeadLetterIndex(backend.log), "g", "0-0", lambda record: publisher(backend, record))
     [published] = await records(backend, DOCUMENTS)
     assert (published.position, published.record) == (position, Record("g|a", value))
@@ -83,7 +83,7 @@ async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Bac
 
 async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Backend) -> None:
     """Unchanged it is refused, and so is another document instead; corrected, it is published and settled."""
-    await write_dead_letter(backend.log, buried("a"))
+    await write_dead_letter(backend.log, dead_letter("a"))
 
     async def publish(record: Record) -> Position:
         return await publisher(backend, record)
@@ -103,7 +103,7 @@ async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Back
 async def test_pages_of_letters_hold_each_once_whatever_is_settled_between_them(backend: Backend) -> None:
     """A page is bounded, the next one begins after it even if its last letter was settled, and the last has no next."""
     for i in range(7):
-        await write_dead_letter(backend.log, buried(f"d{i}"))
+        await write_dead_letter(backend.log, dead_letter(f"d{i}"))
     first = await page(DeadLetterIndex(backend.log), "g", limit=3)
     await discard(DeadLetterIndex(backend.log), "g", first.letters[-1].id)
     second = await page(DeadLetterIndex(backend.log), "g", first.next, 3)
@@ -116,7 +116,7 @@ async def test_pages_of_letters_hold_each_once_whatever_is_settled_between_them(
             await page(DeadLetterIndex(backend.log), "g", after, limit)
 
 
-async def test_retry_of_what_consolidation_buried_publishes_its_document(backend: Backend) -> None:
+async def test_retry_of_what_consolidation_rejected_publishes_its_document(backend: Backend) -> None:
     """Its original is an extraction: the document's text and description are taken from it, unchanged."""
     text = "Ada Lovelace knew Charles Babbage.\n\n\tShe wrote the first program.  "
     await backend.ledger.accept([Record("g|a", DocumentMessage("g", "a", text).encode())])
@@ -127,14 +127,19 @@ async def test_retry_of_what_consolidation_buried_publishes_its_document(backend
 
         await eventually(is_there)
     [extracted] = await records(backend, "extractions")
-    record = original(buried("a", extracted.record.value or b"", stage="consolidate"))
+    record = original(dead_letter("a", extracted.record.value or b"", stage="consolidate"))
     assert record.key == "g|a"
     assert decode_document(record.key, record.value or b"").text == text
 
 
 @pytest.mark.parametrize(
     "one",
-    [buried("a", b""), buried("no\0key"), buried("a", b"\xff"), buried("a", b"garbage", stage="consolidate")],
+    [
+        dead_letter("a", b""),
+        dead_letter("no\0key"),
+        dead_letter("a", b"\xff"),
+        dead_letter("a", b"garbage", stage="consolidate"),
+    ],
     ids=["empty", "key", "document", "extraction"],
 )
 def test_retry_refuses_what_cannot_be_published(one: DeadLetter) -> None:

@@ -182,7 +182,7 @@ async def test_record_that_cannot_be_forwarded_is_dead_lettered() -> None:
 
 
 @pytest.mark.parametrize("damage", ["unreadable", "stale"])
-async def test_graph_with_damaged_rows_is_stopped_and_buries_nothing_until_it_is_rebuilt(
+async def test_graph_with_damaged_rows_is_stopped_and_writes_no_dead_letter_until_it_is_rebuilt(
     damage: str,
 ) -> None:
     """Its documents wait; a graph of another partition continues; a request to rebuild after them repairs it."""

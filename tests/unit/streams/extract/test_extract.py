@@ -104,7 +104,7 @@ BAD_VALUES = {
 
 
 @pytest.mark.parametrize("value", BAD_VALUES.values(), ids=BAD_VALUES)
-async def test_extract_buries_a_record_once_when_its_value_is_malformed(backend: Backend, value: bytes) -> None:
+async def test_extract_writes_one_dead_letter_when_its_value_is_malformed(backend: Backend, value: bytes) -> None:
     """One dead letter with the bytes as they came, FAILED with a short reason, and the next document goes through."""
     await backend.log.append(DOCUMENTS, [Record("g|bad", value), record("good")])
     async with running(extract_stage(backend).run):
@@ -132,7 +132,7 @@ BAD_KEYS = (
 
 
 @pytest.mark.parametrize("key", BAD_KEYS)
-async def test_extract_buries_a_record_once_when_its_key_is_malformed(backend: Backend, key: str) -> None:
+async def test_extract_writes_one_dead_letter_when_its_key_is_malformed(backend: Backend, key: str) -> None:
     """A key that names no document is dead-lettered, and the stage continues."""
     await backend.log.append(DOCUMENTS, [Record(key, b"{}"), record("good")])
     async with running(extract_stage(backend).run):
@@ -142,7 +142,7 @@ async def test_extract_buries_a_record_once_when_its_key_is_malformed(backend: B
     assert [one.doc_id for one in await extractions(backend)] == ["good"]
 
 
-async def test_extract_buries_what_the_endpoint_refuses_for_ever(backend: Backend) -> None:
+async def test_extract_writes_a_dead_letter_when_the_endpoint_refuses_a_text(backend: Backend) -> None:
     """A 400 is the document's fault: one dead letter with the endpoint's words, and FAILED."""
     with OpenAIServer() as server:
         server.misbehave(status(400, "too long"))

@@ -27,7 +27,7 @@ from tests.support.stages import (
 )
 
 
-async def test_extract_buries_a_record_that_killed_the_process_too_often(backend: Backend) -> None:
+async def test_extract_writes_a_dead_letter_for_a_record_that_killed_the_process_too_often(backend: Backend) -> None:
     """Two starts without an end, and the third writes a dead letter; a record that was only in flight is extracted."""
     [culprit, _] = await publish(backend, "culprit", "innocent")
     for _ in range(2):

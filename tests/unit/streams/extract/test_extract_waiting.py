@@ -69,7 +69,7 @@ async def test_extract_waits_as_long_as_the_endpoint_asks(backend: Backend) -> N
     assert len(arrived) == 2 and arrived[1] - arrived[0] >= 0.7
 
 
-async def test_extract_buries_nothing_for_having_waited_in_many_lives(backend: Backend) -> None:
+async def test_extract_writes_no_dead_letter_for_waiting_through_many_restarts(backend: Backend) -> None:
     """A document that waits for a dead endpoint through more lives than crashes are allowed is extracted in the end."""
     dead = True
 
