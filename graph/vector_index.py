@@ -180,8 +180,8 @@ class ExactIndex:
         if dimensions < 1:
             raise ValueError(f"dimensions must be at least 1, got {dimensions}")
         self._dimensions = dimensions
-        self._matrix: Vectors = np.zeros((16, dimensions), dtype=np.float32)
-        self._owner: Ids = np.full(16, PADDING, dtype=np.int64)
+        self._matrix: Vectors = np.zeros((1, dimensions), dtype=np.float32)
+        self._owner: Ids = np.full(1, PADDING, dtype=np.int64)
         self._slots: dict[int, int] = {}
         self._free: list[int] = []
         self._used = 0

@@ -65,17 +65,20 @@ def cross_document(pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 class HashRing:
-    """All passages on a ring by key. Cost of a change: one bucket of BUCKETS, and the empty ones next to it."""
+    """All passages on a ring by key. Cost of a change: one bucket of BUCKETS, and the empty ones next to it.
+
+    Only buckets with passages occupy memory: most graphs of a process are small.
+    """
 
     def __init__(self) -> None:
-        self._buckets: list[tuple[PairPassage, ...]] = [()] * BUCKETS
+        self._buckets: dict[int, tuple[PairPassage, ...]] = {}
         self._count = 0
 
     def add(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Insert a passage; return the removed pairs and the added pairs."""
         go, come = self._parted(passage)
         number = _bucket(passage.key)
-        bucket = self._buckets[number]
+        bucket = self._buckets.get(number, ())
         place = bisect_left(bucket, passage.key, key=_key)
         self._buckets[number] = (*bucket[:place], passage, *bucket[place:])
         self._count += 1
@@ -84,7 +87,9 @@ class HashRing:
     def remove(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Remove a stored passage; return the removed pairs and the added pairs."""
         number = _bucket(passage.key)
-        self._buckets[number] = tuple(held for held in self._buckets[number] if held is not passage)
+        bucket = tuple(held for held in self._buckets.pop(number) if held is not passage)
+        if bucket:
+            self._buckets[number] = bucket
         self._count -= 1
         come, go = self._parted(passage)
         return go, come
@@ -102,22 +107,24 @@ class HashRing:
     def _after(self, key: int) -> PairPassage:
         """Return the first passage from a key on, around the ring."""
         start = _bucket(key)
-        place = bisect_left(self._buckets[start], key, key=_key)
-        if place < len(self._buckets[start]):
-            return self._buckets[start][place]
+        bucket = self._buckets.get(start, ())
+        place = bisect_left(bucket, key, key=_key)
+        if place < len(bucket):
+            return bucket[place]
         return next(bucket for bucket in self._round(start, 1) if bucket)[0]
 
     def _before(self, key: int) -> PairPassage:
         """Return the last passage before a key, around the ring."""
         start = _bucket(key)
-        place = bisect_left(self._buckets[start], key, key=_key)
+        bucket = self._buckets.get(start, ())
+        place = bisect_left(bucket, key, key=_key)
         if place:
-            return self._buckets[start][place - 1]
+            return bucket[place - 1]
         return next(bucket for bucket in self._round(start, -1) if bucket)[-1]
 
     def _round(self, start: int, step: int) -> Iterator[tuple[PairPassage, ...]]:
         """Yield the other buckets, and at last the first again."""
-        return (self._buckets[(start + step * far) % BUCKETS] for far in range(1, BUCKETS + 1))
+        return (self._buckets.get((start + step * far) % BUCKETS, ()) for far in range(1, BUCKETS + 1))
 
 
 def _bucket(key: int) -> int:
