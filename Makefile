@@ -151,6 +151,9 @@ bench-global: env ## cost and coverage of global search on multi-hop questions; 
 bench-cluster: env ## each stage of a cluster on real servers, a burst, a steady rate; writes docs/scaling.md; half an hour
 	@$(BIN)/python -m tests.bench.cluster
 
+bench-shares: env ## many graphs on four query replicas: memory, balance, latency, a kill, an addition, a rolling restart; writes docs/cluster.md; ARGS="--graphs 10000"
+	@$(BIN)/python -m tests.bench.shares $(ARGS)
+
 bench-scaling: env ## cost of a graph as it grows, and of many graphs; writes docs/scaling.md; an hour
 	@$(BIN)/python -m tests.bench.scaling
 
