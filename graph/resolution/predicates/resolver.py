@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
+import numpy as np
+
 from graphtide.graph.resolution.blocking import Blocks
 from graphtide.graph.resolution.pair_scoring import Borderline, PairKey, Proposal, Verdict
 from graphtide.graph.resolution.predicates.pairs import (
@@ -23,7 +25,7 @@ from graphtide.graph.resolution.predicates.pairs import (
     pair_of,
     predicates_of,
 )
-from graphtide.graph.resolution.similarity import Quantised, cosine_milli
+from graphtide.graph.resolution.similarity import STEP, Quantised, cosine_milli
 from graphtide.graph.resolution.synonyms.blocking import MAX_NEIGHBOURS, path_keys
 from graphtide.graph.resolution.synonyms.context_pairs import ContextPairs, Pair
 from graphtide.graph.resolution.synonyms.questions import Context, fingerprint_of, is_same
@@ -83,7 +85,7 @@ class PredicateResolver:
             if before is not None and before.context != features.context:
                 self._pairs.note_contexts([number])
             moved.add(number)
-        for pair in self._to_score(keys, moved):
+        for pair in self._similar(sorted(self._to_score(keys, moved))):
             self._score(pair)
 
     def decide(self, pair: PairKey, verdict: Verdict) -> bool:
@@ -149,6 +151,22 @@ class PredicateResolver:
             others = self._blocks.candidates(number) | self._pairs.of(number)
             found.update((min(number, other), max(number, other)) for other in others)
         return found
+
+    def _similar(self, pairs: list[Pair]) -> list[Pair]:
+        """Return the pairs whose vectors are similar enough, and those that were until now, from one product."""
+        numbers = sorted({number for pair in pairs for number in pair})
+        held = [(number, self._features[number].vector) for number in numbers]
+        rows = {number: vector for number, vector in held if vector is not None}
+        places = {number: place for place, number in enumerate(rows)}
+        comparable = [(a, b) for a, b in pairs if a in places and b in places]
+        near = set[Pair]()
+        if comparable:
+            vectors = np.stack(list(rows.values())).astype(np.float32)  # exact, see similarity.STEP
+            first, second = ([places[number] for number in column] for column in zip(*comparable, strict=True))
+            products = np.einsum("nd,nd->n", vectors[first], vectors[second])
+            least = MIN_COSINE_MILLI * (STEP * STEP) / 1000
+            near = {pair for pair, product in zip(comparable, products.tolist(), strict=True) if product >= least}
+        return [pair for pair in pairs if pair in near or self._pairs.has(*pair)]
 
     def _score(self, pair: Pair) -> None:
         score = self._assess(*pair)
