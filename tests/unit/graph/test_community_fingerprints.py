@@ -74,6 +74,23 @@ def test_contents_forget_what_came_and_went(seed: int) -> None:
         assert {c: f for c, f in fingerprints(view).items() if c in finest} == {c: before[c] for c in finest}
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_change_since_a_fingerprint_is_that_between_the_two_fingerprints(seed: int) -> None:
+    """Communities stayed equal, changed or were removed; the change is 1 for a removed one."""
+    print("seed", seed)
+    world, view = RandomWorld(random.Random(seed)), empty_view()
+    for _ in range(6):
+        view.apply(world.step())
+    before = fingerprints(view)
+    for _ in range(4):
+        view.apply(world.step())
+    after = fingerprints(view)
+    found = {community: view.contents.changed(community, written) for community, written in before.items()}
+    assert found == {c: written.changed(after[c]) if c in after else 1.0 for c, written in before.items()}
+    assert all((community in view.contents) == (community in after) for community in before | after)
+    assert any(found.values())
+
+
 def _fingerprint(items: list[int]) -> Fingerprint:
     """Return the fingerprint of content with these digests."""
     counts = [0] * BUCKETS

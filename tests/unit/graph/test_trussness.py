@@ -10,6 +10,7 @@ import pytest
 from graphtide.graph.algorithms.trussness import NO_EDGES as NONE
 from graphtide.graph.algorithms.trussness import EdgeArray, Trussness
 from tests.bench.document_stream import documents
+from tests.bench.object_sizes import sizes_of
 from tests.model.trussness_oracle import TrussnessOracle, trussness_by_networkx
 
 Pair = tuple[int, int]
@@ -348,3 +349,10 @@ def test_memory_is_used_again_when_edges_come_and_go_for_ever() -> None:
         for document in stream:
             built.update(NONE, document)
     assert max(sizes) <= 1.05 * max(sizes[:3]), sizes
+
+
+def test_memory_bench_counts_the_kernel() -> None:
+    """A class of Python over a kernel has the size that the kernel reports, and not only that of the object."""
+    edges = _array([(u, v) for u in range(60) for v in range(u)])
+    kernel = Trussness(edges)
+    assert sizes_of(kernel, set()).total > kernel.memory_bytes() > 8 * len(edges)
