@@ -279,3 +279,10 @@ class GraphDelta:
     snapshot: bool = False
     deleted: bool = False
     predicate_links: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def changed_rows(self) -> int:
+        """Return the number of written rows of entities, edges and passages, the measure of the work with the delta."""
+        gone = self.gone
+        written = len(self.entities) + len(self.edges) + len(self.mentions) + len(self.evidence)
+        return written + len(gone.entities) + len(gone.edges)

@@ -10,6 +10,7 @@ none of them. One writer calls `apply` under `lock.write()`; readers hold `lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyRep
 from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.identity import entity_id
+from graphtide.graph.in_parts import sorted_in_parts
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
 from graphtide.graph.learning.followers import Followers
 from graphtide.graph.records import (
@@ -398,12 +400,13 @@ class LiveView:
 
     def _walk(self) -> None:
         """Update the walk graph by the edges and incidences of this delta."""
-        self.changed_links = pairs = sorted(self._walked)
+        self.changed_links = pairs = sorted_in_parts(self._walked)
         self.lowered_nodes.clear()
         if pairs:
             weights = np.array([self._walk_weight(a, b) for a, b in pairs], np.float64)
             before = {node: self.walk.degree(node) for pair in pairs for node in pair}
-            self.walk.update(np.array(pairs, np.int32), weights)
+            ends = np.fromiter(chain.from_iterable(pairs), np.int32, 2 * len(pairs))
+            self.walk.update(ends.reshape(-1, 2), weights)
             self.lowered_nodes.update(node for node, degree in before.items() if self.walk.degree(node) < degree)
         self._walked.clear()
 

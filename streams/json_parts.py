@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -16,6 +16,8 @@ from typing import Any
 
 LONG_LIST = 16
 """Length from which a list is encoded by element."""
+BASE64_SLICE = 1 << 20
+"""Characters of base64 that are decoded in one call; a multiple of four."""
 LARGE_BYTES = 64 << 10
 """Size from which text is decoded by element."""
 _decode = json.JSONDecoder().raw_decode
@@ -35,10 +37,18 @@ def dump(body: object) -> bytes:
 @dataclass(frozen=True, slots=True)
 class Base64Text:
     """A string in base64, from blocks of bytes that are encoded one by one; all but the last have a multiple of three
-    bytes.
+    bytes. It is a member of an object, or an element of a short list.
     """
 
     blocks: Iterable[bytes]
+
+
+def decode_base64(text: str) -> bytes:
+    """Return the bytes of a base64 string, decoded in slices. Raises ValueError for any other string."""
+    decoded = bytearray()
+    for start in range(0, len(text), BASE64_SLICE):
+        decoded += b64decode(text[start : start + BASE64_SLICE], validate=True)
+    return bytes(decoded)
 
 
 def dump_in_parts(body: object) -> bytes:
@@ -70,6 +80,13 @@ def parts(body: object) -> Iterator[bytes]:
         for value in body:
             yield separator
             yield dump(value)
+            separator = b","
+        yield b"]"
+    elif isinstance(body, list | tuple) and any(isinstance(value, Base64Text) for value in body):
+        separator = b"["
+        for value in body:
+            yield separator
+            yield from parts(value)
             separator = b","
         yield b"]"
     else:

@@ -57,15 +57,15 @@ def rows_out(delta: GraphDelta) -> dict[str, Any]:
     """Return the rows of a delta or a snapshot, ready for JSON. Communities are not included."""
     body: dict[str, Any] = {
         "gone": {name: getattr(delta.gone, name) for name in _GONE},
-        "documents": list(map(_DOCUMENT, delta.documents)),
+        "documents": [_DOCUMENT(row) for row in delta.documents],
         "chunks": [(c.chunk, c.chunk_id, c.doc_id, c.ordinal, c.text, c.place.encode()) for c in delta.chunks],
-        "labels": list(map(_LABEL, delta.labels)),
-        "mentions": list(map(_MENTION, delta.mentions)),
-        "statements": list(map(_STATEMENT, delta.statements)),
-        "evidence": list(map(_EVIDENCE, delta.evidence)),
-        "same_as": list(map(_SAME_AS, delta.same_as)),
-        "entities": list(map(_ENTITY, delta.entities)),
-        "edges": list(map(_EDGE, delta.edges)),
+        "labels": [_LABEL(row) for row in delta.labels],
+        "mentions": [_MENTION(row) for row in delta.mentions],
+        "statements": [_STATEMENT(row) for row in delta.statements],
+        "evidence": [_EVIDENCE(row) for row in delta.evidence],
+        "same_as": [_SAME_AS(row) for row in delta.same_as],
+        "entities": [_ENTITY(row) for row in delta.entities],
+        "edges": [_EDGE(row) for row in delta.edges],
     }
     if delta.predicate_links:  # of few graphs: the others keep the shape that readers of earlier releases know
         body["predicate_links"] = delta.predicate_links

@@ -36,6 +36,7 @@ from graphtide.graph.consolidation.signed_counts import (
 )
 from graphtide.graph.consolidation.state import EdgeKey, LabelState, Tables
 from graphtide.graph.consolidation.topology import edge_pairs
+from graphtide.graph.in_parts import sorted_in_parts
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import (
     ClusterChange,
@@ -347,12 +348,14 @@ class Consolidator:
         """Return the rows of edges whose weight or trussness changed, and the removed edges."""
         gone = edge_pairs(changes, appeared=False)
         change = self._trussness.update(_pairs(edge_pairs(changes, appeared=True)), _pairs(gone))
-        values = dict(zip(map(tuple, change.edges.tolist()), change.values.tolist(), strict=True))
+        values = {(u, v): value for (u, v), value in zip(change.edges.tolist(), change.values.tolist(), strict=True)}
         for (u, v), _, new in changes:
             if new and (u, v) not in values:
                 values[u, v] = self._trussness.trussness(u, v)
         weights = self._entities.topology.weights
-        return tuple(EdgeRow(u, v, weights[u, v], value) for (u, v), value in sorted(values.items())), tuple(gone)
+        return tuple(EdgeRow(u, v, weights[u, v], value) for (u, v), value in sorted_in_parts(values.items())), tuple(
+            gone
+        )
 
     def _follow_weights(self, changes: list[tuple[EdgeKey, int, int]]) -> communities.CommunityChange:
         deltas = np.array([new - old for _, old, new in changes], np.int64)
@@ -390,4 +393,4 @@ def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
 
 
 def _pairs(edges: Sequence[EdgeKey]) -> np.ndarray:
-    return np.array(edges, np.int32).reshape(-1, 2)
+    return np.fromiter(itertools.chain.from_iterable(edges), np.int32, 2 * len(edges)).reshape(-1, 2)

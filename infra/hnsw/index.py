@@ -8,8 +8,9 @@ equal graphs.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,7 @@ class HnswIndex:
         self._current: Generation = ExactGeneration(dimensions)
         self._rebuild: Rebuild | None = None
         self._rebuilds = 0
+        self._in_bulk = False
         self._running: Future[None] | None = None
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="index-rebuild")
         self._closing = threading.Event()
@@ -90,8 +92,10 @@ class HnswIndex:
         """Insert or replace, see VectorIndex.add. An error of an earlier background rebuild is raised here, once."""
         keys, rows = _batch(ids, vectors, self._dimensions)
         self._raise_failure()
-        for start in range(0, len(keys), WRITE_SLICE):
-            self._change(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
+        many = len(keys) > max(self._parameters.exact_below, len(self))
+        with self._bulk() if many else nullcontext():
+            for start in range(0, len(keys), WRITE_SLICE):
+                self._change(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
 
     def remove(self, ids: Ids) -> None:
         """Remove the ids, see VectorIndex.remove. Raises as `add` does."""
@@ -174,6 +178,25 @@ class HnswIndex:
             _apply(self._current, keys, rows)
             self._order_rebuild_if_due()
 
+    @contextmanager
+    def _bulk(self) -> Iterator[None]:
+        """Add to an exact generation in the block, and order the rebuild of the graph after it.
+
+        So the caller, who may hold a view's lock, waits for no links: they are made in the background. Cost: the live
+        vectors, of which there are fewer than the caller adds.
+        """
+        self.settle()
+        with self._lock.write():
+            if isinstance(self._current, HnswGeneration):
+                self._current = _exact(self._current, self._dimensions)
+            self._in_bulk = True
+        try:
+            yield
+        finally:
+            with self._lock.write():
+                self._in_bulk = False
+                self._order_rebuild_if_due()
+
     def _raise_failure(self) -> None:
         with self._lock.write():
             running = self._running
@@ -182,7 +205,7 @@ class HnswIndex:
                 running.result()
 
     def _order_rebuild_if_due(self) -> None:
-        if self._rebuild is not None or self._closing.is_set():
+        if self._rebuild is not None or self._in_bulk or self._closing.is_set():
             return
         now, parameters = self._current, self._parameters
         if isinstance(now, HnswGeneration):
@@ -218,6 +241,14 @@ class HnswIndex:
         if live < self._parameters.exact_below // 2:
             return ExactGeneration(self._dimensions)
         return HnswGeneration(self._dimensions, self._parameters, capacity=2 * live)
+
+
+def _exact(held: HnswGeneration, dimensions: int) -> ExactGeneration:
+    copy, live = ExactGeneration(dimensions), held.live_ids().tolist()
+    for start in range(0, len(live), READ_BLOCK):
+        part = live[start : start + READ_BLOCK]
+        copy.put(part, held.rows(part))
+    return copy
 
 
 def _batch(ids: Ids, vectors: Vectors | Rows, dimensions: int) -> tuple[list[int], list[Row]]:

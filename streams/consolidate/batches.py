@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import DocumentChange
@@ -51,6 +51,12 @@ class ConsolidationBatch:
     efforts: dict[str, KernelWork] = field(default_factory=dict)
     records: dict[str, list[ConsumedRecord]] = field(default_factory=dict)
     """The records that could be decoded, by graph."""
+
+    def release(self) -> None:
+        """Drop the encoded extractions: nothing after the commit reads them, and a large one occupies memory."""
+        self.values.clear()
+        self.records.clear()
+        self.parts = [replace(part, standings={}) for part in self.parts]
 
     def withdraw(self, graph: str) -> list[ConsumedRecord]:
         """Remove the records of a graph from the batch and return them: another partition's writer finishes them."""

@@ -44,7 +44,7 @@ class PartitionBuffer:
         """Return True for a record that others may overtake."""
         return size_of(delivered) >= self.heavy_bytes and not is_request(delivered)
 
-    async def next(self, limit: int, not_before: float = 0.0) -> Sequence[ConsumedRecord]:
+    async def next(self, limit: int, not_before: float = 0.0) -> list[ConsumedRecord]:
         """Return up to `limit` records: of at most BATCH_BYTES together, or one heavy one.
 
         As soon as there is one, but before `not_before`, a time of the event loop, only a full batch, or as soon as a

@@ -145,7 +145,7 @@ class PartitionWorker:
                 delivered = await self.inbox.next(self._batch_size, not_before)
                 not_before = loop.time() + self._window_s
                 if self.inbox.is_heavy(delivered[0]):
-                    await self.writer.heavy(delivered[0], self.inbox)
+                    await self.writer.heavy(delivered, self.inbox)
                 else:
                     await self.writer.batch(delivered)
                 self.stopped = ""
@@ -269,9 +269,8 @@ class ConsolidateStage:
                 if not reading.done() and any(worker.seek_to is not None for worker in self._workers.values()):
                     await _stop(reading)
                 if reading.done():
-                    delivered = [] if reading.cancelled() else reading.result()
+                    self._hand_out([] if reading.cancelled() else reading.result())
                     reading = None
-                    self._hand_out(delivered)
                 await self._commit_positions(consumer)
         finally:
             await self._leave(consumer, reading)

@@ -10,7 +10,6 @@ Invariant: decode(encode(delta)) equals delta, bit for bit in every vector.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import accumulate
@@ -40,10 +39,13 @@ from graphtide.graph.records import (
 from graphtide.graph.text.place import NO_PLACE, decode_place
 from graphtide.graph.vector_sum import vector_of
 from graphtide.streams.errors import Rejected
+from graphtide.streams.json_parts import Base64Text, decode_base64, dump_in_parts, load_in_parts
 
 SCHEMA = 1
 MAX_DECODED_BYTES = 1 << 30
 """Maximum size of a delta as JSON; a larger one is not decompressed."""
+BLOCK_ROWS, BLOCK_BYTES = 1_500, 3 << 18
+"""Vectors and bytes of sums that are encoded in one call; multiples of three."""
 
 _DOCUMENT = attrgetter("doc_id", "revision", "info.title", "info.source", "info.occurred_at", "info.metadata", "chunks")
 _CHUNK = attrgetter("chunk", "chunk_id", "doc_id", "ordinal", "text", "version")
@@ -71,20 +73,20 @@ def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
         "version": delta.version,
         "snapshot": delta.snapshot,
         "gone": _GONE(delta.gone),
-        "documents": list(map(_DOCUMENT, delta.documents)),
-        "chunks": list(map(_CHUNK, delta.chunks)),
+        "documents": [_DOCUMENT(row) for row in delta.documents],
+        "chunks": [_CHUNK(row) for row in delta.chunks],
         "headings": [(n, row.title, row.description) for n, row in enumerate(delta.chunks) if _has_heading(row)],
         "places": [(n, place) for n, row in enumerate(delta.chunks) if (place := row.place.encode())],
         "chunk_vectors": _vectors_out([row.vector for row in delta.chunks]),
-        "labels": list(map(_LABEL, delta.labels)),
-        "mentions": list(map(_MENTION, delta.mentions)),
-        "statements": list(map(_STATEMENT, delta.statements)),
+        "labels": [_LABEL(row) for row in delta.labels],
+        "mentions": [_MENTION(row) for row in delta.mentions],
+        "statements": [_STATEMENT(row) for row in delta.statements],
         "statement_vectors": _vectors_out([row.vector for row in delta.statements]),
-        "evidence": list(map(_EVIDENCE, delta.evidence)),
-        "same_as": list(map(_SAME_AS, delta.same_as)),
-        "entities": list(map(_ENTITY, delta.entities)),
+        "evidence": [_EVIDENCE(row) for row in delta.evidence],
+        "same_as": [_SAME_AS(row) for row in delta.same_as],
+        "entities": [_ENTITY(row) for row in delta.entities],
         "entity_vectors": _vectors_out([row.vector for row in delta.entities]),
-        "edges": list(map(_EDGE, delta.edges)),
+        "edges": [_EDGE(row) for row in delta.edges],
     }
     if sums:
         body["label_sums"] = _sums_out([row.vector_sum for row in delta.labels])
@@ -93,7 +95,7 @@ def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
         body["predicate_links"] = [delta.predicate_links, delta.gone.predicate_links]
     if delta.communities is not None:
         body["communities"] = _communities_out(delta.communities)
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return dump_in_parts(body)
 
 
 def decode(value: bytes) -> GraphDelta:
@@ -107,7 +109,7 @@ def decode(value: bytes) -> GraphDelta:
 
 def _load(value: bytes) -> dict[str, Any]:
     try:
-        body = json.loads(value)
+        body = load_in_parts(value)
     except (ValueError, RecursionError) as error:
         raise Rejected(f"the delta is not JSON: {error}") from error
     if not isinstance(body, dict) or body.get("schema") != SCHEMA:
@@ -206,8 +208,14 @@ def _vectors_out(vectors: Sequence[Vector]) -> list[Any]:
     """Return [length of a vector, indices of rows that have none, base64 of the other vectors in order]."""
     held = [vector for vector in vectors if vector.size]
     bare = [place for place, vector in enumerate(vectors) if not vector.size]
-    block = np.stack(held).astype("<f2", copy=False).tobytes() if held else b""
-    return [held[0].size if held else 0, bare, _base64(block)]
+    if len(sizes := {vector.size for vector in held}) > 1:
+        raise ValueError(f"the vectors of one table have the lengths {sorted(sizes)}")
+    return [held[0].size if held else 0, bare, Base64Text(_blocks(held))]
+
+
+def _blocks(vectors: Sequence[Vector]) -> Iterator[bytes]:
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        yield np.stack(vectors[start : start + BLOCK_ROWS]).astype("<f2", copy=False).tobytes()
 
 
 def _vectors_in(packed: list[Any], count: int) -> Iterator[Vector]:
@@ -219,7 +227,7 @@ def _vectors_in(packed: list[Any], count: int) -> Iterator[Vector]:
     without = set(bare)
     if not without <= set(range(count)):
         raise ValueError(f"row {sorted(without)[-1]} is out of range for {count} rows")
-    block = np.frombuffer(base64.b64decode(text, validate=True), "<f2").astype(np.float16, copy=False)
+    block = np.frombuffer(decode_base64(text), "<f2").astype(np.float16, copy=False)
     rows = block.reshape(count - len(without), dimensions)
     return _spread(rows, without, count)
 
@@ -237,12 +245,13 @@ def _own(row: Vector) -> Vector:
 
 def _sums_out(sums: Sequence[bytes]) -> list[Any]:
     """Return [lengths in bytes, base64 of all sums in order]."""
-    return [list(map(len, sums)), _base64(b"".join(sums))]
+    data = b"".join(sums)
+    return [list(map(len, sums)), Base64Text(data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))]
 
 
 def _sums_in(packed: list[Any] | None, count: int) -> Iterator[bytes]:
     """Return `count` sums, empty ones when they were left out. Raises ValueError for another number, or a cut block."""
-    lengths, block = (packed[0], base64.b64decode(packed[1], validate=True)) if packed else ([0] * count, b"")
+    lengths, block = (packed[0], decode_base64(packed[1])) if packed else ([0] * count, b"")
     if len(lengths) != count or sum(lengths) != len(block):
         raise ValueError(f"{len(lengths)} sums of {sum(lengths)} bytes for {count} rows and {len(block)} bytes")
     ends = accumulate(lengths)

@@ -30,6 +30,8 @@ log = logging.getLogger("graphtide.streams")
 
 STAGE = "summarize"
 TIMEOUT_S = 300.0
+LARGE_BYTES = 16 << 10
+"""Size from which notices are decoded in a thread: a notice names each entity that changed."""
 POLL_INTERVAL_S = 5.0
 """Interval of the checks for requested reports while nothing changes."""
 
@@ -93,7 +95,10 @@ class SummarizeStage:
                 if delivered:
                     due = due if last else time.monotonic() + self._pace.longest_s
                     last.update((consumed.position.partition, consumed.position) for consumed in delivered)
-                    _note(delivered, touched)
+                    if sum(len(each.record.value or b"") for each in delivered) > LARGE_BYTES:
+                        await asyncio.to_thread(_note, delivered, touched)
+                    else:
+                        _note(delivered, touched)
                 if last and (not delivered or time.monotonic() >= due):
                     async with self.writing:
                         await self._write_all(touched)

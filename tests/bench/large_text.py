@@ -11,23 +11,35 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Event
 
 import httpx
 
 from tests.bench.cluster_table import Row, cpu_s, write
 from tests.support.bench_data import ROOT, bench_data, corpus
+from tests.support.loop_probe import ENTRY, FILE_VARIABLE, read_delays
 from tests.support.processes import Service, service
 
 MIB = 1 << 20
 TIMEOUT_S = 7_200.0
 ASK_INTERVAL_S = 0.1
-ALONE_QUESTIONS = 100
+PROBE_INTERVAL_S = 0.02
+STATUS_INTERVAL_S = 2.0
+ALONE_S = 30.0
+AFTER_S = 10.0
+"""Measured beyond the commit: the reports are written, and the indexes are built."""
+TARGET_S = 0.05
 SETS = ("musique-dev", "2wiki-train", "hotpot-dev", "2wiki-dev")
 CHAPTER = 40
 """Paragraphs of a chapter."""
@@ -81,38 +93,74 @@ def reset_peak(pid: int) -> None:
         Path(f"/proc/{member}/clear_refs").write_text("5")
 
 
-class Asker(threading.Thread):
-    """Asks the small graph one question after another, and keeps the latencies."""
+@dataclass(slots=True)
+class Latencies:
+    """Seconds of each question to the small graph and of each probe of /healthz."""
 
-    def __init__(self, url: str, questions: int = 0) -> None:
-        super().__init__(daemon=True)
-        self.http = httpx.Client(base_url=url, timeout=120)
-        self.seconds: list[float] = []
-        self._questions, self._ended = questions, threading.Event()
+    questions: list[float] = field(default_factory=list)
+    probes: list[float] = field(default_factory=list)
 
-    def run(self) -> None:
-        asked = self._asked()
-        while not self._ended.is_set() and (not self._questions or len(self.seconds) < self._questions):
+
+class Clients:
+    """A process that asks the small graph and probes /healthz. (The publisher's process parses megabytes.)"""
+
+    def __init__(self, url: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(target=_call, args=(url, theirs), daemon=True)
+        self._process.start()
+
+    def end(self) -> Latencies:
+        """End the process, and return what it measured."""
+        self._ours.send(None)
+        found: Latencies = self._ours.recv()
+        self._process.join()
+        return found
+
+
+def _call(url: str, pipe: Connection) -> None:
+    found, ended = Latencies(), threading.Event()
+    rows = ((_ask, found.questions, ASK_INTERVAL_S), (_probe, found.probes, PROBE_INTERVAL_S))
+    threads = [threading.Thread(target=_repeat, args=(url, *row, ended)) for row in rows]
+    for thread in threads:
+        thread.start()
+    pipe.recv()
+    ended.set()
+    for thread in threads:
+        thread.join()
+    pipe.send(found)
+
+
+def _repeat(
+    url: str, call: Callable[[httpx.Client, int], httpx.Response], into: list[float], wait_s: float, ended: Event
+) -> None:
+    with httpx.Client(base_url=url, timeout=600) as http:
+        call(http, 0).raise_for_status()
+        for number in count(1):
             began = time.perf_counter()
-            self.http.post("/v1/graphs/small/query", json={"question": next(asked)}).raise_for_status()
-            self.seconds.append(time.perf_counter() - began)
-            self._ended.wait(ASK_INTERVAL_S)
-
-    def end(self) -> list[float]:
-        self._ended.set()
-        self.join()
-        return self.seconds
-
-    def _asked(self) -> Iterator[str]:
-        titles = [passage.title for passage in corpus()[-SMALL:]]
-        while True:
-            yield from (f"What is {title}?" for title in titles)
+            call(http, number).raise_for_status()
+            into.append(time.perf_counter() - began)
+            if ended.wait(wait_s):
+                return
 
 
-def p95_ms(seconds: list[float]) -> float:
-    """Return the 95th percentile in milliseconds."""
+def _ask(http: httpx.Client, number: int) -> httpx.Response:
+    return http.post("/v1/graphs/small/query", json={"question": f"What is {_titles()[number % SMALL]}?"})
+
+
+def _probe(http: httpx.Client, _: int) -> httpx.Response:
+    return http.get("/healthz")
+
+
+@cache
+def _titles() -> list[str]:
+    return [passage.title for passage in corpus()[-SMALL:]]
+
+
+def percentile_ms(seconds: list[float], percent: int) -> float:
+    """Return a percentile in milliseconds."""
     ordered = sorted(seconds)
-    return 1000 * ordered[min(len(ordered) - 1, len(ordered) * 95 // 100)]
+    return 1000 * ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
 def prepare(running: Service) -> None:
@@ -125,53 +173,92 @@ def prepare(running: Service) -> None:
             time.sleep(1)
 
 
-def publish(running: Service, text: str, show: bool) -> tuple[float, str, int]:
-    """Publish the text and wait for its end; return the seconds, the state, and how many stages were shown."""
-    began, shown, state = time.monotonic(), list[str](), "accepted"
+@dataclass(slots=True)
+class Publication:
+    """The course of a publication: seconds until the final state, progress reports, seconds of each status."""
+
+    seconds: float = 0.0
+    state: str = "accepted"
+    shown: set[str] = field(default_factory=set)
+    statuses: list[float] = field(default_factory=list)
+
+
+def publish(running: Service, text: str, show: bool) -> Publication:
+    """Publish the text, wait for its end, and read the status of the applied document."""
+    began, course = time.monotonic(), Publication()
     with httpx.Client(base_url=running.url, timeout=600) as http:
         http.put("/v1/graphs/large/documents/text", json={"text": text}).raise_for_status()
-        while state == "accepted" and time.monotonic() - began < TIMEOUT_S:
+        while course.state == "accepted" and time.monotonic() - began < TIMEOUT_S:
+            asked = time.monotonic()
             reply = http.get("/v1/graphs/large/documents/text")
-            if reply.status_code != httpx.codes.OK:
-                continue
-            status = reply.json()
-            state = status["state"]
-            if status.get("progress") and str(status["progress"]) not in shown:
-                shown.append(str(status["progress"]))
+            course.statuses.append(time.monotonic() - asked)
+            if reply.status_code == httpx.codes.OK:
+                status = reply.json()
+                course.state = status["state"]
+                if status.get("progress"):
+                    course.shown.add(str(status["progress"]))
             if show:
                 resident, peak = (memory_bytes(running.process.pid, name) // MIB for name in ("VmRSS", "VmHWM"))
-                print(f"{time.monotonic() - began:6.0f} s  {resident} MiB  peak {peak} MiB  {shown[-1:]}", flush=True)
-            time.sleep(2)
-    return time.monotonic() - began, state, len(shown)
+                print(
+                    f"{time.monotonic() - began:6.0f} s  {resident} MiB  peak {peak} MiB  {reply.status_code}",
+                    flush=True,
+                )
+            time.sleep(STATUS_INTERVAL_S)
+    course.seconds = time.monotonic() - began
+    return course
 
 
 def measured(megabytes: float, show: bool) -> list[Row]:
     """Measure one service."""
     text = long_text(int(megabytes * 1e6))
-    with tempfile.TemporaryDirectory() as made, service(Path(made) / "data", log=Path(made) / "log") as running:
-        pid = running.process.pid
-        prepare(running)
-        alone = Asker(running.url, ALONE_QUESTIONS)
-        alone.run()
-        reset_peak(pid)
-        idle, used = memory_bytes(pid, "VmRSS"), cpu_s(pid)
-        beside = Asker(running.url)
-        beside.start()
-        seconds, state, shown = publish(running, text, show)
-        busy = beside.end()
-        peak, after = memory_bytes(pid, "VmHWM") - idle, memory_bytes(pid, "VmRSS") - idle
-        counts = httpx.get(f"{running.url}/v1/graphs/large/stats", timeout=600).json()
-        if show:
-            print(counts, flush=True)
-        before_ms, beside_ms = (p95_ms(rows) for rows in (alone.seconds, busy))
-        return [
-            Row("memory beyond the idle service, at most", f"{peak / MIB:.0f} MiB", f"idle: {idle / MIB:.0f} MiB"),
-            Row("of it after the commit", f"{after / MIB:.0f} MiB", "write model, view and indexes of the graph"),
-            Row(
-                "until it is applied", f"{seconds:.0f} s", f"{cpu_s(pid) - used:.0f} s of CPU; {state}, {shown} reports"
-            ),
-            Row("p95 of another graph's questions", f"{beside_ms:.0f} ms", f"alone {before_ms:.0f} ms"),
-        ]
+    with tempfile.TemporaryDirectory() as made:
+        delays = Path(made) / "delays"
+        probe = {FILE_VARIABLE: str(delays)}
+        with service(Path(made) / "data", probe, log=Path(made) / "log", entry=ENTRY) as running:
+            return _rows(running, text, delays, show)
+
+
+def _rows(running: Service, text: str, delays: Path, show: bool) -> list[Row]:
+    pid = running.process.pid
+    prepare(running)
+    clients = Clients(running.url)
+    time.sleep(ALONE_S)
+    alone = clients.end()
+    known = len(read_delays(delays))
+    reset_peak(pid)
+    idle, used = memory_bytes(pid, "VmRSS"), cpu_s(pid)
+    clients = Clients(running.url)
+    course = publish(running, text, show)
+    time.sleep(AFTER_S)
+    beside = clients.end()
+    peak, after = memory_bytes(pid, "VmHWM") - idle, memory_bytes(pid, "VmRSS") - idle
+    late = read_delays(delays)[known:]
+    if show:
+        print(httpx.get(f"{running.url}/v1/graphs/large/stats", timeout=600).json(), flush=True)
+    longest = max(late, key=lambda delay: delay.late)
+    own = max(late, key=lambda delay: delay.own)
+    above = sum(delay.own > TARGET_S for delay in late)
+    before_ms, beside_ms = (percentile_ms(rows.questions, 95) for rows in (alone, beside))
+    probe_ms, probe_max_ms = (percentile_ms(beside.probes, percent) for percent in (99, 100))
+    ended = f"{cpu_s(pid) - used:.0f} s of CPU; {course.state}, {len(course.shown)} reports"
+    return [
+        Row("memory beyond the idle service, at most", f"{peak / MIB:.0f} MiB", f"idle: {idle / MIB:.0f} MiB"),
+        Row("of it after the commit", f"{after / MIB:.0f} MiB", "write model, view and indexes of the graph"),
+        Row("until it is applied", f"{course.seconds:.0f} s", ended),
+        Row("p95 of another graph's questions", f"{beside_ms:.0f} ms", f"alone {before_ms:.0f} ms"),
+        Row("/healthz, p99", f"{probe_ms:.0f} ms", f"longest {probe_max_ms:.0f} ms, of {len(beside.probes)}"),
+        Row(
+            "longest delay of the event loop",
+            f"{1000 * longest.late:.0f} ms",
+            f"with the process computing {1000 * own.own:.0f} ms at most; {above} above 50 ms",
+        ),
+        Row(
+            "status of the document, p95",
+            f"{percentile_ms(course.statuses, 95):.0f} ms",
+            f"longest {percentile_ms(course.statuses, 100):.0f} ms, that of the applied document"
+            f" {1000 * course.statuses[-1]:.0f} ms",
+        ),
+    ]
 
 
 def main() -> None:

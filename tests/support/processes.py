@@ -19,6 +19,7 @@ from tests.support.bench_data import embedder_script
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+ENTRY = "from graphtide.services.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +95,15 @@ class Service:
 
 
 def start_service(
-    data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None, port: int = 0
+    data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None, port: int = 0, entry: str = ENTRY
 ) -> Service:
     """Start the service on free ports and wait until it reports its addresses. Its log goes to the file `log`; `port`
-    is that of HTTP, 0 for any.
+    is that of HTTP, 0 for any. `entry` is the Python statement that runs the command line.
     """
     command = [
         sys.executable,
         "-c",
-        "from graphtide.services.cli import main; main()",
+        entry,
         "serve",
         "--json",
         "--port",
@@ -128,9 +129,11 @@ def start_service(
 
 
 @contextmanager
-def service(data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None) -> Iterator[Service]:
+def service(
+    data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None, entry: str = ENTRY
+) -> Iterator[Service]:
     """Yield a service for the duration of a block; it is stopped however the block ends."""
-    running = start_service(data, settings, log)
+    running = start_service(data, settings, log, entry=entry)
     try:
         yield running
     finally:

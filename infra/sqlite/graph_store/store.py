@@ -12,11 +12,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.resolution.predicates.pairs import decoded
-from graphtide.infra.sqlite.bulk import delete, insert, portions
+from graphtide.infra.sqlite.bulk import delete, insert
 from graphtide.infra.sqlite.changes.log import SqliteChangeLog
-from graphtide.infra.sqlite.connection import drop_large_value
 from graphtide.infra.sqlite.database import SqliteDatabase
-from graphtide.infra.sqlite.graph_store import deletion, graphs, rows, snapshot
+from graphtide.infra.sqlite.graph_store import deletion, graphs, rows, snapshot, standings
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import PARTITION, AppendedRecords, SqliteLog
 from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
@@ -119,7 +118,7 @@ class SqliteGraphStore:
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
-        return await self._database.read(lambda connection: _standings(connection, graph, doc_ids))
+        return await self._database.read(lambda connection: standings.read(connection, graph, doc_ids))
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """See GraphStore.verdicts."""
@@ -214,13 +213,7 @@ def _write_part(connection: sqlite3.Connection, graph: int, part: GraphCommit) -
         connection.execute("DELETE FROM reports WHERE graph = ?", (graph,))
     rows.write(connection, graph, part.delta)
     graphs.set_version(connection, graph, part.delta.version)
-    connection.executemany(
-        "INSERT INTO standings (graph, doc_id, revision, extraction) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET revision = excluded.revision, extraction = excluded.extraction",
-        [(graph, doc_id, document.revision, document.extraction) for doc_id, document in part.standings.items()],
-    )
-    sizes = (len(document.extraction or b"") for document in part.standings.values())
-    drop_large_value(connection, max(sizes, default=0))
+    standings.write(connection, graph, part.standings)
     connection.executemany(
         "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET same = excluded.same",
         [(graph, *a, *b, same) for (a, b), same in part.verdicts.items()],
@@ -234,21 +227,6 @@ def _verdicts(connection: sqlite3.Connection, graph: str) -> dict[PairKey, Verdi
         (graph,),
     )
     return {((a_name, a_type), (b_name, b_type)): decoded(same) for a_name, a_type, b_name, b_type, same in found}
-
-
-def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
-    held: dict[str, StoredDocument] = {}
-    for portion in portions(doc_ids):
-        found = connection.execute(_lookup(len(portion)), (graph, *portion)).fetchall()
-        held.update((doc_id, StoredDocument(revision, extraction)) for doc_id, revision, extraction in found)
-    return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
-
-
-def _lookup(size: int) -> str:
-    # Joined to json_each, or as (graph, doc_id) IN (VALUES ...), SQLite 3.40 reads all stored documents of the graph.
-    of_graph = "graph = (SELECT graph FROM graphs WHERE name = ?)"
-    wanted = ",".join("?" * size)
-    return f"SELECT doc_id, revision, extraction FROM standings WHERE {of_graph} AND doc_id IN ({wanted})"  # noqa: S608
 
 
 def _extractions(connection: sqlite3.Connection, graph: str, after: str) -> list[tuple[str, bytes]]:

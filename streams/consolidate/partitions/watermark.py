@@ -6,8 +6,10 @@ partition.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from graphtide.graph.records import GraphDelta
 from graphtide.streams.consolidate.batches import ConsolidationBatch
@@ -25,6 +27,8 @@ from graphtide.streams.ports import (
 )
 from graphtide.streams.tracing import inject
 
+LARGE_ROWS = 1_000
+"""Changed rows from which a delta is announced in a thread: a notice names each entity, in a cluster each row."""
 MAX_OVERTAKEN = 1_000
 """Maximum number of applied records after the watermark: a restart reads them again."""
 
@@ -89,15 +93,20 @@ class PartitionWatermark:
             await write_dead_letter(self._dependencies.log, letter)
         while next_offset in self._overtaken:
             next_offset += 1
-        times = batch.accepted_ms()
         parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
-        notices = tuple(record for part in parts for record in self._announced(part.delta, outcomes, times)) + replies
+        announced = partial(self._notices, batch)
+        large = any(part.delta.changed_rows > LARGE_ROWS for part in parts)
+        notices = (await asyncio.to_thread(announced) if large else announced()) + replies
         more = self._dependencies.overwritten
         await self._dependencies.store.commit(
             Commit(self._partition, self.held, next_offset, parts, outcomes, notices, more)
         )
         self.held = Watermark(self.held.epoch, next_offset)
         self._overtaken = {offset for offset in self._overtaken if offset > next_offset}
+
+    def _notices(self, batch: ConsolidationBatch) -> tuple[Record, ...]:
+        times, outcomes = batch.accepted_ms(), tuple(batch.outcomes)
+        return tuple(record for part in batch.parts for record in self._announced(part.delta, outcomes, times))
 
     def _announced(
         self, delta: GraphDelta, outcomes: Sequence[RevisionOutcome], times: Mapping[str, Sequence[int]]

@@ -96,13 +96,16 @@ class PartitionWriter:
             for part in _between_requests(delivered):
                 await self._part(part)
 
-    async def heavy(self, delivered: ConsumedRecord, beside: Beside) -> None:
-        """Apply the next record, which is no request, and those of `beside` that overtake it. Raises as `batch`."""
-        self._watermark.check_next(delivered)
-        async with self.writing:
-            await self._records((delivered,), beside)
+    async def heavy(self, delivered: list[ConsumedRecord], beside: Beside) -> None:
+        """Apply the next record, which is no request, and those of `beside` that overtake it. Raises as `batch`.
 
-    async def _part(self, delivered: Sequence[ConsumedRecord]) -> None:
+        `delivered` has this one record, and is empty once that is committed: nothing reads it then.
+        """
+        self._watermark.check_next(delivered[0])
+        async with self.writing:
+            await self._records(delivered, beside)
+
+    async def _part(self, delivered: list[ConsumedRecord]) -> None:
         try:
             request = parse_request(delivered[0])
         except Rejected as error:
@@ -123,13 +126,17 @@ class PartitionWriter:
         else:
             await self._watermark.commit(ConsolidationBatch(), delivered.position.offset + 1)
 
-    async def _records(self, delivered: Sequence[ConsumedRecord], beside: Beside | None = None) -> None:
-        """Apply the records as one batch, or one by one if the batch fails; those of `beside` may overtake them."""
+    async def _records(self, delivered: list[ConsumedRecord], beside: Beside | None = None) -> None:
+        """Apply the records as one batch, or one by one if the batch fails; those of `beside` may overtake them.
+
+        Empties the list when the batch is committed.
+        """
         started, since_ns = time.monotonic(), time.time_ns()
         headers = [consumed.record.headers for consumed in delivered]
         with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)) as batch:
             outcome = await outcome_of(self._apply_batch(delivered, beside))
             if isinstance(outcome, ConsolidationBatch):
+                delivered.clear()
                 await self._conclude(outcome, started, since_ns)
                 return
             batch.note(failed=type(outcome).__name__)
@@ -138,7 +145,7 @@ class PartitionWriter:
             raise outcome  # a storage failure, which no record caused
         if len(delivered) > 1:
             for consumed in delivered:
-                await self._records((consumed,))
+                await self._records([consumed])
             return
         if isinstance(outcome, GraphStopped):
             raise outcome
@@ -148,6 +155,7 @@ class PartitionWriter:
 
     async def _conclude(self, batch: ConsolidationBatch, started: float, since_ns: int) -> None:
         """Have the followers apply a committed batch, and report it."""
+        batch.release()
         report_commit(batch, self._dependencies.observer)
         for part in batch.parts:
             await self._dependencies.following.take(part.delta)
@@ -267,7 +275,7 @@ class PartitionWriter:
         report(batch, time.monotonic() - started, self._dependencies.observer, self._dependencies.following.exist)
 
 
-def _between_requests(delivered: Sequence[ConsumedRecord]) -> list[Sequence[ConsumedRecord]]:
+def _between_requests(delivered: Sequence[ConsumedRecord]) -> list[list[ConsumedRecord]]:
     """Return the records in runs; every maintenance request, well-formed or not, is a run of its own."""
     runs: list[list[ConsumedRecord]] = []
     after_request = True
@@ -277,4 +285,4 @@ def _between_requests(delivered: Sequence[ConsumedRecord]) -> list[Sequence[Cons
             runs.append([])
         runs[-1].append(consumed)
         after_request = request
-    return list(runs)
+    return runs

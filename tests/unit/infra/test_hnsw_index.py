@@ -286,3 +286,32 @@ def test_parameters_refuse_values_that_hnswlib_would_misuse(wrong: dict[str, flo
     """Invalid values are refused when the value object is made."""
     with pytest.raises(ValueError, match="must"):
         HnswParameters(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("held", [0, 50, 250])
+def test_a_caller_that_adds_more_than_the_index_holds_waits_for_no_links(
+    index: HnswIndex, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No vector enters a graph in the caller's thread, all are found at once, and the graph follows in the background.
+
+    A view is locked while its index follows a large document.
+    """
+    rows = rows_of(5, held + 400)
+    index.add(np.arange(held), rows[:held])
+    index.settle()
+    linking: list[int] = []
+    put = HnswGeneration.put
+
+    def watched(self: HnswGeneration, keys: list[int], given: Sequence[Row]) -> None:
+        linking.append(threading.get_ident())
+        put(self, keys, given)
+
+    monkeypatch.setattr(HnswGeneration, "put", watched)
+    index.add(np.arange(held, held + 400), rows[held:])
+    assert np.array_equal(index.live_ids(), np.arange(held + 400))
+    found = index.search(rows[held : held + 1], 1)
+    assert found.ids[0, 0] == held
+    index.settle()
+    assert linking and threading.get_ident() not in linking
+    assert (index.statistics().kind, index.statistics().live) == ("hnsw", held + 400)
+    assert np.array_equal(index.vectors(np.arange(held + 400)), unit_rows(rows, DIMENSIONS))

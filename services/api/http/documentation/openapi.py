@@ -11,6 +11,7 @@ from fastapi import Path
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from graphtide.services.api.http.documentation.response_models import ErrorBody
 from graphtide.services.api.schema.envelope import GRAPH_NAME, ID_SCHEMA, document_id, graph_name
@@ -112,6 +113,8 @@ def _check_encoding(request: Request) -> None:
 
 _ENCODERS = ThreadPoolExecutor(1, "graphtide-encode")
 """One thread: several would delay the event loop, with which they share the interpreter lock, and be no faster."""
+SENT_BYTES = 1 << 20
+"""Maximum size of a body that is sent at once."""
 LARGE_CHARS = 50_000
 """Characters from which a reply is encoded in a thread, so that the event loop stays free."""
 
@@ -136,4 +139,18 @@ def reply(body: object, status: int = 200) -> Response:
 
 
 def encoded_reply(body: bytes, status: int = 200) -> Response:
+    if len(body) > SENT_BYTES:
+        return _SlicedResponse(body, status, media_type="application/json")
     return Response(body, status, media_type="application/json")
+
+
+class _SlicedResponse(Response):
+    """A response whose body is sent in slices: the server copies what it sends in one step of the event loop."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for start in range(0, len(self.body), SENT_BYTES):
+            end = start + SENT_BYTES
+            part = bytes(self.body[start:end])
+            await send({"type": "http.response.body", "body": part, "more_body": end < len(self.body)})
+            await asyncio.sleep(0)

@@ -1,0 +1,25 @@
+"""Operations on many rows in steps, so that no call of compiled code holds the interpreter lock for long.
+
+A thread that computes beside an event loop yields the interpreter lock between two bytecodes, but not within a call:
+sorting 300,000 pairs would stop every other thread for half a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import merge
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=Any)
+
+STEP_ROWS = 4_096
+"""Maximum number of rows of one call: one to two milliseconds."""
+
+
+def sorted_in_parts(rows: Iterable[T], step: int = STEP_ROWS) -> list[T]:
+    """Return the rows in order, as `sorted` does. Cost: sorted runs of `step` rows, and their merge."""
+    held = list(rows)
+    if len(held) <= step:
+        held.sort()
+        return held
+    return list(merge(*(sorted(held[start : start + step]) for start in range(0, len(held), step))))

@@ -1,0 +1,77 @@
+"""The stored documents of a graph: rows of the table `standings`.
+
+Invariant: a large extraction passes in slices between its bytes and the pages of the file. As a value of a statement,
+SQLite would hold two further copies of it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from graphtide.infra.sqlite.bulk import portions
+from graphtide.streams.ports import StoredDocument
+
+LARGE_BYTES = 1 << 20
+"""Size from which an extraction is read and written in slices."""
+SLICE_BYTES = 1 << 20
+_TABLE, _COLUMN = "standings", "extraction"
+
+
+def write(connection: sqlite3.Connection, graph: int, documents: Mapping[str, StoredDocument]) -> None:
+    """Insert or replace the documents, in the transaction of the caller."""
+    connection.executemany(
+        "INSERT INTO standings (graph, doc_id, revision, extraction)"
+        " VALUES (?1, ?2, ?3, iif(?5 IS NULL, ?4, zeroblob(?5)))"
+        " ON CONFLICT DO UPDATE SET revision = excluded.revision, extraction = excluded.extraction",
+        [(graph, doc_id, document.revision, *_value(document)) for doc_id, document in documents.items()],
+    )
+    for doc_id, document in documents.items():
+        if document.extraction is not None and _is_large(document):
+            _fill(connection, graph, doc_id, document.extraction)
+
+
+def read(connection: sqlite3.Connection, name: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
+    """Return the stored ones of these documents, in their order."""
+    held: dict[str, StoredDocument] = {}
+    for portion in portions(doc_ids):
+        rows = connection.execute(_lookup(len(portion)), (name, LARGE_BYTES, *portion)).fetchall()
+        for doc_id, revision, row, extraction in rows:
+            value = extraction if row is None else _read_large(connection, row)
+            held[doc_id] = StoredDocument(revision, value)
+    return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+
+def _value(document: StoredDocument) -> tuple[bytes | None, int | None]:
+    """Return the extraction, or the number of bytes to reserve for a large one."""
+    if document.extraction is not None and _is_large(document):
+        return None, len(document.extraction)
+    return document.extraction, None
+
+
+def _is_large(document: StoredDocument) -> bool:
+    return len(document.extraction or b"") >= LARGE_BYTES
+
+
+def _fill(connection: sqlite3.Connection, graph: int, doc_id: str, extraction: bytes) -> None:
+    (row,) = connection.execute(
+        "SELECT rowid FROM standings WHERE graph = ? AND doc_id = ?", (graph, doc_id)
+    ).fetchone()
+    whole = memoryview(extraction)
+    with connection.blobopen(_TABLE, _COLUMN, row) as blob:
+        for start in range(0, len(whole), SLICE_BYTES):
+            blob.write(whole[start : start + SLICE_BYTES])
+
+
+def _read_large(connection: sqlite3.Connection, row: int) -> bytes:
+    with connection.blobopen(_TABLE, _COLUMN, row, readonly=True) as blob:
+        return blob.read()
+
+
+def _lookup(size: int) -> str:
+    # Joined to json_each, or as (graph, doc_id) IN (VALUES ...), SQLite 3.40 reads all stored documents of the graph.
+    of_graph = "graph = (SELECT graph FROM graphs WHERE name = ?1)"
+    wanted = ",".join(f"?{number}" for number in range(3, 3 + size))
+    is_large = "length(extraction) >= ?2"
+    columns = f"doc_id, revision, iif({is_large}, rowid, NULL), iif({is_large}, NULL, extraction)"
+    return f"SELECT {columns} FROM standings WHERE {of_graph} AND doc_id IN ({wanted})"  # noqa: S608 - numbers

@@ -1,0 +1,146 @@
+"""Work with a large delta is done outside the event loop, in small calls, and without the bytes that it came from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import threading
+import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.in_parts import sorted_in_parts
+from graphtide.graph.records import (
+    ChunkRow,
+    DocumentChange,
+    DocumentInfo,
+    EdgeRow,
+    EntityRow,
+    Extraction,
+    GraphDelta,
+    MentionRow,
+)
+from graphtide.streams import json_parts
+from graphtide.streams.changes.change_log import LARGE_ROWS, encode_forward
+from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES
+from graphtide.streams.consolidate.partitions import watermark
+from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
+from graphtide.streams.follow import delta_codec
+from graphtide.streams.follow.delta_records import notice_records
+from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
+from graphtide.streams.ports import Record, RevisionOutcome
+from tests.support.backends import Clock, opened
+from tests.support.extractions import random_extraction, unit
+from tests.support.stages import TIMEOUT_S, Seen, eventually, running
+
+
+def delta(rows: int) -> GraphDelta:
+    """Return a delta with so many rows of each large kind, each with a vector of its own."""
+    vectors = np.ones((rows, 8), np.float16)
+    return GraphDelta(
+        "g",
+        1,
+        chunks=tuple(ChunkRow(n, f"c{n:06}", "d", n, f"text {n:06}", vectors[n], 1) for n in range(rows)),
+        mentions=tuple(MentionRow(n, n, f"name {n:06}", "", 1) for n in range(rows)),
+        entities=tuple(EntityRow(n, f"name {n:06}", "", (n,), 1, vectors[n], 1) for n in range(rows)),
+        edges=tuple(EdgeRow(n, n + 1, 1, 2) for n in range(rows)),
+    )
+
+
+@pytest.mark.parametrize("encode", [delta_codec.encode, encode_forward])
+def test_longest_call_of_the_encoder_is_independent_of_the_number_of_rows(
+    encode: Callable[[GraphDelta], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call of the C encoder holds the interpreter lock until it ends."""
+    sizes: list[int] = []
+    dumps = json.dumps
+
+    def watched(body: object, **options: Any) -> str:
+        sizes.append(len(found := dumps(body, **options)))
+        return found
+
+    monkeypatch.setattr(json_parts.json, "dumps", watched)
+    longest = []
+    for rows in (LARGE_ROWS, 4 * LARGE_ROWS):
+        sizes.clear()
+        encode(delta(rows))
+        longest.append(max(sizes))
+    assert longest[1] <= longest[0] + 8  # digits
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1_000])
+def test_rows_sorted_in_parts_are_sorted(count: int) -> None:
+    rng = random.Random(count)
+    rows = [(rng.randrange(20), rng.randrange(20)) for _ in range(count)]
+    assert sorted_in_parts(rows, 8) == sorted(rows)
+
+
+async def publish(log: Any, ledger: Any, size: int, names: int, lengths: list[int]) -> None:
+    """Publish an extraction with a title of `size` characters and so many entities; note its bytes before."""
+    [position] = await ledger.accept([Record("g|d", b"{}")])
+    mentions = [(f"name {n}", "", "") for n in range(names)]
+    extraction = Extraction("d", position.offset, DocumentInfo("x" * size), (unit("passage", mentions, ()),))
+    value = ExtractionMessage("g", "d", position.offset, extraction).encode()
+    lengths.append(len(value))
+    await log.append(EXTRACTIONS, [Record("g", value)])
+
+
+async def test_a_large_delta_is_announced_outside_the_event_loop(tmp_path: Path) -> None:
+    """A notice names each changed entity, and in a cluster each row follows it."""
+    threads: list[int] = []
+
+    def announce(changed: GraphDelta, outcomes: Sequence[RevisionOutcome]) -> tuple[Record, ...]:
+        threads.append(threading.get_ident())
+        return notice_records(changed, outcomes)
+
+    applied = asyncio.Event()
+
+    async def follow(_: GraphDelta) -> None:
+        applied.set()
+
+    async with opened("memory", tmp_path, Clock()) as backend:
+        stage = ConsolidateStage(backend.log, backend.store, follow, Seen(), ConsolidateSettings(announce=announce))
+        async with running(stage.run):
+            await publish(backend.log, backend.ledger, 1, watermark.LARGE_ROWS, [])
+            await asyncio.wait_for(applied.wait(), 120)
+    assert threads and threading.get_ident() not in threads
+
+
+async def test_the_encoded_extraction_of_a_large_document_is_freed_while_followers_apply_its_delta(
+    tmp_path: Path,
+) -> None:
+    """The extraction of a text of megabytes is hundreds of megabytes, and following takes longest."""
+    lengths: list[int] = []
+    followed = asyncio.Event()
+
+    async def is_freed() -> bool:
+        return max(trace.size for trace in tracemalloc.take_snapshot().traces) < lengths[0]
+
+    async def follow(_: GraphDelta) -> None:
+        await eventually(is_freed)  # the thread of the commit frees it, too
+        followed.set()
+
+    async with opened("sqlite", tmp_path, Clock()) as backend:
+        stage = ConsolidateStage(backend.log, backend.store, follow, Seen())
+        tracemalloc.start()
+        try:
+            async with running(stage.run):
+                await publish(backend.log, backend.ledger, 4 * HEAVY_BYTES, 1, lengths)
+                async with asyncio.timeout(2 * TIMEOUT_S):
+                    await followed.wait()
+        finally:
+            tracemalloc.stop()
+
+
+def test_rows_of_edges_are_in_order_however_many_there_are() -> None:
+    """Sorting in parts gives the order of the rows that a smaller batch has, too."""
+    extraction = random_extraction(random.Random(3), "d", 1)
+    changed = Consolidator("g").apply([DocumentChange("d", None, extraction)])
+    ends = [(row.u, row.v) for row in changed.edges]
+    assert ends == sorted(ends)
