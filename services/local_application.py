@@ -139,6 +139,8 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     ) -> DocumentStatus:
         """Read the live revision. Large ones are read one after the other: each occupies many times its text."""
         graph, doc_id = latest.graph, latest.doc_id
+        if view is not None:
+            await self._readable(view)
         content = view.content_count(doc_id) if view else 0
         async with self._large_reads.one(graph) if content > SMALL_CONTENT else nullcontext():
             standing = (await self._runtime.store.standings(graph, [doc_id])).get(doc_id)
@@ -147,6 +149,14 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
                 with suppress(LockBusyError):
                     return await self._runtime.pool.run(partial(read, wait=False), graph, small=True)
             return await self._runtime.pool.run(read, graph)
+
+    async def _readable(self, view: LiveView) -> None:
+        """Wait until the view is not being changed, with nothing in memory: that of a large document takes minutes."""
+        try:
+            with view.lock.read(wait=False):
+                return
+        except LockBusyError:
+            await self._runtime.pool.run(partial(_wait_for, view), view.graph)
 
     @using_graph
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
@@ -337,6 +347,11 @@ def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:
 def _related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments | None:
     with view.lock.read():
         return explain_related(view, doc_id, count) if doc_id in view.documents else None
+
+
+def _wait_for(view: LiveView) -> None:
+    with view.lock.read():
+        return
 
 
 def _reports(view: LiveView) -> list[CommunityReport]:

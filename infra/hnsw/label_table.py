@@ -32,6 +32,8 @@ class LabelTable:
         return self._count
 
     def __contains__(self, id_: object) -> bool:
+        if type(id_) is int:  # the check against a protocol takes longer than the look-up
+            return self.get(id_) != NO_LABEL
         return isinstance(id_, SupportsIndex) and self.get(index(id_)) != NO_LABEL
 
     def __iter__(self) -> Iterator[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -21,6 +22,8 @@ from graphtide.streams.messages import DocumentMessage, GivenFact
 from graphtide.streams.ports import StoredDocument
 
 GRAPH = "notes"
+TIMEOUT_S = 600.0
+"""Of what these tests wait for, which is no question of time: the users' 30 s pass on a machine that is busy."""
 
 
 @asynccontextmanager
@@ -31,7 +34,8 @@ async def opened(
     async with open_application(Settings(data=folder), registry) as application:
         assert isinstance(application, LocalApplication)
         receipt = await application.publish(list(documents))
-        await application.query(GRAPH, QueryRequest("?", after=receipt.token, generate=False))
+        application._limits = replace(application._limits, lookup_timeout_s=TIMEOUT_S)
+        await application.query(GRAPH, QueryRequest("?", after=receipt.token, generate=False, timeout_s=TIMEOUT_S))
         view = application._runtime.views.get(GRAPH)
         assert view is not None
         yield application, view
@@ -67,6 +71,19 @@ async def test_status_of_a_small_document_waits_in_a_thread_while_the_view_chang
             task = await waiting_task(lambda: view.lock.waiting, lambda: application.document(GRAPH, "a"))
         status = await task
         assert getattr(status, "text", "") == "Ada met Bob."
+
+
+async def test_status_reads_no_stored_document_while_the_view_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extraction of a large document would wait in memory, once for each caller that gives up."""
+    async with opened(tmp_path, [small()]) as (application, view):
+        reads = Reads(monkeypatch, application)
+        with view.lock.write():
+            task = await waiting_task(lambda: view.lock.waiting, lambda: application.document(GRAPH, "a"))
+            assert reads.all == 0
+        await task
+        assert reads.all == 1
 
 
 async def test_stats_wait_in_a_thread_while_an_index_changes(tmp_path: Path) -> None:
