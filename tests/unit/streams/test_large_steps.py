@@ -26,7 +26,6 @@ from graphtide.graph.records import (
     GraphDelta,
     MentionRow,
 )
-from graphtide.streams import json_parts
 from graphtide.streams.changes.change_log import LARGE_ROWS, encode_forward
 from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES
 from graphtide.streams.consolidate.partitions import watermark
@@ -65,7 +64,7 @@ def test_longest_call_of_the_encoder_is_independent_of_the_number_of_rows(
         sizes.append(len(found := dumps(body, **options)))
         return found
 
-    monkeypatch.setattr(json_parts.json, "dumps", watched)
+    monkeypatch.setattr(json, "dumps", watched)
     longest = []
     for rows in (LARGE_ROWS, 4 * LARGE_ROWS):
         sizes.clear()
