@@ -16,13 +16,13 @@ from typing import TypeVar
 import numpy as np
 
 from graphtide.graph.aboutness import AboutnessIndex, identity_of
+from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.algorithms.pagerank import WalkGraph
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.identity import entity_id
-from graphtide.graph.in_parts import sorted_in_parts
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
 from graphtide.graph.learning.followers import Followers
 from graphtide.graph.records import (

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graphtide.graph import communities
+from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.algorithms.trussness import Trussness
 from graphtide.graph.communities.drift import DriftGuard, Partition
 from graphtide.graph.consolidation.entities import Entities, PlacementResult
@@ -36,7 +37,6 @@ from graphtide.graph.consolidation.signed_counts import (
 )
 from graphtide.graph.consolidation.state import EdgeKey, LabelState, Tables
 from graphtide.graph.consolidation.topology import edge_pairs
-from graphtide.graph.in_parts import sorted_in_parts
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import (
     ClusterChange,

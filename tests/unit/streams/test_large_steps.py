@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.in_parts import sorted_in_parts
 from graphtide.graph.records import (
     ChunkRow,
     DocumentChange,
