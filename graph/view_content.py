@@ -1,0 +1,192 @@
+"""The tables of a live view, look-ups in them, and the rows they came from.
+
+`graph/view.py` applies the deltas that keep them current.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from graphtide.graph.aboutness import AboutnessIndex
+from graphtide.graph.algorithms.pagerank import WalkGraph
+from graphtide.graph.browsing.entity_order import EntityOrder
+from graphtide.graph.communities import HierarchyReplica
+from graphtide.graph.digest.live import LiveDigest
+from graphtide.graph.exact_indexes import ExactIndexes
+from graphtide.graph.int_sets import IntSet
+from graphtide.graph.learning.followers import Followers
+from graphtide.graph.records import (
+    ChunkRow,
+    DocumentRow,
+    EdgeRow,
+    EntityRow,
+    GraphDelta,
+    LabelRow,
+    SameAsRow,
+    TripleRow,
+    Vector,
+)
+from graphtide.graph.relatedness import RelatednessModel
+from graphtide.graph.reports.cache import ReportCache
+from graphtide.graph.reports.entity_summaries import EntitySummaryCache
+from graphtide.graph.reports.fingerprint import CommunityFingerprints
+from graphtide.graph.resolution.predicates.groups import PredicateGroups
+from graphtide.graph.rwlock import ReadersWriterLock
+from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
+from graphtide.graph.view_indexes import VectorIndexes
+from graphtide.graph.view_tables import (
+    ViewChunk,
+    ViewEdge,
+    ViewEntity,
+    ViewLabel,
+    ViewStatement,
+)
+
+NO_VECTOR: Vector = np.empty(0, np.float16)
+
+
+class ViewContent:
+    """The content of one graph at `version`. Read it under `lock.read()`; only `LiveView.apply` writes it.
+
+    `functional_predicates` are those that contradict each other (graph/validity): they affect how the tables are
+    read, not their content.
+    """
+
+    def __init__(
+        self, graph: str, indexes: VectorIndexes, functional_predicates: FunctionalPredicates = DEFAULT
+    ) -> None:
+        self.graph = graph
+        self.version = 0
+        self.lock = ReadersWriterLock()
+        self.indexes = indexes
+        self.exact = ExactIndexes()
+        self.digests = LiveDigest()
+        self.functional_predicates = functional_predicates
+        self.walk = WalkGraph()
+        self.relatedness = RelatednessModel()
+        self.followers = Followers()
+        self.about = AboutnessIndex()
+        self.hierarchy = HierarchyReplica()
+        self.contents = CommunityFingerprints()
+        self.reports = ReportCache()
+        self.summaries = EntitySummaryCache()
+        self.order = EntityOrder()
+        self.documents: dict[str, DocumentRow] = {}
+        self.chunks: dict[int, ViewChunk] = {}
+        self.text_bytes = 0
+        """UTF-8 bytes of all passages."""
+        self.chunk_numbers: dict[str, int] = {}
+        self.labels: dict[int, ViewLabel] = {}
+        self.names: dict[str, IntSet] = {}
+        self.statements: dict[int, ViewStatement] = {}
+        self.entities: dict[int, ViewEntity] = {}
+        self.entity_nodes: dict[str, int] = {}
+        self.neighbours: dict[int, dict[int, ViewEdge]] = {}
+        self.edge_count = 0
+        self.same_as: dict[tuple[int, int], SameAsRow] = {}
+        self._linked: dict[int, set[tuple[int, int]]] = {}
+        self.predicates = PredicateGroups()
+        self._walked: set[tuple[int, int]] = set()
+        self.changed_links: list[tuple[int, int]] = []
+        """The links of the walk graph that the last delta changed."""
+        self.lowered_nodes: set[int] = set()
+        """The nodes of the walk graph whose degree the last delta made smaller."""
+        self.new_names: set[str] = set()
+        """The names of the labels that the last delta added."""
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def content_count(self, doc_id: str) -> int:
+        """Return the number of mentions and facts of a document, without the lock: approximate during a change."""
+        row = self.documents.get(doc_id)
+        chunks = [self.chunks.get(number) for number in row.chunks] if row else []
+        return sum(len(chunk.mentions) + len(chunk.evidence) for chunk in chunks if chunk is not None)
+
+    def entity_id(self, node: int) -> str:
+        """Return the canonical name of an entity: equal for equal content, whatever the order of arrival."""
+        return self.entities[node].id
+
+    def ends(self, statement: int) -> tuple[int, int]:
+        """Return the entities a statement connects (subject, object), by node."""
+        triple = self.statements[statement]
+        return self.labels[triple.subject].node, self.labels[triple.object].node
+
+    def exact_indexes(self) -> VectorIndexes:
+        """Return exact indexes of all vectors. Cost of the first call: the vectors of the graph."""
+        return self.exact.build(self.chunks, self.entities, self.statements)
+
+    def links_of(self, label: int) -> list[SameAsRow]:
+        """Return the same-as links of a label, including those that a constraint overruled."""
+        return [self.same_as[pair] for pair in sorted(self._linked.get(label, ()))]
+
+    def predicate_of(self, statement: int) -> str:
+        """Return the predicate of a statement under the name of its group (resolution/predicates/groups.py)."""
+        return self.predicates.name(self.statements[statement].predicate)
+
+    def named(self, name: str) -> set[int]:
+        """Return the entities that a normalised name may mean, by node. Cost: its types."""
+        return {self.labels[label].node for label in self.names.get(name, ())}
+
+    def statements_of(self, node: int) -> Iterator[int]:
+        """Yield the statements an entity is subject or object of, each once per end."""
+        for number in self.entities[node].labels:
+            yield from self.labels[number].statements
+
+    # -- the rows again ------------------------------------------------------------------------------------------------
+
+    def rows(self, *, vectors: bool = False) -> GraphDelta:
+        """Return all tables as rows: without vectors and communities for the digest, with both for a copy of the view.
+
+        Call under `lock.read()`. Cost: the whole graph.
+        """
+
+        def vector(row: ViewChunk | ViewStatement | ViewEntity) -> Vector:
+            return row.vector if vectors else NO_VECTOR
+
+        version = self.version
+        return GraphDelta(
+            self.graph,
+            version,
+            documents=tuple(self.documents.values()),
+            chunks=tuple(
+                ChunkRow(
+                    number,
+                    chunk.chunk_id,
+                    chunk.doc_id,
+                    chunk.ordinal,
+                    chunk.text,
+                    vector(chunk),
+                    version,
+                    chunk.title,
+                    chunk.description,
+                    chunk.place,
+                )
+                for number, chunk in self.chunks.items()
+            ),
+            labels=tuple(
+                LabelRow(number, label.name, label.type, label.node, label.mentions, b"")
+                for number, label in self.labels.items()
+            ),
+            mentions=tuple(row for chunk in self.chunks.values() for row in chunk.mentions),
+            statements=tuple(
+                TripleRow(n, s.subject, s.predicate, s.object, s.count, s.weight_milli, b"", vector(s), version)
+                for n, s in self.statements.items()
+            ),
+            evidence=tuple(row for chunk in self.chunks.values() for row in chunk.evidence),
+            same_as=tuple(self.same_as.values()),
+            entities=tuple(
+                EntityRow(node, entity.name, entity.type, entity.labels, entity.mentions, vector(entity), version)
+                for node, entity in self.entities.items()
+            ),
+            edges=tuple(
+                EdgeRow(u, v, edge.weight, edge.trussness)
+                for u, ends in self.neighbours.items()
+                for v, edge in ends.items()
+                if u < v
+            ),
+            communities=self.hierarchy.hierarchy() if vectors else None,
+            snapshot=True,
+            predicate_links=self.predicates.links(),
+        )
