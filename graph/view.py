@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from graphtide.graph.aboutness import identity_of
+from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.identity import entity_id
 from graphtide.graph.int_sets import EMPTY, excluding, including, shared_int

@@ -5,9 +5,10 @@ Read in this order: `normalisation` (from a name to a label), `label_features` (
 judge may link), `clusters` (from links to entities) and `resolver` (the maintained state).
 """
 
+from graphtide.graph.resolution.changes import ClusterChange, SameAs
 from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.resolution.pair_scoring import LabelKey, LabelView, PairKey, Verdict
-from graphtide.graph.resolution.resolver import ClusterChange, Resolver, SameAs
+from graphtide.graph.resolution.resolver import Resolver
 from graphtide.graph.resolution.synonyms.questions import PairQuestion
 
 __all__ = [

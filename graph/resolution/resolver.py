@@ -14,13 +14,13 @@ model is asked only for pairs that the rules leave open and for pairs with simil
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from graphtide.graph.resolution import clusters
 from graphtide.graph.resolution.blocking import BlockKey, Blocks, lexical_keys, vector_keys
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
+from graphtide.graph.resolution.changes import ClusterChange, SameAs
 from graphtide.graph.resolution.clusters import ClusterLink
 from graphtide.graph.resolution.pair_scoring import (
     Borderline,
@@ -42,35 +42,6 @@ from graphtide.graph.resolution.synonyms.questions import fingerprint_of, is_sam
 from graphtide.graph.resolution.synonyms.scoring import assess_synonym, is_similar
 
 Pair = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class SameAs:
-    """A link between two labels, a < b, and its evidence: the rule that made it and its score in thousandths.
-
-    A link that does not hold was proposed and then overruled, because one side is ambiguous or a cannot-link constraint
-    forbade the union. It is stored because it may hold again when another label is removed.
-    """
-
-    a: int
-    b: int
-    rule: str
-    score_milli: int
-    holds: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterChange:
-    """Clusters before and after an update, disjoint on each side, and the links that differ.
-
-    A new label forms at least a cluster of one; a removed label is in `dissolved` only. `links_removed` gives the links
-    as they were; a link that stops or starts to hold is in both. All tuples are sorted.
-    """
-
-    dissolved: tuple[frozenset[int], ...] = ()
-    formed: tuple[frozenset[int], ...] = ()
-    links_added: tuple[SameAs, ...] = ()
-    links_removed: tuple[SameAs, ...] = ()
 
 
 class Resolver:

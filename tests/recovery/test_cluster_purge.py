@@ -12,7 +12,7 @@ from graphtide.graph.digest import digest
 from graphtide.graph.records import DocumentInfo
 from graphtide.infra.bolt import BoltAddress, BoltBackend
 from graphtide.infra.bolt.cypher import documents as cypher
-from graphtide.infra.bolt.graph_store.store import _verdict_rows
+from graphtide.infra.bolt.graph_store.values import verdict_rows
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
@@ -109,5 +109,5 @@ async def _settled(parts: BoltParts) -> None:
 
 
 async def _commit_verdict(parts: BoltParts, pair: tuple[tuple[str, str], tuple[str, str]]) -> None:
-    rows = _verdict_rows(GRAPH, {pair: False})
+    rows = verdict_rows(GRAPH, {pair: False})
     await parts.store._database.write(lambda tx: tx.each(cypher.PUT_VERDICTS, rows, graph=GRAPH))

@@ -6,17 +6,15 @@ graph's rows are read and written under the scope that its head names (see gener
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import Any
 from uuid import uuid4
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.resolution.predicates.pairs import decoded
-from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
+from graphtide.infra.bolt.codec import digest_key, key
 from graphtide.infra.bolt.cypher import documents as document_cypher
 from graphtide.infra.bolt.cypher import graphs as graph_cypher
 from graphtide.infra.bolt.cypher import partitions as partition_cypher
@@ -26,6 +24,13 @@ from graphtide.infra.bolt.graph_store import content, deletion, overwritten, pre
 from graphtide.infra.bolt.graph_store import generations as heads
 from graphtide.infra.bolt.graph_store.generations import Head, ShadowBuilds
 from graphtide.infra.bolt.graph_store.outbox import BoltOutbox, numbered, put_notices
+from graphtide.infra.bolt.graph_store.values import (
+    bytes_of_value,
+    read_findings,
+    report_row,
+    standing_rows,
+    verdict_rows,
+)
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
 from graphtide.streams.errors import GraphtideError, Retryable
@@ -36,7 +41,6 @@ from graphtide.streams.ports import (
     GraphContent,
     GraphDeletion,
     Record,
-    ReportFinding,
     ReportRow,
     StoredDocument,
     Watermark,
@@ -44,7 +48,9 @@ from graphtide.streams.ports import (
 from graphtide.streams.retry import outcome_of
 
 NOBODY = Watermark(0, 0)
+
 PAGE_ROWS = 64
+
 OPTIMISTIC_READS = 3
 """Reads of a snapshot beside a busy writer before the snapshot locks the head and the writer waits."""
 
@@ -166,8 +172,8 @@ class BoltStore:
             await self._builds.switch(tx, fresh, delta, head)
             await tx.run(document_cypher.CLEAR_REPORTS, graph=graph)
         await predicate_links.write(tx, delta)
-        await tx.each(document_cypher.PUT_STANDINGS, _standing_rows(graph, part.standings), graph=graph)
-        await tx.each(document_cypher.PUT_VERDICTS, _verdict_rows(graph, part.verdicts), graph=graph)
+        await tx.each(document_cypher.PUT_STANDINGS, standing_rows(graph, part.standings), graph=graph)
+        await tx.each(document_cypher.PUT_VERDICTS, verdict_rows(graph, part.verdicts), graph=graph)
         return notices
 
     async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
@@ -211,7 +217,7 @@ class BoltStore:
         keys = list(dict.fromkeys(key(graph, doc_id) for doc_id in doc_ids))
         found = await self._database.ask_each_key(document_cypher.READ_STANDINGS, keys)
         rows = undeleted(found, ("doc_id", "revision"))
-        held = {row["doc_id"]: StoredDocument(row["revision"], _bytes(row["extraction"])) for row in rows}
+        held = {row["doc_id"]: StoredDocument(row["revision"], bytes_of_value(row["extraction"])) for row in rows}
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
@@ -298,7 +304,7 @@ class BoltStore:
         """See GraphStore.reports. Ordered by community."""
         found = await self._database.read(lambda tx: tx.run(document_cypher.READ_REPORTS, graph=graph))
         return [
-            ReportRow(**{**row, "sources": tuple(row["sources"]), "findings": _findings(row["findings"])})
+            ReportRow(**{**row, "sources": tuple(row["sources"]), "findings": read_findings(row["findings"])})
             for row in undeleted(found, [each.name for each in fields(ReportRow)])
         ]
 
@@ -307,7 +313,7 @@ class BoltStore:
 
         async def work(tx: Transaction) -> None:
             head = await _head(tx, graph)
-            written = [_report(graph, head.scope, row) for row in rows if row.version > (head.deleted_version or 0)]
+            written = [report_row(graph, head.scope, row) for row in rows if row.version > (head.deleted_version or 0)]
             await tx.each_key(document_cypher.DELETE_REPORTS, [key(graph, community) for community in gone])
             await tx.each(document_cypher.PUT_REPORTS, written, graph=graph)
             await tx.each(document_cypher.LINK_REPORTS, [{name: row[name] for name in _LINK} for row in written])
@@ -361,55 +367,3 @@ def _rows(tx: BlockingTransaction, graph: str, head: Head) -> GraphDelta:
     if head.version == head.deleted_version:
         return GraphDelta(graph, head.version, snapshot=True, deleted=True)
     return snapshot.read(tx, head.scope, graph, head.version, head.next_community)
-
-
-def _standing_rows(graph: str, standings: Mapping[str, StoredDocument]) -> list[Row]:
-    return [
-        {
-            "key": key(graph, doc_id),
-            "doc_id": doc_id,
-            "live": None if document.extraction is None else graph,
-            "revision": document.revision,
-            "extraction": None if document.extraction is None else from_bytes(document.extraction),
-        }
-        for doc_id, document in standings.items()
-    ]
-
-
-def _verdict_rows(graph: str, verdicts: Mapping[PairKey, Verdict]) -> list[Row]:
-    return [
-        {
-            "key": digest_key(graph, *a, *b),
-            "a_name": a[0],
-            "a_type": a[1],
-            "b_name": b[0],
-            "b_type": b[1],
-            "same": int(verdict),
-        }
-        for (a, b), verdict in verdicts.items()
-    ]
-
-
-def _report(graph: str, scope: str, row: ReportRow) -> Row:
-    return {
-        "key": key(graph, row.community),
-        "community_key": key(scope, row.community),
-        "community": row.community,
-        "level": row.level,
-        "fingerprint": row.fingerprint,
-        "version": row.version,
-        "title": row.title,
-        "summary": row.summary,
-        "sources": list(row.sources),
-        "findings": from_json([(finding.text, finding.chunks, finding.relations) for finding in row.findings]),
-        "rating": row.rating,
-    }
-
-
-def _findings(text: str) -> tuple[ReportFinding, ...]:
-    found = json.loads(text)
-    return tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in found)
-
-
-def _bytes(text: Any) -> bytes | None:
-    return None if text is None else to_bytes(text)
