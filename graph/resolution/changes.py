@@ -1,4 +1,4 @@
-"""What a resolver reports: links with their evidence, and changed clusters."""
+"""Links with their evidence, and changed clusters, as a resolver reports them."""
 
 from __future__ import annotations
 

@@ -158,9 +158,11 @@ class AccessMiddleware:
         address's.
         """
 
+        is_call = scope["path"].startswith("/v1/")  # not read in the block: the scope refers to its seat
+
         @contextmanager
         def place() -> Iterator[None]:
-            with self._places.hold("") if scope["path"].startswith("/v1/") else nullcontext(), self._gate.place(caller):
+            with self._places.hold("") if is_call else nullcontext(), self._gate.place(caller):
                 yield
 
         name = caller.who.name or network_of(_peer(scope))

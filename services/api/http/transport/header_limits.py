@@ -70,6 +70,15 @@ class _Timer:
             self._handle.cancel()
             self._handle = None
 
+    def end(self) -> None:
+        """Stop it for good, and release the connection: the two refer to each other."""
+        self.stop()
+        self._act = _do_nothing
+
+
+def _do_nothing() -> None:
+    pass
+
 
 class HeaderLimitedProtocol(HttpToolsProtocol):
     """HTTP protocol that refuses requests beyond the limits and closes the connection; uvicorn's option `http`."""
@@ -99,7 +108,7 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._head_timer, self._linger_timer, self._send_timer):
-            timer.stop()
+            timer.end()
         super().connection_lost(exc)
 
     def _give_up(self) -> None:
