@@ -31,9 +31,9 @@ from graphtide.graph.records import (
     TripleRow,
 )
 from graphtide.graph.vector_sum import bytes_of
-from graphtide.graph.view_content import ViewContent
-from graphtide.graph.view_indexes import IndexVersions, VectorIndexes, refer_to_loaded, stale, sync
-from graphtide.graph.view_tables import (
+from graphtide.graph.view_state.content import ViewContent
+from graphtide.graph.view_state.indexes import IndexVersions, VectorIndexes, refer_to_loaded, stale, sync
+from graphtide.graph.view_state.tables import (
     ViewChunk,
     ViewEdge,
     ViewEntity,

@@ -17,7 +17,7 @@ from typing import Protocol
 from graphtide.graph.aboutness.keys import passage_keys
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, GraphDelta
-from graphtide.graph.view_tables import MentionTables, ViewStatement
+from graphtide.graph.view_state.tables import MentionTables, ViewStatement
 
 
 class PassageTables(MentionTables, Protocol):

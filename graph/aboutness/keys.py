@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from graphtide.graph.records import DocumentRow
 from graphtide.graph.resolution.normalisation import normalise
-from graphtide.graph.view_tables import ViewChunk
+from graphtide.graph.view_state.tables import ViewChunk
 
 LEAST_STATEMENTS = 2
 """The number of statements that make a label the leading subject of a passage."""

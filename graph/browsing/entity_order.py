@@ -22,7 +22,7 @@ from sortedcontainers import SortedList  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from graphtide.graph.records import GraphDelta
-    from graphtide.graph.view_tables import ViewEdge, ViewEntity
+    from graphtide.graph.view_state.tables import ViewEdge, ViewEntity
 
 HISTORY = 200_000
 LEAST_HISTORY = 5_000

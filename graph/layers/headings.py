@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from graphtide.graph.entity_descriptions import sentences
 from graphtide.graph.view import LiveView
-from graphtide.graph.view_tables import ViewChunk
+from graphtide.graph.view_state.tables import ViewChunk
 
 TITLE_CHARS = 80
 LINE_CHARS = 200

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from graphtide.graph.partitioned.shards import Key, Kind, Read, ReadReply, Reply, Request, Rows, ShardPlacement
-from graphtide.graph.view_tables import ViewChunk, ViewEntity, ViewLabel, ViewStatement
+from graphtide.graph.view_state.tables import ViewChunk, ViewEntity, ViewLabel, ViewStatement
 
 FEW = 32
 """The number of statements of a label, and of passages of a statement, that are announced."""

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.vector_index import SearchResult, VectorIndex, Vectors
 from graphtide.graph.view import LiveView, VectorIndexes
+from graphtide.graph.view_state.exact_indexes import ExactIndexes
 
 Kind = Literal["chunks", "statements", "labels", "entities", "documents", "chunk_numbers", "entity_nodes", "names"]
 Key = int | str

@@ -23,7 +23,7 @@ from graphtide.graph.relatedness.pairs import (
     passage_key,
 )
 from graphtide.graph.relatedness.statistics import SufficientStatistics, Weights, fit_weights
-from graphtide.graph.view_tables import MentionTables, ViewEntity
+from graphtide.graph.view_state.tables import MentionTables, ViewEntity
 
 BLOCK = 1 << 11
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from graphtide.graph.reports.fingerprint import CommunityFingerprints, Fingerprint
 from graphtide.graph.reports.rows import ReportRow
-from graphtide.graph.view_tables import ViewTables
+from graphtide.graph.view_state.tables import ViewTables
 
 TOLERANCE = 0.2
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from graphtide.graph.identity import short_digest
 from graphtide.graph.reports.rows import ReportFinding, ReportRow
-from graphtide.graph.view_tables import ViewTables
+from graphtide.graph.view_state.tables import ViewTables
 
 ENTITY = -1
 """The level of a row that belongs to an entity, not to a community."""

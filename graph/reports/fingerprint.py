@@ -24,7 +24,7 @@ from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.numbered_ints import NumberedInts
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.reports.community_sums import BUCKETS, CommunitySums, Sketch
-from graphtide.graph.view_tables import ViewChunk, ViewStatement, ViewTables
+from graphtide.graph.view_state.tables import ViewChunk, ViewStatement, ViewTables
 
 _MASK = (1 << 64) - 1
 

@@ -16,7 +16,7 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.view import LiveView
-from graphtide.graph.view_indexes import with_held_vectors
+from graphtide.graph.view_state.indexes import with_held_vectors
 from graphtide.streams.errors import GraphStopped, GraphtideError
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of

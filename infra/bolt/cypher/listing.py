@@ -35,7 +35,7 @@ def statements() -> dict[str, str]:
     return found
 
 
-FEW_NODES = frozenset({"graphs", "deleted_graphs", "leftovers", "read_calls", "unplaced_revisions"})
+FEW_NODES = frozenset({"graphs", "contents", "deleted_graphs", "leftovers", "read_calls", "unplaced_revisions"})
 """Statements that read every node of a label with at most one node per graph or process.
 
 `unplaced_revisions` reads all revisions, and is sent only when a schema is upgraded.

@@ -18,7 +18,7 @@ from graphtide.graph.resolution.similarity import quantise
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import LiveView, VectorIndexes
-from graphtide.graph.view_tables import Neighbours, ViewEdge, view_edge, with_neighbour, without_neighbour
+from graphtide.graph.view_state.tables import Neighbours, ViewEdge, view_edge, with_neighbour, without_neighbour
 from graphtide.streams.follow.delta_codec import decode, encode
 from tests.model.graph_oracle import GraphOracle
 from tests.support.extractions import random_extraction, unit

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 from graphtide.graph.numbered_ints import NumberedInts
-from graphtide.graph.view_tables import ViewEntity
+from graphtide.graph.view_state.tables import ViewEntity
 
 
 def test_numbered_ints_equal_a_dictionary_after_random_changes() -> None:

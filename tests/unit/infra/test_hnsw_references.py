@@ -18,7 +18,7 @@ from graphtide.graph.records import DocumentChange
 from graphtide.graph.vector_index import ExactIndex, Vectors, unit_rows
 from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
-from graphtide.graph.view_indexes import with_held_vectors
+from graphtide.graph.view_state.indexes import with_held_vectors
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
 from graphtide.infra.hnsw.generation import HnswGeneration
 from graphtide.streams.follow.delta_codec import decode, encode

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 
-from graphtide.graph.view_tables import ViewChunk
+from graphtide.graph.view_state.tables import ViewChunk
 
 Key = bytes
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphtide.graph.records import GraphDelta, Vector
 from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view_indexes import IndexVersions, VectorIndexes, sync
+from graphtide.graph.view_state.indexes import IndexVersions, VectorIndexes, sync
 
 KEPT = IndexVersions(-1, -1, -1)
 """No stored version: every row of a delta is newer."""

@@ -14,7 +14,6 @@ from graphtide.graph.algorithms.pagerank import WalkGraph
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import HierarchyReplica
 from graphtide.graph.digest.live import LiveDigest
-from graphtide.graph.exact_indexes import ExactIndexes
 from graphtide.graph.int_sets import IntSet
 from graphtide.graph.learning.followers import Followers
 from graphtide.graph.records import (
@@ -35,8 +34,9 @@ from graphtide.graph.reports.fingerprint import CommunityFingerprints
 from graphtide.graph.resolution.predicates.groups import PredicateGroups
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
-from graphtide.graph.view_indexes import VectorIndexes
-from graphtide.graph.view_tables import (
+from graphtide.graph.view_state.exact_indexes import ExactIndexes
+from graphtide.graph.view_state.indexes import VectorIndexes
+from graphtide.graph.view_state.tables import (
     ViewChunk,
     ViewEdge,
     ViewEntity,
