@@ -57,6 +57,7 @@ CONTENTS = (
     " g.scope AS scope, CASE WHEN g.counted_version = g.version THEN g.documents END AS documents,"
     " CASE WHEN g.counted_version = g.version THEN g.text_bytes END AS text_bytes ORDER BY name"
 )
+READ_TEXTS = "MATCH (c:Chunk {scope: $scope}) WHERE c.text IS NOT NULL RETURN c.text AS text"
 FILL_CONTENT = (
     "MATCH (g:Graph {name: $graph}) SET g.lock = true REMOVE g.lock"
     " WITH g WHERE g.version = $version AND g.scope = $scope"

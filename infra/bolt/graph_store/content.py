@@ -16,7 +16,6 @@ from graphtide.streams.ports import ContentSize, GraphContent
 
 ATTEMPTS = 5
 """Times that a graph is counted whose writer commits meanwhile."""
-_TEXTS = "MATCH (c:Chunk {scope: $scope}) WHERE c.text IS NOT NULL RETURN c.text AS text"
 
 
 async def read(database: BoltDatabase) -> Mapping[str, GraphContent]:
@@ -44,4 +43,4 @@ async def _count(database: BoltDatabase, head: Row) -> None:
 
 def _size(tx: BlockingTransaction, scope: str) -> ContentSize:
     [documents] = (row[0] for row in tx.stream(tables.DOCUMENT.count, scope=scope))
-    return ContentSize(documents, sum(len(row[0].encode()) for row in tx.stream(_TEXTS, scope=scope)))
+    return ContentSize(documents, sum(len(row[0].encode()) for row in tx.stream(cypher.READ_TEXTS, scope=scope)))
