@@ -45,10 +45,11 @@ class PartitionBuffer:
         return size_of(delivered) >= self.heavy_bytes and not is_request(delivered)
 
     async def next(self, limit: int, not_before: float = 0.0) -> list[ConsumedRecord]:
-        """Return up to `limit` records: of at most BATCH_BYTES together, or one heavy one.
+        """Return up to `limit` records: of at most BATCH_BYTES together, or one heavy one, with consecutive offsets.
 
-        As soon as there is one, but before `not_before`, a time of the event loop, only a full batch, or as soon as a
-        heavy record or a maintenance request is among them.
+        A batch ends before a missing record, which the next one then begins with: the writer checks where a batch
+        begins. Returns as soon as there is one, but before `not_before`, a time of the event loop, only a full batch,
+        or as soon as a heavy record or a maintenance request is among them.
         """
         while not self.records:
             await self._arrival()
@@ -60,6 +61,8 @@ class PartitionBuffer:
             if self.is_heavy(taken[-1]) or self.is_heavy(self.records[0]):
                 break
             if size + size_of(self.records[0]) > BATCH_BYTES:
+                break
+            if self.records[0].position.offset != taken[-1].position.offset + 1:
                 break
             taken.append(self.records.popleft())
         return taken

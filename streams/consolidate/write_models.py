@@ -49,7 +49,7 @@ def _restore(
 
 
 class WriteModels:
-    """The models by graph. A graph belongs to one partition, so no two tasks use the same model concurrently."""
+    """The models by graph, the latest where workers of several partitions asked: none uses the model of another."""
 
     def __init__(
         self,
@@ -73,12 +73,15 @@ class WriteModels:
         return len(self._models)
 
     async def of(self, graph: str, partition: int) -> WriteModel:
-        """Return the graph's model. Raises GraphStopped for inconsistent rows.
+        """Return the partition's model of the graph. Raises GraphStopped for inconsistent rows.
+
+        Until a commit binds a graph to a partition, records of it may be in several, whose workers must not share a
+        model: each applies changes of its own to it, and only one of them can commit.
 
         Cost: none when it is cached, otherwise linear in the graph.
         """
         model = self._models.get(graph)
-        if model is None:
+        if model is None or model.partition != partition:
             restored = await outcome_of(self._restored(graph, partition))
             if isinstance(restored, GraphtideError):
                 raise restored

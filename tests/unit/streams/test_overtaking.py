@@ -169,3 +169,11 @@ async def test_overtaking_keeps_the_order_of_each_graph() -> None:
     assert (offsets(taken), offsets(buffer.records)) == ([1, 4, 5], [0, 2, 3])
     buffer.put_back(taken)
     assert offsets(buffer.records) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_batch_ends_before_a_missing_record() -> None:
+    """The writer checks that a batch begins at its watermark: a gap within a batch would be skipped without a word."""
+    buffer = PartitionBuffer(expected=0, heavy_bytes=100)
+    for offset in (0, 1, 4, 5):
+        buffer.take(consumed(offset, "a"))
+    assert [offsets(await buffer.next(16)) for _ in range(2)] == [[0, 1], [4, 5]]

@@ -1,0 +1,18 @@
+"""The cache of write models while several partitions have records of one graph."""
+
+from __future__ import annotations
+
+from graphtide.streams.consolidate.write_models import WriteModels
+from tests.model.memory import MemoryBackend
+from tests.support.backends import Clock
+
+
+async def test_workers_of_two_partitions_share_no_model() -> None:
+    """Before its first commit a graph belongs to no partition: a rival's uncommitted changes must not be seen."""
+    models = WriteModels(MemoryBackend(2, Clock()).store)
+    first, second = await models.of("g", 0), await models.of("g", 1)
+    assert first.writer is not second.writer
+    assert await models.of("g", 1) is second
+    models.forget_partition(1)
+    assert models.peek("g") is None
+    assert (await models.of("g", 0)).writer is not second.writer
