@@ -124,9 +124,9 @@ class ModelSet:
     caps: ExtractionLimits = field(default_factory=ExtractionLimits)
     """The limits of one document's extraction."""
     judges_names: bool = False
-    """Whether the language model judges pairs of names."""
+    """True if the language model judges pairs of entity names."""
     judges_predicates: bool = False
-    """Whether it judges pairs of predicates, too."""
+    """True if the language model also judges pairs of predicates."""
 
     def gates(self) -> Mapping[str, RateLimiter]:
         """Return the rate limiters of the configured endpoints, by their purpose."""

@@ -80,7 +80,7 @@ class Dependencies:
     names: Places | None = None
     everything: bool = False
     wide: bool = False
-    """Whether every changed degree next to `nodes` counts, not only those that became smaller."""
+    """True if each changed degree of a node next to `nodes` can change the walk, not only each lowered one."""
     searched: Seeds | None = None
     """The hits of the searches, where they stay the same as long as no row of them changes or enters."""
     ends: frozenset[int] = frozenset()

@@ -54,9 +54,9 @@ class ConsolidateSettings:
     overwritten: Overwritten | None = None
     """The records of the rows that a commit overwrites, where readers rebuild earlier versions from `deltas`."""
     synonyms: bool = False
-    """Whether pairs of labels for a judge are found by vectors, too."""
+    """True if pairs of labels with similar vectors are proposed to a judge."""
     predicates: bool = False
-    """Whether pairs of predicates are proposed to a judge."""
+    """True if pairs of predicates with similar vectors are proposed to a judge."""
     window_s: float = 0.0
     """Minimum time between the starts of two batches of a partition, unless the second one is full: a commit costs
     more by itself than by its documents. A record that arrives later than that after a batch started does not wait."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import httpx
 
@@ -23,11 +21,10 @@ from graphtide.infra.kafka.log import KafkaLog
 from graphtide.streams.messages import DOCUMENTS, EXTRACTIONS
 from tests.bench.cluster_documents import Body, bodies, name
 from tests.bench.cluster_table import Row, cpu_s, in_ms, per_second, quantiles, write
+from tests.bench.started_cluster import started_cluster
 from tests.support.bench_data import ROOT
 from tests.support.cluster import Cluster
-from tests.support.kafka_server import LocalKafka, fresh
 from tests.support.llm_server import LlmServer
-from tests.support.neo4j_server import LocalNeo4j
 
 PARTITIONS = 4
 BATCH = 100
@@ -281,18 +278,7 @@ def main() -> None:
     parser.add_argument("--no-page", action="store_true", help="print the table, leave docs/scaling.md alone")
     chosen = parser.parse_args()
     size = QUICK if chosen.quick else FULL
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made, ExitStack() as stack:
-        folders = [Path(made) / name for name in ("kafka", "neo4j", "data")]
-        for folder in folders:
-            folder.mkdir()
-        kafka = LocalKafka(folders[0])
-        stack.callback(kafka.kill)
-        neo4j = LocalNeo4j(folders[1])
-        stack.callback(neo4j.kill)
-        cluster = Cluster(fresh(kafka), neo4j, folders[2])
-        stack.callback(cluster.end)
-        applied = cluster.run("topics", "apply", "--partitions", str(PARTITIONS))
-        assert applied.returncode == 0, applied.stderr
+    with started_cluster(PARTITIONS) as cluster:
         rows = asyncio.run(measure(cluster, size))
     if not chosen.no_page:
         told = f"{size.staged:,} documents stage by stage, a burst of {size.burst:,}, {size.graphs} graphs"

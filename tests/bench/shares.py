@@ -13,13 +13,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import httpx
 
@@ -27,11 +25,10 @@ from graphtide.services.api.schema import graphtide_pb2 as pb
 from tests.bench.cluster_documents import bodies, name
 from tests.bench.cluster_table import Row, quantiles, resident_bytes, write
 from tests.bench.shares_store import LARGEST, copy_graphs, sizes, template
+from tests.bench.started_cluster import started_cluster
 from tests.support.bench_data import ROOT
 from tests.support.cluster import Cluster
-from tests.support.kafka_server import LocalKafka, fresh
 from tests.support.named_replicas import four, gateway
-from tests.support.neo4j_server import LocalNeo4j
 from tests.support.ports import free_port
 
 REPLICAS = ("one", "two", "three", "four")
@@ -309,18 +306,7 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=500)
     parser.add_argument("--no-page", action="store_true", help="print the table, leave docs/cluster.md alone")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made, ExitStack() as stack:
-        folders = [Path(made) / each for each in ("kafka", "neo4j", "data")]
-        for folder in folders:
-            folder.mkdir()
-        kafka = LocalKafka(folders[0])
-        stack.callback(kafka.kill)
-        neo4j = LocalNeo4j(folders[1])
-        stack.callback(neo4j.kill)
-        cluster = Cluster(fresh(kafka), neo4j, folders[2])
-        stack.callback(cluster.end)
-        applied = cluster.run("topics", "apply", "--partitions", "2")
-        assert applied.returncode == 0, applied.stderr
+    with started_cluster(2) as cluster:
         rows = asyncio.run(measure(cluster, chosen.graphs))
     if not chosen.no_page:
         total = sum(sizes(chosen.graphs).values())

@@ -23,7 +23,7 @@ from graphtide.streams.ports import StoredDocument
 
 GRAPH = "notes"
 TIMEOUT_S = 600.0
-"""Of what these tests wait for, which is no question of time: the users' 30 s pass on a machine that is busy."""
+"""Timeout of the requests. No test here measures time, and on a busy machine the default of 30 s can pass."""
 
 
 @asynccontextmanager

@@ -10,7 +10,6 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from graphtide.graph.records import DocumentInfo as Info
-from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.models.usage.memory_ledger import MemoryUsageLedger
@@ -22,8 +21,7 @@ from graphtide.services.cluster.roles import ROLES, RoleDependencies, Worker
 from graphtide.services.health import Warming
 from graphtide.services.model_wiring import Memos, open_models, plan
 from graphtide.streams.messages import DocumentMessage, metadata_pairs
-from tests.model.memory import MemoryBackend, MemoryOutbox
-from tests.model.memory.questions import MemoryQuestionStore
+from tests.support.memory_backing import memory_backing
 from tests.support.serving import grpc_service
 
 TEXTS = {
@@ -81,23 +79,7 @@ async def opened(
     folder: Path, roles: Sequence[str] = ("extract", "consolidate", "summarize")
 ) -> AsyncIterator[Cluster]:
     """Yield a backing of three partitions, and its writers."""
-    outbox = MemoryOutbox()
-    backend = MemoryBackend(3, outbox=outbox)
-    memos: dict[str, MemoryVectorStore] = {}
-
-    def memo(name: str) -> MemoryVectorStore:
-        return memos.setdefault(name, MemoryVectorStore())
-
-    backing = Backing(
-        backend.log,
-        backend.ledger,
-        backend.store,
-        outbox,
-        memo,
-        lambda stage: stage.run(),
-        MemoryUsageLedger(),
-        MemoryQuestionStore(),
-    )
+    backing = memory_backing()
     async with AsyncExitStack() as stack:
         cluster = Cluster(backing, folder, stack)
         for role in roles:

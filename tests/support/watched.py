@@ -9,7 +9,6 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, start_http_server
 
-from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.models.usage.memory_ledger import MemoryUsageLedger
@@ -17,11 +16,9 @@ from graphtide.infra.observability.metrics.reembedding import ReembeddingGauges
 from graphtide.infra.observability.metrics.sources import SourceMetrics
 from graphtide.infra.settings import Settings
 from graphtide.services.application import Application
-from graphtide.services.cluster.backing import Backing
 from graphtide.services.cluster.roles import ROLES, RoleDependencies
 from graphtide.services.model_wiring import Memos, open_models, plan
-from tests.model.memory import MemoryBackend, MemoryOutbox
-from tests.model.memory.questions import MemoryQuestionStore
+from tests.support.memory_backing import memory_backing
 
 
 @dataclass(slots=True)
@@ -35,30 +32,14 @@ class WatchedRoles:
 @asynccontextmanager
 async def watched_roles(folder: Path) -> AsyncIterator[WatchedRoles]:
     """Yield the four roles on a log of three partitions."""
-    outbox = MemoryOutbox()
-    backend = MemoryBackend(3, outbox=outbox)
-    memos: dict[str, MemoryVectorStore] = {}
-
-    def memo(name: str) -> MemoryVectorStore:
-        return memos.setdefault(name, MemoryVectorStore())
-
-    backing = Backing(
-        backend.log,
-        backend.ledger,
-        backend.store,
-        outbox,
-        memo,
-        lambda stage: stage.run(),
-        MemoryUsageLedger(),
-        MemoryQuestionStore(),
-    )
+    backing = memory_backing()
     targets, replica = [], None
     async with AsyncExitStack() as stack:
         for role in ("extract", "consolidate", "summarize", "query"):
             settings, registry = Settings(data=folder / role), CollectorRegistry()
             tally, chosen = Tally(registry), plan(settings)
             accounts = UsageAccounting(MemoryUsageLedger(), chosen.rules, tally)
-            models = open_models(chosen, accounts, Memos(*map(memo, ("a", "b", "c"))), tally, stack)
+            models = open_models(chosen, accounts, Memos(*map(backing.memo, ("a", "b", "c"))), tally, stack)
             tools = RoleDependencies(settings, backing, models, accounts, registry)
             if role == "extract":
                 SourceMetrics(registry, ["shop.public.contracts"])  # those of a mapped topic, which needs a broker

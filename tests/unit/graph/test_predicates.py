@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -23,20 +22,18 @@ from graphtide.graph.records import (
     Mention,
     Vector,
 )
-from graphtide.graph.resolution import PairQuestion, Verdict
-from graphtide.graph.resolution.pair_scoring import PairKey
+from graphtide.graph.resolution import PairQuestion
 from graphtide.graph.resolution.predicates.groups import PredicateGroups
 from graphtide.graph.resolution.predicates.pairs import PREDICATE_TYPE, meaning_class, pair_of
 from graphtide.graph.resolution.predicates.vectors import predicate_vector, residual
 from graphtide.graph.resolution.similarity import cosine_milli
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.validity import intervals
-from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.services.inspection.entity_details import explain_entity
 from graphtide.streams.follow import delta_codec
 from graphtide.streams.messages import unit_key
 from tests.support.extractions import vector
+from tests.support.judged_world import EVERYTHING, JudgedWorld, random_changes
 
 MEANINGS = {
     "founded": "begin",
@@ -50,7 +47,6 @@ MEANINGS = {
 }
 PEOPLE = ("Ada Quist", "Bo Lind", "Cem Arslan", "Dora Vance", "Emil Roth")
 PLACES = ("Harbour Mill", "Nordby Works", "Old Quarry", "Pine Foundry")
-EVERYTHING = 10_000
 DIMENSIONS = 32
 
 
@@ -76,48 +72,16 @@ def stated(subject: str, predicate: str, object_: str) -> Vector:
     return unit
 
 
-class World:
-    """A writer that proposes predicates, its follower, the live documents, and the stored verdicts."""
+class World(JudgedWorld):
+    """A world that also proposes predicates, with the tables of a change feed beside the view."""
 
     def __init__(self) -> None:
-        self.writer = Consolidator("world", synonyms=True, predicates=True)
-        self.view = _new_view()
+        super().__init__(DIMENSIONS, predicates=True)
         self.tables = RowTables("world")
-        self.live: dict[str, Extraction] = {}
-        self.verdicts: dict[PairKey, Verdict] = {}
-
-    def change(self, news: dict[str, Extraction | None]) -> None:
-        """Apply new revisions and deletions as one batch."""
-        changes = [DocumentChange(doc_id, self.live.get(doc_id), new) for doc_id, new in news.items()]
-        self.follow(self.writer.apply(changes))
-        self.live |= {doc_id: new for doc_id, new in news.items() if new is not None}
-        self.live = {doc_id: one for doc_id, one in self.live.items() if news.get(doc_id, one) is not None}
 
     def publish(self, doc_id: str, *facts: tuple[str, str, str], occurred_at: str = "") -> None:
         piece = passage(f"Passage {doc_id}.", facts)
         self.change({doc_id: Extraction(doc_id, len(self.live) + 1, DocumentInfo(occurred_at=occurred_at), (piece,))})
-
-    def judge(self, budget: int = EVERYTHING) -> int:
-        """Answer up to `budget` questions; return the number of answers."""
-        answered = 0
-        while budget > answered and (questions := self.writer.borderline(min(5, budget - answered))):
-            for question in questions:
-                self.answer(question, scripted(question))
-                answered += 1
-        return answered
-
-    def answer(self, question: PairQuestion, same: bool) -> None:
-        delta = self.writer.decide(question.pair, question.verdict(same))
-        if delta is not None:
-            self.verdicts[question.pair] = question.verdict(same)
-            self.follow(delta)
-
-    def restart(self) -> None:
-        """Restore the writer and its follower from stored rows and verdicts."""
-        rows = replace(self.rebuilt(), version=self.writer.version)
-        self.writer = Consolidator.restore(rows, verdicts=self.verdicts, synonyms=True, predicates=True)
-        self.view = _new_view()
-        self.view.apply(rows)
 
     def rebuilt(self, batch: int = EVERYTHING) -> GraphDelta:
         """Return the rows of a build in batches by a process that asks no judge."""
@@ -134,8 +98,7 @@ class World:
         """Send the delta through the codec of followers, and check that a change of links can be undone."""
         delta = delta_codec.decode(delta_codec.encode(delta, sums=False))
         before = self.view.predicates.links()
-        with self.view.lock.write():
-            self.view.apply(delta)
+        super().follow(delta)
         self.tables.predicate_links = set(self.view.predicates.links())
         self.tables.version = delta.version
         self.tables.revert(GraphDelta("world", delta.version, delta.gone, predicate_links=delta.predicate_links),
@@ -144,30 +107,9 @@ class World:
         assert self.view.digests.read(self.view)[1] == digest(self.view.rows())
 
 
-def _new_view() -> LiveView:
-    return LiveView("world", VectorIndexes(*(ExactIndex(DIMENSIONS) for _ in range(3))))
-
-
-def scripted(question: PairQuestion) -> bool:
-    """Judge by predicates and contexts: every change of these may change it."""
-    return blake2b(repr(question).encode(), digest_size=1).digest()[0] % 3 > 0
-
-
 def _document(rng: random.Random, doc_id: str, revision: int) -> Extraction:
     facts = [(rng.choice(PEOPLE), rng.choice(sorted(MEANINGS)), rng.choice(PLACES)) for _ in range(rng.randint(1, 3))]
     return Extraction(doc_id, revision, DocumentInfo(), (passage(f"Passage {doc_id} {revision}.", facts),))
-
-
-def _walk(rng: random.Random, steps: int) -> Iterator[dict[str, Extraction | None]]:
-    live = set[str]()
-    for revision in range(1, steps + 1):
-        news: dict[str, Extraction | None] = {}
-        for _ in range(rng.choice((1, 1, 2))):
-            doc_id = f"d{rng.randint(1, 9)}"
-            gone = doc_id in live and rng.random() < 0.4
-            news[doc_id] = None if gone else _document(rng, doc_id, revision)
-            (live.discard if gone else live.add)(doc_id)
-        yield news
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -176,7 +118,7 @@ def test_links_are_those_of_the_live_documents_when_a_judge_answers_at_any_time(
     documents in another order. Restarts lose nothing."""
     print(f"seed {seed}")
     rng, world, links = random.Random(seed), World(), 0
-    for news in _walk(rng, 24):
+    for news in random_changes(rng, 24, _document):
         world.change(news)
         world.judge(rng.choice((0, 0, 1, 4)))
         if rng.random() < 0.1:
@@ -185,13 +127,7 @@ def test_links_are_those_of_the_live_documents_when_a_judge_answers_at_any_time(
         assert differences(world.view.rows(), world.rebuilt(batch=2)) == ()
         links += len(world.view.predicates)
     assert links, "the walk was made to link predicates"
-    world.judge()
-    other = World()
-    for doc_id in rng.sample(sorted(world.live), len(world.live)):
-        other.change({doc_id: world.live[doc_id]})
-        other.judge(rng.choice((0, 2, EVERYTHING)))
-    other.judge()
-    assert differences(world.view.rows(), other.view.rows()) == ()
+    world.check_order(World(), rng)
     world.change(dict.fromkeys(world.live))
     assert not world.view.predicates.links() and world.writer.borderline(9) == []
 

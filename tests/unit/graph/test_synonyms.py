@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import combinations
 
 import numpy as np
@@ -13,14 +11,13 @@ import pytest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import differences
-from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta
-from graphtide.graph.resolution import LabelView, PairQuestion, Resolver, Verdict
-from graphtide.graph.resolution.pair_scoring import PairKey, label_features
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction
+from graphtide.graph.resolution import LabelView, PairQuestion, Resolver
+from graphtide.graph.resolution.pair_scoring import label_features
 from graphtide.graph.resolution.synonyms.blocking import MAX_NEIGHBOURS, synonym_keys
 from graphtide.graph.resolution.synonyms.scoring import assess_synonym
-from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import LiveView, VectorIndexes
 from tests.support.extractions import unit
+from tests.support.judged_world import EVERYTHING, JudgedWorld, random_changes
 
 MEANINGS = {
     "a road vehicle with an engine for few passengers": ("car", "automobile", "motorcar", "wagon"),
@@ -29,62 +26,18 @@ MEANINGS = {
     "a long made up story that is printed": ("novel", "romance", "saga", "fiction"),
 }
 PREDICATES = ("needs", "replaces", "is near")
-EVERYTHING = 10_000
 
 
-class World:
-    """A writer that proposes synonyms, its follower, the live documents, and the verdicts that were stored."""
+class World(JudgedWorld):
+    """A world whose every verdict changes the graph: the writer asks about pairs of live labels alone."""
 
     def __init__(self) -> None:
-        self.writer = Consolidator("world", synonyms=True)
-        self.view = _new_view()
-        self.live: dict[str, Extraction] = {}
-        self.verdicts: dict[PairKey, Verdict] = {}
+        super().__init__(16)
 
-    def change(self, news: dict[str, Extraction | None]) -> None:
-        """Apply new revisions and deletions as one batch."""
-        changes = [DocumentChange(doc_id, self.live.get(doc_id), new) for doc_id, new in news.items()]
-        self._follow(self.writer.apply(changes))
-        self.live |= {doc_id: new for doc_id, new in news.items() if new is not None}
-        self.live = {doc_id: one for doc_id, one in self.live.items() if news.get(doc_id, one) is not None}
-
-    def judge(self, budget: int = EVERYTHING) -> int:
-        """Answer up to `budget` questions; return the number of answers."""
-        answered = 0
-        while budget > answered and (questions := self.writer.borderline(min(5, budget - answered))):
-            for question in questions:
-                self.verdicts[question.pair] = question.verdict(scripted(question))
-                delta = self.writer.decide(question.pair, self.verdicts[question.pair])
-                assert delta is not None
-                self._follow(delta)
-                answered += 1
-        return answered
-
-    def restart(self) -> None:
-        """Restore the writer and its follower from stored rows and verdicts."""
-        rows = replace(self.rebuilt(), version=self.writer.version)
-        self.writer = Consolidator.restore(rows, verdicts=self.verdicts, synonyms=True)
-        self.view = _new_view()
-        self.view.apply(rows)
-
-    def rebuilt(self) -> GraphDelta:
-        """Return the rows of a build by a process that asks no judge."""
-        writer = Consolidator("world", verdicts=self.verdicts)
-        delta = writer.apply([DocumentChange(d, None, self.live[d]) for d in sorted(self.live, reverse=True)])
-        return replace(delta, snapshot=True, communities=writer.hierarchy())
-
-    def _follow(self, delta: GraphDelta) -> None:
-        with self.view.lock.write():
-            self.view.apply(delta)
-
-
-def _new_view() -> LiveView:
-    return LiveView("world", VectorIndexes(ExactIndex(16), ExactIndex(16), ExactIndex(16)))
-
-
-def scripted(question: PairQuestion) -> bool:
-    """Judge by the names, and by the contexts where the question has them: every change of these may change it."""
-    return blake2b(repr(question).encode(), digest_size=1).digest()[0] % 3 > 0
+    def answer(self, question: PairQuestion, same: bool) -> None:
+        """See JudgedWorld.answer."""
+        super().answer(question, same)
+        assert self.verdicts[question.pair] == question.verdict(same)
 
 
 def _document(rng: random.Random, doc_id: str, revision: int) -> Extraction:
@@ -97,18 +50,6 @@ def _document(rng: random.Random, doc_id: str, revision: int) -> Extraction:
     return Extraction(doc_id, revision, DocumentInfo(), tuple(units))
 
 
-def _walk(rng: random.Random, steps: int) -> Iterator[dict[str, Extraction | None]]:
-    live = set[str]()
-    for revision in range(1, steps + 1):
-        news: dict[str, Extraction | None] = {}
-        for _ in range(rng.choice((1, 1, 2))):
-            doc_id = f"d{rng.randint(1, 9)}"
-            gone = doc_id in live and rng.random() < 0.4
-            news[doc_id] = None if gone else _document(rng, doc_id, revision)
-            (live.discard if gone else live.add)(doc_id)
-        yield news
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_graph_is_that_of_the_live_documents_when_a_judge_answers_at_any_time(seed: int) -> None:
     """After each step the rows are a rebuild's; when all is answered, those of the live documents in another order.
@@ -118,7 +59,7 @@ def test_graph_is_that_of_the_live_documents_when_a_judge_answers_at_any_time(se
     """
     print(f"seed {seed}")
     rng, world, links = random.Random(seed), World(), 0
-    for news in _walk(rng, 24):
+    for news in random_changes(rng, 24, _document):
         world.change(news)
         world.judge(rng.choice((0, 0, 1, 4)))
         if rng.random() < 0.1:
@@ -126,13 +67,7 @@ def test_graph_is_that_of_the_live_documents_when_a_judge_answers_at_any_time(se
         assert differences(world.view.rows(), world.rebuilt()) == ()
         links += sum(link.rule == "synonym" for link in world.view.same_as.values())
     assert links, "the walk was made to link synonyms"
-    world.judge()
-    other = World()
-    for doc_id in rng.sample(sorted(world.live), len(world.live)):
-        other.change({doc_id: world.live[doc_id]})
-        other.judge(rng.choice((0, 2, EVERYTHING)))
-    other.judge()
-    assert differences(world.view.rows(), other.view.rows()) == ()
+    world.check_order(World(), rng)
     world.change(dict.fromkeys(world.live))
     assert not world.view.same_as and not world.view.entities and world.writer.borderline(9) == []
 
@@ -161,15 +96,15 @@ def test_merge_by_a_judge_ends_when_its_documents_are_deleted() -> None:
     assert question.contexts == (("automobile is near harbour 1",), ("car is near harbour 0",))
     delta = world.writer.decide(question.pair, question.verdict(True))
     assert delta is not None and [(link.rule, link.score_milli > 0) for link in delta.same_as] == [("synonym", True)]
-    world._follow(delta)
+    world.follow(delta)
     assert world.writer.borderline(9) == []
     assert len(world.view.entities) == 3
     separate = world.writer.decide(question.pair, question.verdict(False))
     assert separate is not None and len(separate.gone.same_as) == 1
-    world._follow(separate)
+    world.follow(separate)
     joined = world.writer.decide(question.pair, question.verdict(True))
     assert joined is not None
-    world._follow(joined)
+    world.follow(joined)
     world.change({"car": None})
     assert not world.view.same_as and len(world.view.entities) == 2
 
@@ -183,7 +118,7 @@ def test_question_is_repeated_when_the_statements_about_a_name_change() -> None:
     world.verdicts[question.pair] = question.verdict(True)
     delta = world.writer.decide(question.pair, world.verdicts[question.pair])
     assert delta is not None
-    world._follow(delta)
+    world.follow(delta)
     later = unit("Passage later.", [("car", "", said), ("Harbour", "", "")], [(0, "is near", 1)])
     world.change({"e": Extraction("e", 2, DocumentInfo(), (later,))})
     assert [link.rule for link in world.view.same_as.values()] == ["synonym"]
