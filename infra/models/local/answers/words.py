@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 
 import snowballstemmer
 
@@ -24,6 +25,8 @@ _TOKEN = re.compile(r"[^\W_]+(?:[-.,:'\u2019/&_][^\W_]+)*+")
 _PARTS = re.compile(r"[^\W_]+")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})++")
 _STEMMER = snowballstemmer.stemmer("english")
+_STEMMING = Lock()
+"""Held while a word is stemmed: the stemmer keeps the word in itself, and questions are answered in several threads."""
 _NUMBER_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
@@ -119,5 +122,6 @@ def key_of(word: str) -> str:
         return NUMBER_WORDS[lower]
     form = VERBS.get(lower)
     base = IRREGULAR.get(lower) or (lower if form is None else form.base)
-    stem: str = _STEMMER.stemWord(base)
+    with _STEMMING:
+        stem: str = _STEMMER.stemWord(base)
     return stem
