@@ -15,7 +15,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.streams.consolidate.batches import ConsolidationBatch
 from graphtide.streams.consolidate.partitions.dependencies import WriterDependencies
 from graphtide.streams.dead_letters.writer import write_dead_letter
-from graphtide.streams.errors import Broken
+from graphtide.streams.errors import Broken, Retryable
 from graphtide.streams.follow.freshness import accepted
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.ports import (
@@ -42,6 +42,8 @@ class PartitionWatermark:
         self._dependencies = dependencies
         self._overtaken: set[int] = set()
         """Offsets after the watermark whose records are applied."""
+        self._not_delivered: int | None = None
+        """The last offset that was missing where a batch began."""
 
     @property
     def next_offset(self) -> int:
@@ -67,9 +69,19 @@ class PartitionWatermark:
             raise self._gap(start)
 
     def check_next(self, delivered: ConsumedRecord) -> None:
-        """Raise Broken unless the record is the next one."""
-        if delivered.position.offset != self.next_offset:
+        """Raise Retryable for a missing record, which is read again, and Broken if it is missing once more.
+
+        A reassignment of the partition can lose what a poll had taken, though the log has it.
+        """
+        if delivered.position.offset == self.next_offset:
+            return
+        if self._not_delivered == self.next_offset:
             raise self._gap(delivered.position.offset)
+        self._not_delivered = self.next_offset
+        raise Retryable(
+            f"record {self.next_offset} of partition {self._partition} of {EXTRACTIONS} was not delivered before record"
+            f" {delivered.position.offset}; both are read again"
+        )
 
     def _gap(self, offset: int) -> Broken:
         return Broken(

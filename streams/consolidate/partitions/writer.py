@@ -90,7 +90,10 @@ class PartitionWriter:
         return self._watermark.next_offset
 
     async def batch(self, delivered: Sequence[ConsumedRecord]) -> None:
-        """Apply the records that follow the last batch. Raises what the storage raises, and Broken for a gap."""
+        """Apply the records that follow the last batch. Raises what the storage raises.
+
+        For a missing record it raises Retryable, and Broken when that is missing again.
+        """
         self._watermark.check_next(delivered[0])
         async with self.writing:
             for part in _between_requests(delivered):

@@ -67,7 +67,7 @@ class Writer:
 
 
 @dataclass
-class Rig:
+class FollowingHarness:
     """A writer and a follower with its views."""
 
     writer: Writer
@@ -94,7 +94,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(seed: int) -> AsyncIterator[Rig]:
+async def harness(seed: int) -> AsyncIterator[FollowingHarness]:
     """Return a running follower."""
     print(f"seed {seed}")
     backend = MemoryBackend(3, outbox=MemoryOutbox())
@@ -114,12 +114,12 @@ async def rig(seed: int) -> AsyncIterator[Rig]:
         await writer.step()
     await follower.start()
     async with running(follower.run):
-        yield Rig(writer, views, follower, replies, purges)
+        yield FollowingHarness(writer, views, follower, replies, purges)
 
 
 async def test_follower_applies_what_is_announced_and_reads_no_snapshot_again() -> None:
     """Thirty commits in parts, each announced twice: the view is at the last one, without a reload."""
-    async with rig(1) as one:
+    async with harness(1) as one:
         for _ in range(30):
             said = await one.writer.step()
             await one.writer.announce(*said, *said)
@@ -131,7 +131,7 @@ async def test_follower_applies_what_is_announced_and_reads_no_snapshot_again() 
 @pytest.mark.parametrize("seed", range(5))
 async def test_follower_heals_whatever_becomes_of_the_announcements(seed: int) -> None:
     """Notices and parts are lost, repeated, swapped, garbled, kept back and replayed late; graphs are rebuilt."""
-    async with rig(seed) as one:
+    async with harness(seed) as one:
         rng = one.writer.world.rng
         kept: list[Record] = []
         for _ in range(60):
@@ -157,7 +157,7 @@ async def test_follower_heals_whatever_becomes_of_the_announcements(seed: int) -
 
 async def test_follower_takes_the_snapshot_when_a_delta_was_too_large_to_send() -> None:
     """The notice has no parts: the store is asked, and the deltas after it are applied as they come."""
-    async with rig(3) as one:
+    async with harness(3) as one:
         delta = one.writer.world.step()
         await one.writer.commit(delta)
         await one.writer.announce(*full_records(delta, part_bytes=SMALL, most_bytes=10))
@@ -170,7 +170,7 @@ async def test_follower_takes_the_snapshot_when_a_delta_was_too_large_to_send() 
 
 async def test_follower_sees_a_graph_that_is_new_and_one_whose_beginning_it_missed() -> None:
     """A first version needs no snapshot; a later one of an unknown graph does."""
-    async with rig(4) as one:
+    async with harness(4) as one:
         store = one.writer.backend.store
         for graph, missed in (("new", 0), ("known elsewhere", 2)):
             world = RandomWorld(random.Random(7))
@@ -186,7 +186,7 @@ async def test_follower_sees_a_graph_that_is_new_and_one_whose_beginning_it_miss
 
 async def test_follower_is_not_made_to_reload_by_what_anybody_wrote() -> None:
     """Garbage under a known key, an unknown key, light notices of old versions: nothing is loaded, nothing stops."""
-    async with rig(5) as one:
+    async with harness(5) as one:
         garbage = [Record("world", b"\xff"), Record("nowhere", b"{}"), Record("world", None)]
         garbage += [Record("world", b"x", (("part", b"1:2"),)), Record("world", b"x", (("part", b"9:1/1"),))]
         garbage += [Record("world", b"[]", (("upkeep-reply", b"x"),))]
@@ -203,7 +203,7 @@ async def test_follower_notices_what_was_never_announced(monkeypatch: pytest.Mon
     """The last commit's notice is lost and nothing follows: the comparison with the store updates the view."""
     for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
         monkeypatch.setattr(delta_follower, name, 0.02)
-    async with rig(6) as one:
+    async with harness(6) as one:
         await one.writer.step()
         await one.check()
         assert one.follower.reloads == 1 and one.follower.behind()["world"] == (0, 0.0)
@@ -228,7 +228,7 @@ async def test_follower_makes_a_reader_anew_that_brings_nothing(monkeypatch: pyt
     await follower.start()
     await writer.announce(*await writer.step())
     async with running(lambda: supervise("follow", follower.run, lambda _: None)):
-        await Rig(writer, views, follower).check()
+        await FollowingHarness(writer, views, follower).check()
     assert len(made) == 2 and not follower.reloads
 
 
@@ -246,7 +246,7 @@ async def test_follower_says_how_far_it_is_behind_and_goes_on_where_it_was(monke
         await eventually(lambda: _is(follower.behind().get("world", (0, 0.0))[0] == 4))
         for said in held:
             await writer.announce(*said)
-        await Rig(writer, views, follower).check()
+        await FollowingHarness(writer, views, follower).check()
         assert not follower.reloads
 
 
@@ -268,13 +268,13 @@ async def test_follower_misses_nothing_that_is_committed_while_it_loads() -> Non
     async with running(follower.run):
         await eventually(lambda: _is(done.is_set()))
         await writer.announce(*await writer.step())
-        await Rig(writer, views, follower).check()
+        await FollowingHarness(writer, views, follower).check()
         assert not follower.reloads
 
 
 async def test_follower_passes_over_wishes_between_a_notice_and_its_parts() -> None:
     """Replicas write to the topic, too, at any moment: nothing is loaded again for it."""
-    async with rig(12) as one:
+    async with harness(12) as one:
         for _ in range(5):
             said = await one.writer.step()
             wish = Record("world", ReportRequest("world", (1, 2)).encode())
@@ -287,7 +287,7 @@ async def test_purge_is_announced_once_after_everything_before_it() -> None:
     """Each purge has a marker in every partition: the follower hears of it once, when the view shows what was announced
     before. Malformed markers and those of an unfinished purge change nothing.
     """
-    async with rig(13) as one:
+    async with harness(13) as one:
         label = (PURGE, b"0" * 32 + b":3")
         await one.writer.announce(Record("world", b"", ((PURGE, b"x"),)), Record("world", b"", (label,)))
         await one.writer.announce(*await one.writer.step())
@@ -304,7 +304,7 @@ async def test_purge_is_announced_once_after_everything_before_it() -> None:
 
 async def test_replies_reach_whoever_follows() -> None:
     """A reply in `deltas` is handed over, as it was written."""
-    async with rig(10) as one:
+    async with harness(10) as one:
         reply = MaintenanceReply("world", MaintenanceKind.VERIFY, "id", 3, "a", "b", ("one line",), {"chunks": 2})
         await one.writer.announce(reply.record())
         await eventually(lambda: _is(bool(one.replies)))

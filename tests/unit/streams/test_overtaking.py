@@ -28,7 +28,7 @@ HEAVY_BYTES = 20_000
 
 
 @dataclass
-class Rig:
+class OvertakingHarness:
     """A stage without followers, and the extractions that were published, by graph and document."""
 
     backend: Backend
@@ -68,12 +68,12 @@ class Rig:
 
 
 @pytest.fixture(params=NAMES)
-async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
-    """Yield a rig over each storage."""
+async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OvertakingHarness]:
+    """Yield a harness over each storage."""
     seed = random.randrange(1 << 32)
     print("seed", seed)
     async with opened(request.param, tmp_path, Clock()) as backend:
-        yield Rig(backend, seed)
+        yield OvertakingHarness(backend, seed)
 
 
 @contextmanager
@@ -93,52 +93,56 @@ def held_back(monkeypatch: pytest.MonkeyPatch, graph: str) -> Iterator[threading
         go.set()
 
 
-async def test_small_documents_of_other_graphs_overtake_a_heavy_one(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_small_documents_of_other_graphs_overtake_a_heavy_one(
+    harness: OvertakingHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are stored while the heavy one is applied, the watermark waits for it, and its own graph keeps its order."""
     with held_back(monkeypatch, "big") as go:
-        async with running(rig.stage().run):
-            await rig.publish("big", "heavy", heavy=True)
+        async with running(harness.stage().run):
+            await harness.publish("big", "heavy", heavy=True)
             for graph, doc_id in (("a", "x"), ("big", "later"), ("b", "y"), ("a", "z")):
-                await rig.publish(graph, doc_id)
-            await eventually(lambda: rig.applied("a", "x", "z"))
-            await eventually(lambda: rig.applied("b", "y"))
-            assert not await rig.applied("big", "heavy") and not await rig.applied("big", "later")
-            assert (await rig.backend.log.committed(EXTRACTIONS, STAGE))[0] == 0
+                await harness.publish(graph, doc_id)
+            await eventually(lambda: harness.applied("a", "x", "z"))
+            await eventually(lambda: harness.applied("b", "y"))
+            assert not await harness.applied("big", "heavy") and not await harness.applied("big", "later")
+            assert (await harness.backend.log.committed(EXTRACTIONS, STAGE))[0] == 0
             go.set()
-            await eventually(rig.consumed)
-    await rig.check()
+            await eventually(harness.consumed)
+    await harness.check()
 
 
 async def test_overtaking_documents_are_not_applied_again_after_a_restart(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    harness: OvertakingHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stage ends while the heavy document is applied; the next one reads the others again and changes nothing."""
     with held_back(monkeypatch, "big"):
-        async with running(rig.stage().run):
-            await rig.publish("big", "heavy", heavy=True)
-            await rig.publish("a", "x")
-            await eventually(lambda: rig.applied("a", "x"))
-    version = (await rig.backend.store.graphs())["a"]
-    async with running(rig.stage().run):
-        await eventually(rig.consumed)
-    assert (await rig.backend.store.graphs())["a"] == version
-    await rig.check()
+        async with running(harness.stage().run):
+            await harness.publish("big", "heavy", heavy=True)
+            await harness.publish("a", "x")
+            await eventually(lambda: harness.applied("a", "x"))
+    version = (await harness.backend.store.graphs())["a"]
+    async with running(harness.stage().run):
+        await eventually(harness.consumed)
+    assert (await harness.backend.store.graphs())["a"] == version
+    await harness.check()
 
 
-async def test_a_record_that_cannot_be_read_waits_for_its_turn(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_record_that_cannot_be_read_waits_for_its_turn(
+    harness: OvertakingHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is dead-lettered once, after the heavy document, and those after it are applied."""
     with held_back(monkeypatch, "big") as go:
-        async with running(rig.stage().run):
-            await rig.publish("big", "heavy", heavy=True)
-            await rig.publish("a", "x")
-            await eventually(lambda: rig.applied("a", "x"))
-            await rig.backend.log.append(EXTRACTIONS, [Record("a", b"{")])
-            await rig.publish("b", "y")
-            assert await dead_letters(rig.backend) == []
+        async with running(harness.stage().run):
+            await harness.publish("big", "heavy", heavy=True)
+            await harness.publish("a", "x")
+            await eventually(lambda: harness.applied("a", "x"))
+            await harness.backend.log.append(EXTRACTIONS, [Record("a", b"{")])
+            await harness.publish("b", "y")
+            assert await dead_letters(harness.backend) == []
             go.set()
-            await eventually(rig.consumed)
-    assert len(await dead_letters(rig.backend)) == 1
-    assert await rig.applied("b", "y") and await rig.applied("big", "heavy")
+            await eventually(harness.consumed)
+    assert len(await dead_letters(harness.backend)) == 1
+    assert await harness.applied("b", "y") and await harness.applied("big", "heavy")
 
 
 def consumed(offset: int, graph: str, size: int = 10) -> ConsumedRecord:
