@@ -21,7 +21,7 @@ from graphtide.services.browsing import (
 )
 from graphtide.services.inspection import browsing
 from graphtide.services.runtime import Runtime, using_graph
-from graphtide.streams.errors import DeadlineExceeded, Invalid, NotFound
+from graphtide.streams.errors import Invalid, NotFound
 
 T = TypeVar("T")
 
@@ -100,14 +100,9 @@ class LocalBrowser:
     @using_graph
     async def token_state(self, graph: str, token: str, wait_s: float) -> TokenState:
         """See Browser.token_state."""
-        progress = self._runtime.progress
         try:
             await self._runtime.known(graph, token, wait_s)
-            await progress.read(graph, token, wait_s)
-            if not await progress.includes(graph, token):
-                await progress.reach(graph, token, wait_s, self._runtime.upkeep.refusal)
-        except DeadlineExceeded:
-            return TokenState(False, self._runtime.views.version(graph))
+            reached = await self._runtime.progress.reached(graph, token, wait_s, self._runtime.upkeep.refusal)
         except Invalid as error:
             raise Invalid("token", error.message) from error
-        return TokenState(True, self._runtime.views.version(graph))
+        return TokenState(reached, self._runtime.views.version(graph))

@@ -80,29 +80,45 @@ class TokenWaiter:
         `timeout_s`, and BudgetExceeded at once when a revision up to the token waits for a budget that is not renewed
         before that.
         """
-        until = asyncio.get_running_loop().time() + timeout_s
+        if not await self.reached(graph, after, timeout_s, refusal):
+            raise DeadlineExceeded(f"the graph did not include token {after[:80]} within {timeout_s:g} s")
+
+    async def reached(self, graph: str, after: str, timeout_s: float, refusal: Refusal = no_refusal) -> bool:
+        """Return True as soon as the graph includes the token as `reach` defines it, False after `timeout_s`.
+
+        With 0 s it looks once. Otherwise raises as `reach`. Cost: two reads of the ledger, one more after each move
+        until the revisions have ended, and one read of the stored version.
+        """
+        moved = self._moved
         version = token_version(after)
         wanted = await self._issued(graph, after, timeout_s) if version is None else ()
+        until = asyncio.get_running_loop().time() + timeout_s
         try:
-            async with asyncio.timeout(timeout_s):
-                if version is not None:
-                    await self._reach_version(graph, version)
-                    return
-                while await self._pending(graph, wanted, lambda: _check(refusal(graph, wanted), until)):
-                    pass
-                stored = (await self._store.graphs()).get(graph, 0)
-                while self._views.version(graph) < stored:
+            async with asyncio.timeout_at(until if timeout_s else None):
+                version = await (self._shown_from(graph, wanted) if version is None else self._stored(graph, version))
+                while version is None and timeout_s:
+                    _check(refusal(graph, wanted), until)
+                    await self._wait(moved)
+                    moved = self._moved
+                    version = await self._shown_from(graph, wanted)
+                while version is not None and timeout_s and self._views.version(graph) < version:
                     await self._wait(self._moved)
-        except TimeoutError as error:
-            raise DeadlineExceeded(f"the graph did not include token {after[:80]} within {timeout_s:g} s") from error
+        except TimeoutError:
+            return False
+        return version is not None and self._views.version(graph) >= version
 
-    async def _reach_version(self, graph: str, version: int) -> None:
-        """Return once the view shows that version. Raises Invalid for one that is not stored."""
-        stored = (await self._store.graphs()).get(graph, 0)
-        if version > stored:
+    async def _shown_from(self, graph: str, wanted: Sequence[Position]) -> int | None:
+        """Return the version of the graph that includes every revision up to there; None while one is pending."""
+        for position in wanted:
+            if await self._ledger.pending(graph, position):
+                return None
+        return (await self._store.graphs()).get(graph, 0)
+
+    async def _stored(self, graph: str, version: int) -> int:
+        """Return the version. Raises Invalid for one that is neither shown nor stored."""
+        if self._views.version(graph) < version > (stored := (await self._store.graphs()).get(graph, 0)):
             raise Invalid("after", f"graph {graph!r} has no version {version}; its newest is {stored}")
-        while self._views.version(graph) < version:
-            await self._wait(self._moved)
+        return version
 
     async def revisions(
         self, graph: str, token: str, timeout_s: float, refusal: Refusal = no_refusal
@@ -114,17 +130,6 @@ class TokenWaiter:
         await self.reach(graph, token, timeout_s, refusal)
         numbers = await self._ledger.numbers(graph, positions(token))
         return {position.partition: number for position, number in numbers.items()}
-
-    async def includes(self, graph: str, token: str) -> bool:
-        """Return whether the graph includes the token now. Raises Invalid for one never issued for this graph."""
-        version = token_version(token)
-        if version is not None:
-            return self._views.version(graph) >= version
-        wanted = await self._issued(graph, token, 0.0)
-        for position in wanted:
-            if await self._ledger.pending(graph, position):
-                return False
-        return self._views.version(graph) >= (await self._store.graphs()).get(graph, 0)
 
     async def deleted(self, wanted: GraphDeletion, timeout_s: float) -> bool:
         """Return True once the graph's deletion is done and its view is closed, False after `timeout_s`."""
@@ -166,19 +171,6 @@ class TokenWaiter:
             known = f"{after[:80]!r} is not a token of graph {graph!r}"
             raise Invalid("after", f"{known}; pass the token that publishing to this graph returned")
         return wanted
-
-    async def _pending(self, graph: str, wanted: Sequence[Position], check: Callable[[], None]) -> bool:
-        """Return False if no revision up to there is pending; otherwise True, when it is time to check again.
-
-        `check` is called before waiting, and raises the reason why waiting is useless.
-        """
-        moved = self._moved
-        for position in wanted:
-            if await self._ledger.pending(graph, position):
-                check()
-                await self._wait(moved)
-                return True
-        return False
 
     async def _wait(self, moved: asyncio.Event, look_every_s: float | None = None) -> None:
         try:

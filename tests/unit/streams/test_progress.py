@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -217,3 +217,25 @@ async def test_reader_sees_its_own_writes_under_concurrent_load(pipeline: Pipeli
 
 async def _applied(pipeline: Pipeline, count: int) -> bool:
     return (await pipeline.backend.ledger.counts("g"))[RevisionState.APPLIED] == count
+
+
+async def test_reached_reads_the_ledger_twice_and_then_once_per_move(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token that is shown costs two reads of the ledger; with 0 s a pending one is False at once."""
+    pipeline.gate.clear()
+    own, ledger, reads = await pipeline.publish("a", "Ada wrote."), pipeline.backend.ledger, list[str]()
+    for name in ("has_revisions", "pending"):
+        read = getattr(ledger, name)
+
+        async def counted(*args: object, name: str = name, read: Callable[..., Awaitable[object]] = read) -> object:
+            reads.append(name)
+            return await read(*args)
+
+        monkeypatch.setattr(ledger, name, counted)
+    assert not await pipeline.progress.reached("g", own, 0.0)
+    pipeline.gate.set()
+    assert await pipeline.progress.reached("g", own, 30.0)
+    reads.clear()
+    assert await pipeline.progress.reached("g", own, 30.0) and await pipeline.progress.reached("g", own, 0.0)
+    assert reads == ["has_revisions", "pending"] * 2
