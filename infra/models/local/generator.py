@@ -54,7 +54,7 @@ class ExtractiveGenerator:
 
     @property
     def name(self) -> str:
-        return "offline-extractive-4"
+        return "offline-extractive-5"
 
     @property
     def context_passages(self) -> int:

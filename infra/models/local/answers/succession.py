@@ -6,6 +6,7 @@ Later is the unit whose heading or document has a later date; without dates, the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from graphtide.infra.models.local.answers.matching.expressed import defines
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.values import days_in, has_phrase
-from graphtide.infra.models.local.answers.words import spaced, words_of
+from graphtide.infra.models.local.answers.words import key_of, spaced, words_of
 
 _CORRECTING = (
     "now", "instead", "again", "corrected", "corrects", "correction", "no longer", "any more", "anymore", "extended",
@@ -76,11 +77,26 @@ def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scor
     if evidence.plan.defines and defines(evidence.plan, best.unit):
         return best
     for second in ranked:
-        if second.score < _REACH * best.score or not second.fits or not second.on_day or second.unit is current.unit:
+        reach = _DENYING_REACH if _names_old(current, second) else _REACH
+        if second.score < reach * best.score or not second.fits or not second.on_day or second.unit is current.unit:
             continue
-        if _same_subject(evidence, current, second) and _replaces(evidence.plan, second, current):
+        same = _names_old(current, second) or _same_subject(evidence, current, second)
+        if same and _replaces(evidence.plan, second, current):
             current = second
     return current
+
+
+def _names_old(earlier: Scored, later: Scored) -> bool:
+    """Return whether a unit puts another value in place of the number that the earlier one states: "£104 rather than
+    £96".
+    """
+    old = {word.key for word in words_of(earlier.unit.text) if word.coded}
+    match = _IN_PLACE.search(later.unit.text)
+    return match is not None and key_of(match.group(1)) in old
+
+
+_IN_PLACE = re.compile(r"\b(?:rather than|instead of|not|no longer)\s\W?(\d[\d.,:]*\d|\d)")
+_DENYING_REACH = 0.5
 
 
 def _same_subject(evidence: AnswerEvidence, first: Scored, second: Scored) -> bool:

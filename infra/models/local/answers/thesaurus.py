@@ -137,6 +137,21 @@ spend expense cost price expenditure
 colour color red green blue yellow black white grey gray brown orange purple pink violet
 sign signature
 submit send
+founded founder establish start set launch create
+meet gather assemble assembly
+member membership
+fee subscription dues
+membership subscription subscribe
+value valuable worth
+lose loss deficit
+refund reimburse reimbursement repay
+handle manage responsible charge care
+discard dispose disposal dump tip
+collect collection
+increase rise raise
+decrease fall drop reduce
+cancel cancellation
+arrive arrival come reach
 """
 
 _OPPOSITES = """
@@ -215,7 +230,8 @@ WEAK = frozenset(
             """find take get go come work sit stay lie belong serve put happen say tell know look use want need
             do have be stand come list show explain describe mean get become call kind sort type thing
             something anything one ones ask there people person somebody someone anybody anyone time way
-            today currently recorded far moment new"""
+            today currently recorded far moment new
+            after before while because per another other"""
         ),
     )
 )

@@ -33,7 +33,7 @@ _UNITS: dict[str, frozenset[str]] = {
     "mass": word_set("kg g gram grams kilogram kilograms tonne tonnes ton tons mg lb lbs ounce ounces"),
     "duration": word_set(
         "second seconds minute minutes hour hours day days week weeks month months year years decade decades night "
-        "nights s min h hrs hr"
+        "nights fortnight fortnights s min h hrs hr"
     ),
     "temperature": word_set("c f degree degrees celsius fahrenheit"),
     "share": word_set("percent pct cent"),
@@ -147,9 +147,39 @@ def is_relative_date(text: str) -> bool:
     )  # fmt: skip
 
 
+def anchor_keys(text: str) -> frozenset[str]:
+    """Return the keys of the words after a distance in time: "open" of "four weeks before you open"."""
+    words = words_of(text)
+    return frozenset(
+        word.key
+        for at in range(len(words) - 2)
+        if words[at].text.lower() in _UNITS["duration"] and words[at + 1].text.lower() in ("after", "before", "from")
+        for word in words[at + 2 : at + 2 + _WITHIN]
+    )
+
+
+def recurs(text: str) -> bool:
+    """Return whether all times of the text recur: it names weekdays in the plural, and no day or year."""
+    times = [word for word in words_of(text) if _is_time(word)]
+    plural = has_phrase(text, _RECURRING)
+    return plural and all(":" in word.text or word.text.lower() in _RECURRING for word in times)
+
+
+_RECURRING = ("weekdays", "weekends", *(f"{day}s" for day in sorted(_WEEKDAYS)))
+
+
 def lasts_until(text: str) -> bool:
     """Return whether the text names the end of a period: "valid until 30 June"."""
     return has_phrase(text, ("until", "till")) and has_date(text)
+
+
+def lasts_one(text: str) -> bool:
+    """Return whether the text names a duration without a number: "for a fortnight", "takes half an hour"."""
+    match = _ONE.search(text)
+    return match is not None and match.group(1) in _UNITS["duration"]
+
+
+_ONE = re.compile(r"\b(?:for|within|in|takes?|took|lasts?|lasted|about|only)\s(?:half\s)?an?\s([a-z]+)")
 
 
 def column_measures(column: str, kinds: frozenset[str]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from threading import Lock
 
 import snowballstemmer
@@ -47,6 +48,12 @@ spread; bear bore; find found; sit sat; shut; understand understood; stand stood
 weigh weight"""
 IRREGULAR = {form: forms.split()[0] for forms in _FORMS.split(";") for form in forms.split()}
 """Forms of irregular verbs that the extractor's table lacks, with their base."""
+_CONTRACTIONS = """
+    ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't shan't
+    shouldn't wasn't weren't won't wouldn't ain couldn hadn hasn haven mightn mustn needn shan shouldn wouldn
+    i'm i've i'll i'd you're you've you'll you'd he'll he'd she'll she'd it'll we're we've we'll we'd they're they've
+    they'll they'd m ve ll re d"""
+_REFLEXIVES = "myself yourself himself herself itself ourselves yourselves themselves oneself"
 STOP_WORDS = word_set(
     """a an the and or but nor if then than of in on at to for by with from as about into onto over under
     between among during through is are was were be been being am do does did doing done has have had having
@@ -55,6 +62,7 @@ STOP_WORDS = word_set(
     where why how not no nor so too very just also please any some such own same both until till since each
     other up out once 's s t don didn doesn isn aren wasn weren let exactly actually currently now still yet
     ever already much many more most less least"""
+    + f"{_CONTRACTIONS} {_REFLEXIVES}"
 )
 
 
@@ -77,8 +85,13 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 @lru_cache(maxsize=2_000)
 def keys_of(text: str) -> frozenset[str]:
-    """Return the keys of the words that carry meaning."""
-    return frozenset(word.key for word in words_of(text) if word.text.lower() not in STOP_WORDS)
+    """Return the keys of the words that carry meaning, and of the plain verbs for its phrasal verbs."""
+    words = words_of(text)
+    keys = {word.key for word in words if word.text.lower() not in STOP_WORDS}
+    for verb, particle in pairwise(words):
+        if particle.text in PARTICLES and (verb.key, particle.text) in PHRASAL_VERBS:
+            keys.add(PHRASAL_VERBS[verb.key, particle.text])
+    return frozenset(keys)
 
 
 @lru_cache(maxsize=4_000)
@@ -109,13 +122,14 @@ def _word(text: str, start: int) -> Word:
 @lru_cache(maxsize=20_000)
 def _spelling(text: str) -> tuple[str, str, bool, bool]:
     """Return a word, the same string at each call, and what does not depend on its place."""
+    text = text.replace("\u2019", "'")
     return text, key_of(text), text[0].isupper(), any(char.isdigit() for char in text)
 
 
 @lru_cache(maxsize=50_000)
 def key_of(word: str) -> str:
     """Return the key of a word."""
-    lower = word.lower().replace("\u2019", "'")
+    lower = word.lower()
     if any(char.isdigit() for char in lower):
         return lower.replace(",", "") if _GROUPED.fullmatch(lower) else lower
     if lower in NUMBER_WORDS:
@@ -125,3 +139,35 @@ def key_of(word: str) -> str:
     with _STEMMING:
         stem: str = _STEMMER.stemWord(base)
     return stem
+
+
+_PHRASES = """
+go for, go with, opt for, settle on, decide on: choose
+look after, take care, see to, deal with: handle
+go back, give back, send back, bring back, take back, hand back: return
+put off, push back: postpone
+call off: cancel
+drop out, pull out: leave
+set up: establish
+throw away, throw out: discard
+pick up: collect
+hand in, send in: submit
+turn down: refuse
+break down: fail
+go up: rise
+go down, come down: fall
+turn up, show up: arrive"""
+
+
+def _phrasal_verbs() -> dict[tuple[str, str], str]:
+    found = {}
+    for line in _PHRASES.strip().splitlines():
+        phrases, _, plain = line.partition(": ")
+        for verb, particle in (phrase.split() for phrase in phrases.split(", ")):
+            found[key_of(verb), particle] = key_of(plain)
+    return found
+
+
+PHRASAL_VERBS = _phrasal_verbs()
+"""Keys of plain verbs, by the key of the verb and the particle of a phrasal verb that means the same."""
+PARTICLES = frozenset(particle for _, particle in PHRASAL_VERBS)

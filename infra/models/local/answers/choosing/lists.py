@@ -144,6 +144,9 @@ def _rows_alike(
     """Return the rows of the best row's table that cover the same terms."""
     rows = [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and scored.on_day]
     table = [row for row in rows if _file(row.unit) == _file(best.unit) and row.unit.headings == best.unit.headings]
+    if evidence.plan.extreme:  # every row of "props.csv" is a prop
+        titled = best.unit.title_keys | best.unit.head_keys
+        own, in_text = ([i for i in places if evidence.plan.terms[i].key not in titled] for places in (own, in_text))
     return [
         row
         for row in table

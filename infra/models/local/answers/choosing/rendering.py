@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.lexicon import COPULAS
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
 from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person
-from graphtide.infra.models.local.answers.values import has_full_name, has_reason
-from graphtide.infra.models.local.answers.words import keys_of
+from graphtide.infra.models.local.answers.values import has_full_name, has_phrase, has_reason
+from graphtide.infra.models.local.answers.words import keys_of, words_of
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 MAX_WORDS = 76
 _WORD = re.compile(r"[^\s,;|]+")
@@ -39,8 +41,9 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     listed = len(chosen) > 2 and evidence.plan.kind is not Kind.SUMMARY
     for scored in chosen:
         for unit in (
-            *_with_context(scored.unit, _lacks_person(evidence, scored.unit)),
+            *_with_context(scored.unit, _lacks_person(evidence, scored.unit), _asks_which(evidence)),
             *_explanation(evidence, scored.unit),
+            *_sequel(scored.unit),
         ):
             if id(unit) in used:
                 continue
@@ -76,15 +79,31 @@ def _prefix(evidence: AnswerEvidence, scored: Scored, unit: Unit) -> str:
     return ""
 
 
+def _asks_which(evidence: AnswerEvidence) -> bool:
+    return evidence.plan.kind in (Kind.THING, Kind.LIST) and evidence.plan.text.lower().startswith("which ")
+
+
 def _lacks_person(evidence: AnswerEvidence, unit: Unit) -> bool:
     """Return whether the question asks for a person, and the unit names none with a full name."""
     return evidence.plan.kind is Kind.PERSON and not unit.cells and not has_full_name(unit.text)
 
 
-def _with_context(unit: Unit, lacks_person: bool) -> Iterable[Unit]:
+def _naming(unit: Unit, names_thing: bool) -> Unit | None:
+    """Return the first sentence of a record, which names it, for a sentence without a name, if a name is asked for."""
+    if not names_thing or "#" not in unit.doc_id or unit.kind is not UnitKind.SENTENCE or unit.before is None:
+        return None
+    first = unit.before
+    while first.before is not None and first.before.block == unit.block:
+        first = first.before
+    return None if any(word.capital for word in words_of(unit.text)[1:]) else first
+
+
+def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable[Unit]:
     """Yield the sentences that a unit depends on, then the unit: before a pronoun, and, where a person is asked for
     and none is named, before "the" and a noun of the sentence before.
     """
+    if (first := _naming(unit, names_thing)) is not None:
+        yield first
     depends = unit.dangling or (lacks_person and unit.resumes)
     if depends and unit.before is not None and unit.before.block == unit.block:
         missing = lacks_person and not has_full_name(unit.before.text)
@@ -100,6 +119,26 @@ def _explanation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
     if evidence.plan.kind is not Kind.REASON or after is None or after.block != unit.block:
         return ()
     return (after,) if has_reason(after.text) and not has_reason(unit.text) else ()
+
+
+def _sequel(unit: Unit) -> tuple[Unit, ...]:
+    """Return the next sentence of the paragraph where it names what is there instead of what the unit says is gone, or
+    where the unit is only a few words without a verb, which announce it.
+    """
+    after = unit.after
+    if unit.kind is not UnitKind.SENTENCE or after is None or after.block != unit.block or unit.text.endswith("?"):
+        return ()
+    replaced = has_phrase(unit.text, _GONE) and has_phrase(after.text, ("instead",))
+    return (after,) if replaced or _announces(unit.text) else ()
+
+
+def _announces(text: str) -> bool:
+    words = [word.text.lower() for word in words_of(text)]
+    return 1 < len(words) <= _MAX_ANNOUNCING and not any(word in VERBS or word in COPULAS or word[0].isdigit() for word in words)
+
+
+_GONE = ("no longer", "not any more", "discontinued", "sold out", "not available", "unavailable")
+_MAX_ANNOUNCING = 4
 
 
 def _row(evidence: AnswerEvidence, unit: Unit, limit: int) -> str:

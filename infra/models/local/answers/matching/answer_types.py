@@ -23,6 +23,9 @@ from graphtide.infra.models.local.answers.values import (
     has_version,
     is_calendar,
     is_relative_date,
+    anchor_keys,
+    recurs,
+    lasts_one,
     lasts_until,
     same_day,
 )
@@ -69,7 +72,7 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             named = bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
             return named or _has_subject(plan, unit)
         case Kind.DATE:
-            return _new_digits(plan, unit.text, dates=True) and (has_date(unit.text) or is_relative_date(unit.text))
+            return _new_digits(plan, unit.text, dates=True) and _is_dated_event(plan, unit.text)
         case Kind.QUANTITY:
             return _measured(plan, unit)
         case Kind.VERSION:
@@ -84,6 +87,15 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys)
         case _:
             return True
+
+
+def _is_dated_event(plan: QuestionPlan, text: str) -> bool:
+    """Return whether a text dates the event in question: not by the event itself ("a week before it opens"), and what
+    happened once by no time that recurs ("on weekdays").
+    """
+    if has_date(text):
+        return not (plan.past and recurs(text))
+    return is_relative_date(text) and plan.keys.isdisjoint(anchor_keys(text))
 
 
 REASON_KEYS = keys_of("cause reason")
@@ -132,7 +144,7 @@ def _measured(plan: QuestionPlan, unit: Unit) -> bool:
     if _measured_in_words(plan, unit) or _is_counted(plan, unit):
         return True
     if not _new_digits(plan, unit.text):
-        return False
+        return "duration" in plan.measures and lasts_one(unit.text)
     if not plan.measures:
         return has_count(unit.text) if plan.counted else has_number(unit.text)
     if has_quantity(unit.text, plan.measures) or ("duration" in plan.measures and lasts_until(unit.text)):

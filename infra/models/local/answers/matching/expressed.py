@@ -11,10 +11,11 @@ from itertools import pairwise
 from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Unit
-from graphtide.infra.models.local.answers.values import has_date, has_phrase
+from graphtide.infra.models.local.answers.values import has_date, has_phrase, has_quantity
 from graphtide.infra.models.local.answers.words import keys_of, words_of
 
 _CHARGE = keys_of("responsible charge duty handle manage look")
+_MONEY, _SUM = keys_of("money"), frozenset({"money"})
 _CREATION = keys_of("write compose paint design author draw build create make film record direct stage publish")
 _VALIDITY = keys_of("valid validity apply effect run last")
 _CONVERSES = {
@@ -30,6 +31,8 @@ _OWN_WORDS = 3
 
 def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     """Return whether the form of the unit expresses the term."""
+    if term.key in _MONEY:
+        return has_quantity(unit.text, _SUM)
     if plan.kind is Kind.DATE:
         return _expresses_date(term, unit)
     if plan.kind is not Kind.PERSON:
@@ -50,7 +53,9 @@ def _expresses_date(term: Term, unit: Unit) -> bool:
 
 
 def _is_label_of(plan: QuestionPlan, unit: Unit) -> bool:
-    """Return whether it is "Lighting: Ravi Deshmukh" and the question names the label."""
+    """Return whether it is "Lighting: Ravi Deshmukh", or has such a cell, and the question names the label."""
+    if any(cell.value[:1].isupper() and not cell.column_keys.isdisjoint(plan.keys) for cell in unit.cells):
+        return True
     label, found, value = unit.text.partition(": ")
     is_short = len(label.split()) <= _MAX_LABEL_WORDS and len(value.split()) <= _MAX_LABEL_WORDS
     return bool(found) and is_short and value[:1].isupper() and not keys_of(label).isdisjoint(plan.keys)

@@ -16,6 +16,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     PLACE_NOUNS,
     QUANTITY_NOUNS,
     SUMMARIES,
+    TO_DO,
 )
 from graphtide.infra.models.local.answers.questions.types import Kind
 from graphtide.infra.models.local.answers.values import has_phrase
@@ -164,7 +165,7 @@ def focus_keys(tokens: list[str]) -> frozenset[str]:
 
 
 def asks_for_several(tokens: list[str], kind: Kind) -> bool:
-    if kind is Kind.LIST or "to do" in " ".join(tokens):
+    if kind is Kind.LIST or has_phrase(" ".join(tokens), TO_DO):
         return True
     for at, word in enumerate(tokens):
         if word == "which" and at + 1 < len(tokens):

@@ -49,7 +49,10 @@ SUMMARIES = (
     "findings", "tell me about", "what happened", "problem with", "describe", "explain", "do we know", "is known",
     "catch me up", "status of", "learn about", "learned about",
 )  # fmt: skip
-TO_DO = ("to do", "to be done", "left to do", "remains")
+TO_DO = (
+    "to do", "to be done", "left to do", "remains", "what is still open", "what's still open", "what is outstanding",
+    "what is still pending", "what is unfinished",
+)  # fmt: skip
 BOUNDS = {
     word: sign
     for sign, words in ((1, "over above exceeding more greater higher longer heavier older later larger"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from graphtide.infra.models.local.answers.questions.lexicon import (
+    AUXILIARIES,
     BEFORE_OBJECTS,
     BOUNDS,
     COMPARATIVES,
@@ -75,7 +76,7 @@ def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
     words = words_of(text)
     places = [at for at, word in enumerate(words) if word.text.lower() == "or"]
     if len(places) != 1:
-        return (), False
+        return _than_options(words), False
     at = places[0]
     right = [word for word in words[at + 1 :] if word.text.lower() not in STOP_WORDS]
     left = _left_option(text, words[:at], len(right))
@@ -83,6 +84,28 @@ def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
         return (), False
     comparing = any(_is_comparative(word.text.lower()) for word in words)
     return (frozenset(word.key for word in left), frozenset(word.key for word in right)), not comparing
+
+
+def _than_options(words: Sequence[Word]) -> tuple[frozenset[str], ...]:
+    """Return the two names that a yes-or-no question compares: "did the Elm sell more than the Oak"."""
+    at = next((at for at, word in enumerate(words) if word.text == "than"), 0)
+    if not at or words[0].text.lower() not in AUXILIARIES:
+        return ()
+    sides = (_first_name(words[1:at]), _first_name(words[at + 1 :]))
+    return sides if all(sides) and sides[0] != sides[1] else ()
+
+
+def _first_name(words: Sequence[Word]) -> frozenset[str]:
+    """Return the keys of the first run of names or codes; a name may have "and" or "of" within."""
+    run: list[Word] = []
+    for word in words:
+        if word.capital or word.coded or (run and word.text in ("and", "of", "the")):
+            run.append(word)
+        elif run:
+            break
+        elif word.text.lower() not in STOP_WORDS:
+            return frozenset()
+    return frozenset(word.key for word in run if word.text.lower() not in STOP_WORDS)
 
 
 def _left_option(text: str, words: Sequence[Word], count: int) -> list[Word]:

@@ -92,6 +92,7 @@ def plan_of(question: str) -> QuestionPlan:
         kind is Kind.YES_NO and "there" in tokens[1:2],
         conditions | setting_keys(tokens) if kind is Kind.YES_NO else frozenset(),
         versus,
+        not {"was", "were", "did"}.isdisjoint(tokens[1:3]),
         verb_of_who(tokens),
     )
 

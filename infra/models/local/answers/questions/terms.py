@@ -11,6 +11,7 @@ from graphtide.infra.models.local.answers.questions.types import Term, TermKind
 from graphtide.infra.models.local.answers.thesaurus import WEAK, opposites_of, synonyms_of
 from graphtide.infra.models.local.answers.words import (
     NUMBER_WORDS,
+    PHRASAL_VERBS,
     STOP_WORDS,
     Word,
     words_of,
@@ -36,7 +37,12 @@ def terms_of(
     starts = {0, *(match.end() + 1 for match in SENTENCE_END.finditer(text))}
     either = _either(text)
     terms: dict[str, Term] = {}
+    plain = _phrasal(words)
     for word in words:
+        if word.start in plain:
+            if key := plain[word.start]:
+                terms[key] = Term(word.text, key, TermKind.WORD, synonyms_of(key), word.start)
+            continue
         if word.text.lower() in STOP_WORDS or word.key in terms:
             continue
         kind = TermKind.WEAK if word.key in weak else _term_kind(word, focus, implied, starts)
@@ -54,6 +60,15 @@ def adjacent_pairs(words: Sequence[Word], text: str) -> tuple[tuple[str, str], .
         if between == " " and not {first.text.lower(), second.text.lower()} & STOP_WORDS:
             found.append((first.key, second.key))
     return tuple(found)
+
+
+def _phrasal(words: Sequence[Word]) -> dict[int, str]:
+    """Return the plain verb's key for the start of each phrasal verb, and "" for that of its particle."""
+    found: dict[int, str] = {}
+    for verb, particle in pairwise(words):
+        if key := PHRASAL_VERBS.get((verb.key, particle.text), ""):
+            found |= {verb.start: key, particle.start: ""}
+    return found
 
 
 def _either(text: str) -> frozenset[str]:

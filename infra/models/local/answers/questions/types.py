@@ -128,6 +128,8 @@ class QuestionPlan:
     setting: frozenset[str] = frozenset()
     """Keys of the place or the condition at the end of a yes-or-no question, which an answer need not repeat."""
     versus: Versus | None = None
+    past: bool = False
+    """It asks for what happened: "when was", "when did"."""
     who_verb: str = ""
     """Key of the verb in "who gave the money"."""
 
