@@ -152,6 +152,52 @@ increase rise raise
 decrease fall drop reduce
 cancel cancellation
 arrive arrival come reach
+staff employee worker colleague personnel
+medicine medication drug tablet pill
+bill invoice
+discount rebate reduction
+clean cleaning cleaner wash
+rubbish waste trash garbage refuse litter
+toilet lavatory loo
+lift elevator
+flat apartment
+lorry truck van
+petrol fuel diesel
+lawyer solicitor attorney
+pupil student
+hire recruit appoint appointment
+dismiss sack dismissal redundant
+resign quit resignation leave
+retire retirement pension
+film movie cinema
+rehearsal rehearse practise practice
+admission entry entrance ticket
+luggage baggage
+train rail railway
+flight plane fly
+hotel accommodation lodging
+call ring phone telephone
+broken faulty defective damaged damage
+happen occur
+warn warning alert
+vote ballot poll
+win winner
+accident collision
+surgery operation operate surgeon
+complain complaint
+afraid fear scared
+wet damp moist moisture
+eat food meal feed
+drink beverage
+pay payment settle
+money cash fund
+practice surgery clinic
+prize award
+rise raise increase
+plan schedule timetable
+often frequency frequently every
+guest visitor
+host organiser organise organize
 """
 
 _OPPOSITES = """

@@ -108,7 +108,7 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
     symbols = "".join(_SYMBOLS.get(kind, "") for kind in kinds)
     words = words_of(text)
     for at, word in enumerate(words):
-        if not _is_number(word) and word.text.lower() not in _AMOUNTS:
+        if not _is_number(word) and (word.text.lower() not in _AMOUNTS or _is_rate(words, at)):
             continue
         end = word.start + len(word.text)
         unit = words[at + 1].text.lower() if at + 1 < len(words) else ""
@@ -123,6 +123,15 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
         ):
             return True
     return False
+
+
+def _is_rate(words: Sequence[Word], at: int) -> bool:
+    """Return whether it is the "a" of "£96 a night" or "35 pounds a year", which is no duration."""
+    before = words[at - 1] if at else None
+    return before is not None and (_is_number(before) or before.text.lower() in _ALL_UNITS)
+
+
+_ALL_UNITS = frozenset().union(*_UNITS.values())
 
 
 def _is_sum(text: str, word: Word) -> bool:

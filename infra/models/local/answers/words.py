@@ -144,6 +144,7 @@ def key_of(word: str) -> str:
 _PHRASES = """
 go for, go with, opt for, settle on, decide on: choose
 look after, take care, see to, deal with: handle
+money back: refund
 go back, give back, send back, bring back, take back, hand back: return
 put off, push back: postpone
 call off: cancel

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from graphtide.infra.models.local.answers.questions.limits import options_of
+from graphtide.infra.models.local.answers.values import has_quantity
 from graphtide.infra.models.local.answers.words import keys_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.unit.infra.answers.notes import answer, note, table
@@ -94,3 +95,25 @@ def test_phrasal_verb_counts_as_the_plain_verb() -> None:
 
 def test_contracted_auxiliaries_and_reflexives_are_no_content() -> None:
     assert keys_of("Why couldn't she hurt herself?") == keys_of("hurt")
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("Could you tell me who looks after the trailer?", "Odd Vik"),
+        ("Hi, does anyone know why we shouldn't row under the weir?", "too fast"),
+        ("How come we didn't go with Sundby?", "wanted cash"),
+        ("What is wrong with the gate?", "sticks"),
+        ("May I get a refund for a permit?", "money back"),
+    ],
+)
+async def test_indirect_question_is_answered_as_the_direct_one(question: str, part: str) -> None:
+    gate = note("gate.md", "The gate sticks in the frame.", title="Gate")
+    permits = note("permits.md", "You cannot get your money back for a permit.", title="Permits")
+    assert part in await answer(question, *CLUB, gate, permits)
+
+
+def test_rate_is_no_duration() -> None:
+    duration = frozenset({"duration"})
+    assert has_quantity("It lasts a night.", duration)
+    assert not has_quantity("It costs 96 pounds a night, or £35 a week.", duration)

@@ -134,7 +134,9 @@ def _sequel(unit: Unit) -> tuple[Unit, ...]:
 
 def _announces(text: str) -> bool:
     words = [word.text.lower() for word in words_of(text)]
-    return 1 < len(words) <= _MAX_ANNOUNCING and not any(word in VERBS or word in COPULAS or word[0].isdigit() for word in words)
+    return 1 < len(words) <= _MAX_ANNOUNCING and not any(
+        word in VERBS or word in COPULAS or word[0].isdigit() for word in words
+    )
 
 
 _GONE = ("no longer", "not any more", "discontinued", "sold out", "not available", "unavailable")

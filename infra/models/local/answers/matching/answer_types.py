@@ -10,6 +10,7 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, first_person
 from graphtide.infra.models.local.answers.values import (
+    anchor_keys,
     column_measures,
     days_in,
     has_address,
@@ -23,10 +24,9 @@ from graphtide.infra.models.local.answers.values import (
     has_version,
     is_calendar,
     is_relative_date,
-    anchor_keys,
-    recurs,
     lasts_one,
     lasts_until,
+    recurs,
     same_day,
 )
 from graphtide.infra.models.local.answers.words import (

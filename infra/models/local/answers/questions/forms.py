@@ -19,6 +19,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     SETTINGS,
 )
 from graphtide.infra.models.local.answers.questions.types import Versus
+from graphtide.infra.models.local.answers.values import has_phrase
 from graphtide.infra.models.local.answers.words import STOP_WORDS, key_of
 
 _MAX_DEFINED = 3
@@ -53,6 +54,15 @@ def setting_keys(tokens: Sequence[str]) -> frozenset[str]:
     if not places or tokens[places[-1] + 1 : places[-1] + 2] != ["the"] or len(tokens) - places[-1] > _MAX_DEFINED + 2:
         return frozenset()
     return frozenset(key_of(token) for token in tokens[places[-1] + 2 :])
+
+
+def trouble_keys(asking: str) -> frozenset[str]:
+    """Return the keys of "wrong" or "matter" in "what is wrong with", which an answer does not repeat."""
+    asked = has_phrase(asking, ("wrong with", "the matter with"))
+    return _TROUBLE if asked else frozenset()
+
+
+_TROUBLE = frozenset(map(key_of, ("wrong", "matter")))
 
 
 def versus_of(tokens: Sequence[str]) -> Versus | None:

@@ -46,7 +46,7 @@ def kind_of(asking: str, tokens: list[str]) -> tuple[Kind, frozenset[str]]:  # n
         return Kind.DATE, frozenset()
     if first == "where":
         return Kind.PLACE, frozenset()
-    if first == "why":
+    if first == "why" or (first == "how" and "come" in tokens[1:2]):
         return Kind.REASON, frozenset()
     if first == "how":
         return _how(tokens)

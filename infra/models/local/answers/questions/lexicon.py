@@ -31,7 +31,9 @@ QUANTITY_NOUNS = {
 DATE_NOUNS = word_set("""date day month year deadline time weekday season evening morning week hour""")
 PLACE_NOUNS = word_set("""address place location city town country street room floor shelf building village office""")
 PERSON_NOUNS = word_set("""person name author owner leader manager director engineer contact customer donor teacher""")
-AUXILIARIES = word_set("""is are was were do does did can could may must should has have had will would""")
+AUXILIARIES = word_set("""is are was were do does did can could may must should has have had will would
+am shall might isn't aren't wasn't weren't don't doesn't didn't can't couldn't mustn't shouldn't hasn't haven't hadn't
+won't wouldn't""")
 TITLES = word_set("""mr mrs ms miss dr prof professor sir""")
 COPULAS = word_set("""is are was were""")
 STATES = {"open": False, "pending": False, "outstanding": False, "unfinished": False, "done": True, "finished": True}
@@ -79,6 +81,15 @@ NOT_COMPARATIVE = word_set(
     filter sister brother mother father daughter teacher poster center folder header rather former latter
     further"""
 )
+INDIRECT = re.compile(
+    r"(?:(?:please|hi|hello|hey|so|and|well|sorry)\b,?\s)*"
+    r"(?:(?:can|could|would|will) (?:you|(?:some|any)(?:body|one)) (?:please )?(?:tell|remind|show) (?:me|us)"
+    r"|do (?:you|we) (?:happen to )?know|does (?:some|any)(?:body|one) know|(?:tell|remind) (?:me|us)"
+    r"|(?:do you have )?any idea|i (?:want|need|would like) to know|i'd like to know|i wonder|i was wondering)"
+    r",?\s(?=(?:who|whom|whose|when|where|why|how|which|what)\b)",
+    re.IGNORECASE,
+)
+"""The frame of an indirect question: "could you tell me when …"."""
 SENTENCE_END = re.compile(r"[.?!](?=\s)")
 _MEASURING = {"pay": "money", "pays": "money", "paid": "money", "cost": "money", "costs": "money", "earn": "money"}
 MAX_OPTION_WORDS, MIN_DEED_WORDS = 8, 4

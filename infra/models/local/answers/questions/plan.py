@@ -13,6 +13,7 @@ from graphtide.infra.models.local.answers.questions.forms import (
     attribute_asked,
     condition_keys,
     setting_keys,
+    trouble_keys,
     verb_of_who,
     versus_of,
 )
@@ -21,6 +22,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     CAUSES,
     CAUSING,
     CONDITIONS,
+    INDIRECT,
     NEGATIONS,
     SENTENCE_END,
     STATES,
@@ -46,7 +48,7 @@ from graphtide.infra.models.local.answers.words import (
 
 def plan_of(question: str) -> QuestionPlan:
     """Return the plan of a question. Cost: linear in its length."""
-    text = " ".join(question.split())
+    text = _direct(" ".join(question.replace("\u2019", "'").split()))
     words = words_of(text)
     asking = _asking(text)
     tokens = [word.text.lower() for word in words_of(asking)]
@@ -58,7 +60,7 @@ def plan_of(question: str) -> QuestionPlan:
     focus = focus_keys(tokens)
     causes = frozenset(map(key_of, CAUSES | CAUSING)) if kind is Kind.REASON else frozenset()
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
-    weak = causes | frozenset(map(key_of, bound_words(tokens) if bound else ()))
+    weak = causes | frozenset(map(key_of, bound_words(tokens) if bound else ())) | trouble_keys(asking)
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
     weak |= conditions
@@ -95,6 +97,12 @@ def plan_of(question: str) -> QuestionPlan:
         not {"was", "were", "did"}.isdisjoint(tokens[1:3]),
         verb_of_who(tokens),
     )
+
+
+def _direct(text: str) -> str:
+    """Return the question within an indirect one at the start of a text: "when …" of "could you tell me when …"."""
+    frame = INDIRECT.match(text)
+    return text[frame.end() :] if frame else text
 
 
 def _main_clause(tokens: list[str]) -> list[str]:
