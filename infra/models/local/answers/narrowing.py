@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphtide.infra.models.local.answers.matching.cell_values import singled_out
 from graphtide.infra.models.local.answers.matching.types import Scored
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
@@ -30,6 +31,9 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
     rows = [scored for scored in chosen if scored.unit.kind is UnitKind.ROW]
     if len(rows) == len(chosen) > 1 and (kept := _affirmed(plan, rows)):
         return kept
+    if len(rows) == len(chosen) > 1:
+        marks = singled_out(plan, [scored.unit for scored in rows])
+        chosen = rows = [scored for scored, mark in zip(rows, marks, strict=True) if mark]
     if plan.versus is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return _beyond_column(plan, plan.versus, chosen) or chosen
     if plan.bound is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):

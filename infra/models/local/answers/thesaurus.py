@@ -119,6 +119,14 @@ danger dangerous risk
 injure injury hurt wound casualty
 steal theft thief
 boat ship vessel
+fit seat capacity
+spot place seat slot
+phone telephone ring call
+silent silence quiet
+saturday weekend
+sunday weekend
+hear heard audible
+complaint complain feedback
 road street
 holiday leave vacation
 marry wedding marriage
@@ -274,7 +282,7 @@ WEAK = frozenset(
         key_of,
         word_set(
             """find take get go come work sit stay lie belong serve put happen say tell know look use want need
-            do have be stand come list show explain describe mean get become call kind sort type thing
+            do have be stand come list show explain describe mean get become call kind sort type piece thing
             something anything one ones ask there people person somebody someone anybody anyone time way
             today currently recorded far moment new
             after before while because per another other"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
@@ -31,6 +32,7 @@ from graphtide.infra.models.local.answers.values import (
 )
 from graphtide.infra.models.local.answers.words import (
     STOP_WORDS,
+    Word,
     key_of,
     keys_of,
     words_of,
@@ -112,9 +114,15 @@ def _has_subject(plan: QuestionPlan, unit: Unit) -> bool:
     words = words_of(unit.text)
     return any(
         verb.key == plan.who_verb and noun.text.lower() not in STOP_WORDS and noun.key not in plan.keys
-        and verb.text.lower() != verb.key and not noun.coded and noun.text.islower()
-        for noun, verb in pairwise(words)
+        and (verb.text.lower() != verb.key or after_will) and not noun.coded and noun.text.islower()
+        for noun, verb, after_will in _subjects(words)
     )  # fmt: skip
+
+
+def _subjects(words: Sequence[Word]) -> Iterator[tuple[Word, Word, bool]]:
+    """Yield each two words beside each other, and those on both sides of "will", with whether it is between them."""
+    yield from ((noun, verb, False) for noun, verb in pairwise(words))
+    yield from ((words[at - 1], words[at + 1], True) for at in range(1, len(words) - 1) if words[at].text == "will")
 
 
 def _names_role(plan: QuestionPlan, unit: Unit) -> bool:

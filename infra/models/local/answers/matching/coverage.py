@@ -26,7 +26,7 @@ OWN, COLUMN, LEAD, HEADING, TITLE, BEFORE, AFTER, NEAR, DOCUMENT = 1.0, 1.0, 0.9
 SYNONYM, EXPRESSED = 0.75, 0.6
 
 
-def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
+def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:  # noqa: PLR0911 -- one return for each form
     """Return how far a unit covers a term by its date, or by a value of the type that the term asks for."""
     plan = evidence.plan
     if term.key in plan.date_keys and unit.date[1] and any(same_day(day, unit.date) for day in plan.dates):
@@ -37,10 +37,20 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return OWN
     if plan.kind is Kind.YES_NO and (term.verb or term.key in _PERMISSION_KEYS):
         return SYNONYM if _answers_yes_or_no(plan, term, unit) else 0.0
+    if plan.extreme and term.kind is TermKind.FOCUS and _has_column_of_others(plan, term, unit):
+        return OWN
     if expresses(plan, term, unit):
         return SYNONYM
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
     return EXPRESSED if expressed and unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures) else 0.0
+
+
+def _has_column_of_others(plan: QuestionPlan, term: Term, row: Unit) -> bool:
+    """Return whether a row has a column for what is compared, so that it is one of the things asked for: "which tool
+    cost most" and `price`.
+    """
+    others = frozenset().union(*({other.key} | other.synonyms for other in plan.terms if other is not term))
+    return not row.columns.isdisjoint(others)
 
 
 def _has_state(word: str, row: Unit) -> bool:

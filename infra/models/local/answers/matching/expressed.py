@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from graphtide.infra.models.local.answers.matching.cell_values import value_expresses
 from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Unit
@@ -31,8 +32,8 @@ _OWN_WORDS = 3
 
 def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     """Return whether the form of the unit expresses the term."""
-    if term.key in _MONEY:
-        return has_quantity(unit.text, _SUM)
+    if value_expresses(plan, term, unit) or (term.key in _MONEY and has_quantity(unit.text, _SUM)):
+        return True
     if plan.kind is Kind.DATE:
         return _expresses_date(term, unit)
     if plan.kind is not Kind.PERSON:

@@ -84,5 +84,11 @@ def attribute_asked(tokens: Sequence[str]) -> str:
 
 
 def verb_of_who(tokens: Sequence[str]) -> str:
-    """Return the key of the word after "who", "" in other questions."""
-    return key_of(tokens[1]) if len(tokens) > 2 and tokens[0] == "who" and tokens[1] not in STOP_WORDS else ""
+    """Return the key of the verb after "who", "who will" or "who is going to", "" in other questions."""
+    if tokens[:1] != ["who"] and tokens[:1] != ["who's"]:
+        return ""
+    verb = next((at for at, token in enumerate(tokens) if at and token not in _FUTURE), len(tokens))
+    return key_of(tokens[verb]) if verb + 1 < len(tokens) and tokens[verb] not in STOP_WORDS else ""
+
+
+_FUTURE = frozenset({"'s", "is", "are", "going", "to", "will"})

@@ -144,6 +144,8 @@ def _head_noun(tokens: list[str], at: int) -> str:
         elif not rest or rest[0] not in QUANTITY_NOUNS:
             return ""
     noun = ""
+    if rest[:1] and rest[0] in _PARTITIVES and rest[1:2] == ["of"]:  # "which piece of furniture"
+        rest = rest[2:]
     for word in rest[:4]:
         if word in STOP_WORDS or word in AUXILIARIES or (noun and word in VERBS):
             break
@@ -151,6 +153,9 @@ def _head_noun(tokens: list[str], at: int) -> str:
         if word in DATE_NOUNS or word in QUANTITY_NOUNS or word in PLACE_NOUNS:
             break
     return noun
+
+
+_PARTITIVES = frozenset({"piece", "kind", "sort", "type"})
 
 
 def focus_keys(tokens: list[str]) -> frozenset[str]:

@@ -31,7 +31,7 @@ QUANTITY_NOUNS = {
 DATE_NOUNS = word_set("""date day month year deadline time weekday season evening morning week hour""")
 PLACE_NOUNS = word_set("""address place location city town country street room floor shelf building village office""")
 PERSON_NOUNS = word_set("""person name author owner leader manager director engineer contact customer donor teacher""")
-AUXILIARIES = word_set("""is are was were do does did can could may must should has have had will would
+AUXILIARIES = word_set("""am is are was were do does did can could may must should has have had will would
 am shall might isn't aren't wasn't weren't don't doesn't didn't can't couldn't mustn't shouldn't hasn't haven't hadn't
 won't wouldn't""")
 TITLES = word_set("""mr mrs ms miss dr prof professor sir""")

@@ -43,7 +43,8 @@ def terms_of(
             if key := plain[word.start]:
                 terms[key] = Term(word.text, key, TermKind.WORD, synonyms_of(key), word.start)
             continue
-        if word.text.lower() in STOP_WORDS or word.key in terms:
+        is_label = word.text == "A" and word.start not in starts  # "room A", not the article
+        if (word.text.lower() in STOP_WORDS and not is_label) or word.key in terms:
             continue
         kind = TermKind.WEAK if word.key in weak else _term_kind(word, focus, implied, starts)
         same = either - {word.key} if word.key in either else frozenset()

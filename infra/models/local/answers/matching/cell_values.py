@@ -1,0 +1,53 @@
+"""Words of a question that a value expresses: "second" by a number, "afternoon" by a clock time, "parked" by a place.
+
+Invariant: each word is looked for in the unit's own text alone. Cost: one pass over its words, for such words only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
+from graphtide.infra.models.local.answers.units import Unit
+from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
+
+_ORDINAL_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ORDINALS = {word: str(number) for number, word in enumerate(_ORDINAL_WORDS, start=1)}
+_HOURS = {key_of(word): hours for word, hours in (("morning", (4, 12)), ("afternoon", (12, 18)), ("evening", (17, 24)))}
+"""First hour, and the hour after the last, of each part of the day."""
+_CLOCK = re.compile(r"\b(\d{1,2})(?::\d\d)(?:\s?([ap])\.?m\b)?|\b(\d{1,2})\s?([ap])\.?m\b", re.IGNORECASE)
+_PLACE_COLUMNS = word_set("where place location room shelf position site")
+_BEING = keys_of("keep store park moor hang lie sit stay live locate leave hide put")
+_NOON = 12
+
+
+def value_expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
+    """Return whether a value of the unit expresses the term."""
+    if label := _ORDINALS.get(term.text.lower(), "A" if term.text == "A" else ""):
+        return any(noun.key in plan.keys and word.text == label for noun, word in pairwise(words_of(unit.text)))
+    if hours := _HOURS.get(term.key):
+        return any(hours[0] <= hour < hours[1] for hour in _clock_hours(unit.text))
+    if plan.kind is Kind.PLACE and term.key in _BEING:
+        return any(cell.value and cell.column.lower() in _PLACE_COLUMNS for cell in unit.cells)
+    return False
+
+
+def singled_out(plan: QuestionPlan, rows: Sequence[Unit]) -> list[bool]:
+    """Return for each row whether it has the values that the question names and only some of the rows have."""
+    kept = [True] * len(rows)
+    for term in plan.terms:
+        having = [value_expresses(plan, term, row) for row in rows]
+        if any(having):
+            kept = [old and new for old, new in zip(kept, having, strict=True)]
+    return kept if any(kept) else [True] * len(rows)
+
+
+def _clock_hours(text: str) -> list[int]:
+    """Return the hours of the clock times, from 0 to 24."""
+    found = []
+    for match in _CLOCK.finditer(text):
+        hour, half = int(match[1] or match[3]), (match[2] or match[4] or "").lower()
+        found.append(hour % _NOON + _NOON * (half == "p") if half else hour)
+    return found
