@@ -18,6 +18,7 @@ from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, Mask, Traversa
 from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.nakg.mode import retrieve_nakg
 from graphtide.graph.retrieval.nakg.settings import Nakg
+from graphtide.graph.retrieval.options.settings import PairSettings
 from graphtide.graph.retrieval.scoring import candidates
 from graphtide.graph.retrieval.scoring import pair_reranking as paired
 from graphtide.graph.retrieval.scoring.candidates import CandidatePool
@@ -36,7 +37,7 @@ def by_pairs(weighting: Weighting, extra: Extra | None = None, weight: float = 1
     """Return mode `passages` with other weights, and with a further term of the pair scores."""
 
     def method(view: LiveView, question: Question) -> RetrievalResult:
-        seeds = find_seeds(view, question.vector, None, max(candidates.NEAR, question.top_k))
+        seeds = find_seeds(view, question.vector, None, max(PairSettings().near, question.top_k))
         mass = personalised_pagerank(view.walk, restart(view, seeds))
         pool = candidates.gather(view, question, seeds, mass, weighting=weighting)
         if pool is None:

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
+from graphtide.graph.retrieval.options.settings import PairSettings
 from graphtide.graph.retrieval.scoring import pair_reranking as paired
-from graphtide.graph.retrieval.scoring.candidates import NEAR, CandidatePool, best_first, gather
+from graphtide.graph.retrieval.scoring.candidates import CandidatePool, best_first, gather
 from graphtide.graph.retrieval.scoring.pair_scoring import (
     WEIGHTING,
     Links,
@@ -102,7 +103,7 @@ def posed(source: Source) -> Iterator[Posed]:
 
 
 def _pool(view: LiveView, question: Question) -> CandidatePool | None:
-    seeds = find_seeds(view, question.vector, None, NEAR)
+    seeds = find_seeds(view, question.vector, None, PairSettings().near)
     return gather(view, question, seeds, personalised_pagerank(view.walk, restart(view, seeds)))
 
 

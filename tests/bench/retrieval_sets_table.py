@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from graphtide.graph.retrieval.modes.table import MODES
-from graphtide.graph.retrieval.scoring.candidates import NEAR, gather
+from graphtide.graph.retrieval.options.settings import PairSettings
+from graphtide.graph.retrieval.scoring.candidates import gather
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
 from graphtide.graph.retrieval.types import Question
@@ -118,7 +119,7 @@ def among_candidates(held: QuestionSet) -> float:
 
 
 def _candidates(view: LiveView, question: Question) -> set[str]:
-    seeds = find_seeds(view, question.vector, None, NEAR)
+    seeds = find_seeds(view, question.vector, None, PairSettings().near)
     pool = gather(view, question, seeds, personalised_pagerank(view.walk, restart(view, seeds)))
     return {view.chunks[number].doc_id for number in pool.numbers} if pool else set()
 

@@ -31,8 +31,8 @@ from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.view import LiveView, walk_chunk
 
-NEAR = PairSettings().near
-"""The number of nearest passages of a question without options, and in modes without such an option."""
+NEAR = 100
+"""The number of nearest passages in modes without an option for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import pytest
 
 from graphtide.graph.records import DocumentInfo, Extraction
 from graphtide.graph.retrieval.modes.table import retrieve
+from graphtide.graph.retrieval.options.settings import PairSettings
 from graphtide.graph.retrieval.time_limits import with_time_limits
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.standing.evaluation import evaluate
@@ -140,7 +141,7 @@ def test_changes_are_those_of_asking_every_question_again_after_every_commit(see
 
 
 TOPICS = ("harbour", "orchard", "quarry")
-PER_TOPIC = 110
+PER_TOPIC = PairSettings().near + 10
 """More documents of a topic than the nearest passages that an evaluation reads."""
 
 
