@@ -98,7 +98,7 @@ def choice_step(view: LiveView, pool: CandidatePool, relevance: Scores, order: S
 
 def _pair(view: LiveView, pool: CandidatePool, row: int, second: int, score: float, weighting: Weighting) -> TraceItem:
     first = int(pool.firsts[row])
-    made_of = next_terms(pool.candidates, (first,), pool.links[row], weighting)
+    made_of = next_terms(pool.candidates, (first,), pool.links[row], pool.mean, weighting)
     ids = " + ".join(view.chunks[pool.numbers[place]].chunk_id for place in (first, second))
     name = _bridge_name(view, pool.numbers[first], pool.numbers[second])
     parts = (("first", float(pool.opening[first])), *((part, float(values[second])) for part, values in made_of))

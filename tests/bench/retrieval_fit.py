@@ -137,7 +137,7 @@ def states(one: Posed, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
 
 
 def _choice(one: Posed, state: tuple[int, ...], share: float) -> Choice:
-    terms = next_terms(one.pool.candidates, state, _links(one.pool, state), UNIT) if state else ()
+    terms = next_terms(one.pool.candidates, state, _links(one.pool, state), one.pool.mean, UNIT) if state else ()
     named = dict(terms or unary_terms(one.pool.candidates, ONES))
     features = np.column_stack([named[term] for term in (NEXT if state else FIRST)])
     left = np.setdiff1d(np.arange(len(one.documents)), state)
@@ -173,7 +173,7 @@ def recalls(one: Posed, weighting: Weighting) -> list[float]:
     opening, second = (unary_scores(one.pool.candidates, each) for each in (weighting.first, weighting.second))
     firsts = np.sort(best_first(opening, weighting.firsts))
     links = tuple(one.pool.links_from(place) for place in firsts.tolist())
-    pool = replace(one.pool, opening=opening, second=second, firsts=firsts, links=links)
+    pool = replace(one.pool, opening=opening, second=second, firsts=firsts, links=links, mean=Links.mean(links))
     included = inclusion(opening, paired.rerank_scores(pool, weighting), firsts, weighting.temperature)
     by_pairs = best_first(included, len(included)).tolist()
     ranked = paired.better_ranks(by_pairs, paired.set_coverage(pool, by_pairs[: paired.OPENING], weighting))

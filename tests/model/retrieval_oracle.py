@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from statistics import fmean
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def _pair_ranking(view: LiveView, question: Question) -> tuple[list[int], list[f
         return [], []
     weighting, names = pairs.weighting, _chunk_name(view)
     opening = {n: pairs.unary(n, weighting.first, words=True) for n in pairs.found}
-    firsts = [n for n, _ in _ranked(opening, names)][: weighting.firsts]
+    firsts = pairs.firsts = [n for n, _ in _ranked(opening, names)][: weighting.firsts]
     drawn = _shares(opening, weighting.temperature)
     part = dict(drawn)
     for first in firsts:
@@ -133,6 +134,7 @@ class _PairOracle:
         settings = settings_from(LocalSettings, question.options)
         self.weighting = Weighting(firsts=settings.firsts, greedy=settings.coverage)
         self._more = settings.injected
+        self.firsts: list[int] = []
         self._cosine = {n: _cosine(view.indexes.chunks, n, question) for n in view.chunks}
         near = _ranked(self._cosine, name)[: max(settings.near, question.top_k)]
         self.found: set[int] = {n for n, _ in near}
@@ -162,11 +164,16 @@ class _PairOracle:
         covered = set().union(*(self._has[other] for other in chosen))
         return (
             self.unary(n, self.weighting.second, words=False)
-            + self.weighting.bridge * max(_bridges(self.view, other).get(n, 0.0) for other in chosen)
-            + self.weighting.about * max(self._leads_to(other).get(n, 0.0) for other in chosen) * (n not in self._named)
+            + self._linked(n, chosen, max)
+            - self._linked(n, self.firsts, fmean)
             + self.weighting.coverage
             * sum(w for word, w in self._weight.items() if word in self._has[n] and word not in covered)
         )
+
+    def _linked(self, n: int, others: list[int], together: Callable[[list[float]], float]) -> float:
+        bridges = together([_bridges(self.view, other).get(n, 0.0) for other in others])
+        about = together([self._leads_to(other).get(n, 0.0) for other in others]) * (n not in self._named)
+        return self.weighting.bridge * bridges + self.weighting.about * about
 
     def _near(self, n: int) -> float:
         return (self._cosine[n] - self._least) / self._span
@@ -191,8 +198,13 @@ class _PairOracle:
         return {n: s for n in self.view.chunks if self._title(n) in names and (s := _rarity(titles[self._title(n)]))}
 
     def _leads_to(self, first: int) -> dict[int, float]:
-        named = {entity.name for entity in self.view.entities.values() if first in entity.chunks}
-        return {n: strength for n, strength in self._about(named).items() if n != first}
+        strengths: dict[int, float] = {}
+        for entity in self.view.entities.values():
+            if first in entity.chunks:
+                share = 1 / (1 + math.log(max(len(entity.chunks) / HUB, 1)))
+                for n, strength in self._about({entity.name}).items():
+                    strengths[n] = max(strengths.get(n, 0.0), share * strength)
+        return {n: strength for n, strength in strengths.items() if n != first}
 
     def _leads_from(self, first: int) -> dict[int, float]:
         mentioned = [entity for entity in self.view.entities.values() if entity.name == self._title(first)]

@@ -1,17 +1,19 @@
 """Links between passages by what they are about, read from the view's tables and its aboutness index.
 
 A link is directed: it leads from a passage that mentions a thing to a passage that is about it. Its strength is 1 when
-one passage alone is about the thing, and falls with their number, as that of a shared entity does.
+one passage alone is about the thing, and falls with their number, as that of a shared entity does. It falls, too, with
+the passages that mention the thing beyond HUB of them: a passage about a country would continue all of these equally.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.retrieval.filters import ChunkPredicate
-from graphtide.graph.retrieval.scoring.links import entities_of, linked_passages, specificity
+from graphtide.graph.retrieval.scoring.links import HUB, entities_of, linked_passages, specificity
 from graphtide.graph.view import LiveView
 
 LONGEST = 12
@@ -49,8 +51,14 @@ class PassageLinks:
         A name is any label of a mentioned entity. Cost: the labels of the passage's entities times HUB.
         """
         if number not in self._about:
-            self._about[number] = self._but(number, self.named(mentioned_names(self.view, number)))
+            self._about[number] = self._but(number, self._strongest(self._from(number)))
         return self._about[number]
+
+    def _from(self, number: int) -> Iterator[tuple[int, float]]:
+        for node in entities_of(self.view, number):
+            share = _share(len(self.view.entities[node].chunks))
+            for name in _names(self.view, node):
+                yield from ((chunk, share * strength) for chunk, strength in _all(self.view.about.passages(name)))
 
     def mentioning(self, number: int) -> Strengths:
         """Return the passages that mention what this one is about: the links' other end.
@@ -95,7 +103,7 @@ def asked_names(question: str) -> frozenset[str]:
 
 def mentioned_names(view: LiveView, number: int) -> set[str]:
     """Return the names of all labels of the entities that a passage mentions."""
-    return {view.labels[label].name for node in entities_of(view, number) for label in view.entities[node].labels}
+    return {name for node in entities_of(view, number) for name in _names(view, node)}
 
 
 def strongest(view: LiveView, links: Mapping[int, float], count: int) -> list[int]:
@@ -108,6 +116,15 @@ def _spellings(span: str) -> Iterator[str]:
     for name in (span.rstrip(_AFTER), bare, bare.removesuffix("'s")):
         if name and not _FUNCTION_WORDS.issuperset(name.split(" ")):
             yield name
+
+
+def _names(view: LiveView, node: int) -> set[str]:
+    return {view.labels[label].name for label in view.entities[node].labels}
+
+
+def _share(mentioning: int) -> float:
+    """Return the share of a link's strength that is left when so many passages mention the thing: 1 up to HUB."""
+    return 1 / (1 + math.log(max(1.0, mentioning / HUB)))
 
 
 def _all(passages: Collection[int]) -> Iterator[tuple[int, float]]:

@@ -41,8 +41,8 @@ class CandidatePool:
     them.
 
     `opening` (n,) scores them as firsts of a pair, `second` (n,) as seconds, but for the first. `firsts` are the
-    positions of those that open a pair, ascending, and `links` the links from each of them. `names` are the question's
-    spans, `expanded` the passages that links were followed from, by number.
+    positions of those that open a pair, ascending, `links` the links from each of them, `mean` their mean. `names` are
+    the question's spans, `expanded` the passages that links were followed from, by number.
     """
 
     numbers: tuple[int, ...]
@@ -52,6 +52,7 @@ class CandidatePool:
     words: tuple[str, ...]
     firsts: Positions
     links: tuple[Links, ...]
+    mean: Links
     names: frozenset[str]
     expanded: tuple[int, ...]
     _links: PassageLinks
@@ -101,8 +102,9 @@ def gather(
     firsts = np.sort(best_first(opening, weighting.firsts))
     places = {number: place for place, number in enumerate(found.numbers)}
     read = tuple(_links_from(links, found.numbers[place], places, candidates.named) for place in firsts.tolist())
+    mean = Links.mean(read)
     return CandidatePool(
-        found.numbers, candidates, opening, second, tuple(asked), firsts, read, names, expanded, links, places
+        found.numbers, candidates, opening, second, tuple(asked), firsts, read, mean, names, expanded, links, places
     )
 
 

@@ -143,7 +143,9 @@ def admitted_mass(mass: dict[int, float], admits: ChunkPredicate | None) -> dict
 def rerank_scores(pool: CandidatePool, weighting: Weighting) -> Scores:
     """Return the scores of all continuations, a row for each first, (firsts, n)."""
     rows = zip(pool.firsts.tolist(), pool.links, strict=True)
-    return np.stack([next_scores(pool.candidates, pool.second, (first,), links, weighting) for first, links in rows])
+    return np.stack(
+        [next_scores(pool.candidates, pool.second, (first,), links, pool.mean, weighting) for first, links in rows]
+    )
 
 
 def set_coverage(pool: CandidatePool, opening: Sequence[int], weighting: Weighting) -> list[int]:
@@ -157,7 +159,7 @@ def set_coverage(pool: CandidatePool, opening: Sequence[int], weighting: Weighti
         if len(chosen) < len(opening):
             best = opening[len(chosen)]
         else:
-            best = int(np.argmax(next_scores(pool.candidates, pool.second, chosen, links, weighting)))
+            best = int(np.argmax(next_scores(pool.candidates, pool.second, chosen, links, pool.mean, weighting)))
         chosen.append(best)
         more = pool.links_from(best)
         links = Links(np.maximum(links.bridges, more.bridges), np.maximum(links.about, more.about))

@@ -6,8 +6,9 @@ candidates come from elsewhere (candidates.py).
 A passage opens a pair when it is near the question, reached by the walk from its seeds, about a thing that the question
 names, and has its words. A second one continues it when, besides, it covers words of the question that the first does
 not, shares an entity with it that few passages mention, and is about something that the first mentions and the question
-does not name. Similarities are measured on the scale of the question's own candidates, so that the weights hold for any
-embedder; the weights are fitted (`Weighting`).
+does not name. A link counts by how far it exceeds the mean of the links from all openings: what continues any passage
+says nothing about this one. Similarities are measured on the scale of the question's own candidates, so that the
+weights hold for any embedder; the weights are fitted (`Weighting`).
 
 Pure, on arrays. Invariant: no result depends on the order of the candidates, except that ties keep it.
 """
@@ -95,13 +96,18 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The strengths of the links from one passage, or from the strongest of a set, to n candidates, each (n,).
+    """The strengths of the links from one passage, the strongest of a set, or the mean of a set, to n candidates.
 
-    `bridges` are by a shared entity, `about` by what the candidate is about and the question does not name.
+    `bridges` (n,) are by a shared entity, `about` (n,) by what the candidate is about and the question does not name.
     """
 
     bridges: Scores
     about: Scores
+
+    @classmethod
+    def mean(cls, links: Sequence[Links]) -> Links:
+        """Return the mean of the links from at least one passage."""
+        return cls(*(np.mean(each, axis=0) for each in zip(*((one.bridges, one.about) for one in links), strict=True)))
 
 
 def on_scale(values: Scores, lowest: float, span: float) -> Scores:
@@ -150,31 +156,32 @@ def unary_terms(candidates: Candidates, weights: UnaryWeights) -> tuple[tuple[st
 
 
 def next_scores(
-    candidates: Candidates, second: Scores, chosen: Sequence[int], links: Links, weighting: Weighting
+    candidates: Candidates, second: Scores, chosen: Sequence[int], links: Links, mean: Links, weighting: Weighting
 ) -> Scores:
     """Return each passage's score as the next one after those `chosen`, (n,); -inf for these themselves.
 
-    `second` (n,) are the unary scores by `weighting.second`, `links` the strongest from any of `chosen`.
+    `second` (n,) are the unary scores by `weighting.second`, `links` the strongest from any of `chosen`, `mean` those
+    from all openings.
     """
-    scores = second + _total(_added_terms(candidates, chosen, links, weighting))
+    scores = second + _total(_added_terms(candidates, chosen, links, mean, weighting))
     scores[list(chosen)] = -np.inf
     return scores
 
 
 def next_terms(
-    candidates: Candidates, chosen: Sequence[int], links: Links, weighting: Weighting
+    candidates: Candidates, chosen: Sequence[int], links: Links, mean: Links, weighting: Weighting
 ) -> tuple[tuple[str, Scores], ...]:
     """Return the terms whose sum is the scores of `next_scores`, each (n,), by name."""
-    return (*unary_terms(candidates, weighting.second), *_added_terms(candidates, chosen, links, weighting))
+    return (*unary_terms(candidates, weighting.second), *_added_terms(candidates, chosen, links, mean, weighting))
 
 
 def _added_terms(
-    candidates: Candidates, chosen: Sequence[int], links: Links, weighting: Weighting
+    candidates: Candidates, chosen: Sequence[int], links: Links, mean: Links, weighting: Weighting
 ) -> tuple[tuple[str, Scores], ...]:
     fresh = ~candidates.held[list(chosen)].any(axis=0) * candidates.words
     return (
-        ("bridge", weighting.bridge * links.bridges),
-        ("about", weighting.about * links.about),
+        ("bridge", weighting.bridge * (links.bridges - mean.bridges)),
+        ("about", weighting.about * (links.about - mean.about)),
         ("coverage", weighting.coverage * (candidates.held @ fresh)),
     )
 

@@ -165,6 +165,16 @@ def test_thing_that_many_passages_are_about_links_none() -> None:
         assert list(links.values()) == pytest.approx([strength] * count if strength else [], abs=0.005)
 
 
+@pytest.mark.parametrize(("mentioning", "strength"), [(1, 1.0), (HUB, 1.0), (2 * HUB, 0.59), (20 * HUB, 0.25)])
+def test_link_by_a_thing_that_many_passages_mention_is_weak(mentioning: int, strength: float) -> None:
+    """A passage about a country would continue every passage that mentions it; the name in a question still counts."""
+    crowd = [SmallDocument(f"x{n:03d}", "fjord", ("larch",)) for n in range(mentioning)]
+    view = small_view([*crowd, SmallDocument("z", "amber", (), (), DocumentInfo("Larch"))])
+    links, target = PassageLinks(view), view.chunk_numbers["z#0"]
+    assert links.about(view.chunk_numbers["x000#0"]) == {target: pytest.approx(strength, abs=0.005)}
+    assert links.named(["larch"]) == {target: 1.0}
+
+
 def test_names_are_read_from_a_question_with_its_punctuation() -> None:
     """A possessive, a question mark and quotation marks around a span do not hide the name."""
     names = asked_names("Who is the mother of \u201cHeat\u201d's director, Michael Mann?")

@@ -80,12 +80,13 @@ def random_candidates(seed: int, count: int) -> Candidates:
 @pytest.mark.parametrize("chosen", [(3,), (3, 7, 11)])
 @pytest.mark.parametrize("seed", range(5))
 def test_next_passage_scores_as_its_definition_in_scalars(seed: int, chosen: tuple[int, ...]) -> None:
-    """The score is its own worth, plus both links, plus the words that no chosen passage has."""
+    """The score is its own worth, plus both links beyond their means, plus the words that no chosen passage has."""
     print("seed", seed)
     weighting, rng = Weighting(), np.random.default_rng(seed)
     candidates, links = random_candidates(seed, 20), Links(rng.random(20), rng.random(20))
+    mean = Links.mean([links, Links(rng.random(20), rng.random(20))])
     second = unary_scores(candidates, weighting.second)
-    scores = next_scores(candidates, second, chosen, links, weighting)
+    scores = next_scores(candidates, second, chosen, links, mean, weighting)
     assert (scores[list(chosen)] == -np.inf).all()
     lowest, highest = candidates.scale
     for other in set(range(20)) - set(chosen):
@@ -97,9 +98,10 @@ def test_next_passage_scores_as_its_definition_in_scalars(seed: int, chosen: tup
         own = weighting.second
         expected = own.nearness * (candidates.cosine[other] - lowest) / max(highest - lowest, 0.1)
         expected += own.walk * reach(candidates.walk)[other] + own.named * candidates.named[other]
-        expected += weighting.bridge * links.bridges[other] + weighting.about * links.about[other]
+        expected += weighting.bridge * (links.bridges[other] - mean.bridges[other])
+        expected += weighting.about * (links.about[other] - mean.about[other])
         assert scores[other] == pytest.approx(expected + weighting.coverage * words, abs=1e-9)
-    added = sum(part for _, part in next_terms(candidates, chosen, links, weighting))
+    added = sum(part for _, part in next_terms(candidates, chosen, links, mean, weighting))
     assert np.delete(added, chosen) == pytest.approx(np.delete(scores, chosen))
 
 
