@@ -321,7 +321,7 @@ async def test_options_are_checked_shown_in_the_trace_and_kept_by_standing_quest
     answer = await notes.ask(asked, options=options, explain=True, generate=False)
     assert answer.trace is not None and answer.trace[0]["step"] == "options"
     shown = {item["id"]: (item["name"], item["score"]) for item in cast(Any, answer.trace[0]["items"])}
-    assert shown["coverage"] == ("8", 1.0) and shown["restart"] == ("0.3", 1.0) and shown["near"] == ("100", 0.0)
+    assert shown["coverage"] == ("8", 1.0) and shown["restart"] == ("0.3", 1.0) and shown["near"] == ("200", 0.0)
     then = await notes.ask(asked, options=options, generate=False, at=str(version))
     assert [each.chunk_id for each in then.passages] == [each.chunk_id for each in answer.passages]
     for name, wrong in {"coverage": 99, "beam": 3, "restart": "often"}.items():
