@@ -38,6 +38,12 @@ class AppendedRecords:
 
 
 _RECENT = (DOCUMENTS, EXTRACTIONS, DELTAS)
+_FROM = (
+    "FROM topics JOIN records"
+    " ON records.key >= (topics.topic << 48 | ?) AND records.key < (topics.topic + 1 << 48)"
+    " WHERE name = ? ORDER BY records.key LIMIT ?"
+)
+"""The records of a topic from an offset on: parameters are the offset, the topic and the number of records."""
 
 
 class SqliteLog:
@@ -73,8 +79,8 @@ class SqliteLog:
         """See Log.start."""
         end = self.next_offset(topic)
         trimmed = self._trimmed.get(topic, 0)
-        first = await self._database.read(lambda connection: _read(connection, topic, trimmed, 1))
-        return {PARTITION: first[0].position.offset if first else end}
+        first = await self._database.read(lambda connection: _first(connection, topic, trimmed))
+        return {PARTITION: end if first is None else first}
 
     async def end(self, topic: str) -> Mapping[int, int]:
         """See Log.end."""
@@ -256,13 +262,15 @@ def _reserve(connection: sqlite3.Connection, topic: str, count: int) -> tuple[in
     return rows[0][0], rows[0][1]
 
 
+def _first(connection: sqlite3.Connection, topic: str, start: int) -> int | None:
+    """Return the first offset from `start` on that has a record. Reads no value: one may have hundreds of megabytes."""
+    row = connection.execute(f"SELECT position {_FROM}", (start, topic, 1)).fetchone()
+    return None if row is None else int(row[0])
+
+
 def _read(connection: sqlite3.Connection, topic: str, start: int, limit: int) -> list[ConsumedRecord]:
-    rows = connection.execute(
-        "SELECT position, appended_ms, record_key, value, headers FROM topics JOIN records"
-        " ON records.key >= (topics.topic << 48 | ?) AND records.key < (topics.topic + 1 << 48)"
-        " WHERE name = ? ORDER BY records.key LIMIT ?",
-        (start, topic, limit),
-    ).fetchall()
+    columns = "position, appended_ms, record_key, value, headers"
+    rows = connection.execute(f"SELECT {columns} {_FROM}", (start, topic, limit)).fetchall()
     return [
         ConsumedRecord(Position(PARTITION, offset), at, Record(key, value, _headers_in(headers) if headers else ()))
         for offset, at, key, value, headers in rows

@@ -14,9 +14,11 @@ from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction,
 from graphtide.infra.sqlite.connection import LARGE_BYTES, drop_large_value, open_writer
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.infra.sqlite.log import PARTITION, SqliteLog, ends
 from graphtide.streams.json_parts import Base64Text, dump, dump_in_parts
-from graphtide.streams.messages import ExtractionMessage, decode_extraction
+from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage, decode_extraction
 from graphtide.streams.messages.extractions import BASE64_SLICE
+from graphtide.streams.ports import Record
 
 TIMEOUT_S = 300
 
@@ -90,3 +92,18 @@ def test_statement_keeps_no_large_value(tmp_path: Path) -> None:
     drop_large_value(connection, LARGE_BYTES)
     assert len(set(asked)) == len(asked) > 1
     connection.close()
+
+
+async def test_first_offset_is_found_without_reading_its_record(tmp_path: Path) -> None:
+    """The lag is measured at intervals, also while a record of hundreds of megabytes is applied."""
+    database = await SqliteDatabase.open(tmp_path)
+    try:
+        log = SqliteLog(database, await database.read(ends), lambda: 0)
+        await log.append(EXTRACTIONS, [Record("g", bytes(4 * LARGE_BYTES))])
+        tracemalloc.start()
+        assert await log.start(EXTRACTIONS) == {PARTITION: 0}
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < LARGE_BYTES, peak
+    finally:
+        await database.close()
