@@ -33,15 +33,15 @@ class ReadersWriterLock:
         return len(self._queue)
 
     @contextmanager
-    def read(self, wait: bool = True) -> Iterator[None]:
-        """Hold the lock together with other readers. Raises LockBusyError without `wait`, instead of waiting.
+    def read(self, timeout_s: float | None = None) -> Iterator[None]:
+        """Hold the lock together with other readers. Raises LockBusyError if that takes longer than `timeout_s`.
 
-        An event loop must not wait: a writer may hold the lock for seconds.
+        An event loop must not wait (0): a writer may hold the lock for seconds.
         """
         with self._condition:
-            if not wait and (self._writing or self._queue):
+            if timeout_s == 0 and (self._writing or self._queue):
                 raise LockBusyError
-            self._wait(lambda: not self._writing)
+            self._wait(lambda: not self._writing, timeout_s)
             self._readers += 1
         try:
             yield
@@ -63,11 +63,12 @@ class ReadersWriterLock:
                 self._writing = False
                 self._condition.notify_all()
 
-    def _wait(self, free: Callable[[], bool]) -> None:
+    def _wait(self, free: Callable[[], bool], timeout_s: float | None = None) -> None:
         place = object()
         self._queue.append(place)
         try:
-            self._condition.wait_for(lambda: self._queue[0] is place and free())
+            if not self._condition.wait_for(lambda: self._queue[0] is place and free(), timeout_s):
+                raise LockBusyError
         finally:  # also when interrupted: an abandoned place would block every later thread
             self._queue.remove(place)
             self._condition.notify_all()

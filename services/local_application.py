@@ -48,7 +48,7 @@ from graphtide.services.changes.feed import ChangeFeed
 from graphtide.services.changes.past_views import PastViews
 from graphtide.services.health import with_dependencies
 from graphtide.services.inspection.browsing import community_report
-from graphtide.services.inspection.document_status import document_status
+from graphtide.services.inspection.document_status import arriving_status, document_status
 from graphtide.services.inspection.entity_details import explain_entity, explain_related
 from graphtide.services.inspection.local_browser import LocalBrowser
 from graphtide.services.inspection.shared_reads import SharedReads
@@ -125,11 +125,15 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         latest = await self._latest(graph, doc_id)
         spent = await self._runtime.accounts.spending.document(graph, doc_id)
         await self._runtime.views.wake(graph)
-        upkeep, open_ = self._runtime.upkeep, latest.state is RevisionState.ACCEPTED
+        wait_s, used = self._limits.status_wait_s, usage(spent, self._runtime.accounts)
+        arrives = latest.state is RevisionState.APPLIED and not await self._runtime.views.arrived(graph, doc_id, wait_s)
+        upkeep, open_ = self._runtime.upkeep, arrives or latest.state is RevisionState.ACCEPTED
         waits = upkeep.waiting.get((graph, doc_id), "") if open_ else ""
         progress = upkeep.document_progress(graph, doc_id, latest.revision) if open_ else None
+        if arrives:
+            return arriving_status(latest, waits, used, progress)
         view = self._runtime.views.get(graph)
-        finish = partial(self._status, latest, view, waits, usage(spent, self._runtime.accounts), progress)
+        finish = partial(self._status, latest, view, waits, used, progress)
         async with self._deadline(graph):
             key = (graph, doc_id, latest.position, latest.state, waits, progress, view and view.version)
             return await self._statuses.read(key, finish)
@@ -137,26 +141,31 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     async def _status(
         self, latest: LedgerEntry, view: LiveView | None, waits: str, used: Usage, progress: DocumentProgress | None
     ) -> DocumentStatus:
-        """Read the live revision. Large ones are read one after the other: each occupies many times its text."""
-        graph, doc_id = latest.graph, latest.doc_id
-        if view is not None:
-            await self._readable(view)
+        """Read the live revision, its facts as extracted if the view changes for long. Large ones are read one after
+        the other: each occupies many times its text.
+        """
+        graph, doc_id, pool = latest.graph, latest.doc_id, self._runtime.pool
+        view = view if view is not None and await self._readable(view) else None
         content = view.content_count(doc_id) if view else 0
         async with self._large_reads.one(graph) if content > SMALL_CONTENT else nullcontext():
-            standing = (await self._runtime.store.standings(graph, [doc_id])).get(doc_id)
-            read = partial(document_status, latest, standing, view, waits, used, progress)
+            standing = (await self._runtime.store.standings(graph, [doc_id], vectors=False)).get(doc_id)
+            read = partial(document_status, latest, standing, waiting=waits, used=used, progress=progress)
             if len(standing.extraction or b"") <= SMALL_EXTRACTION_BYTES if standing else True:
                 with suppress(LockBusyError):
-                    return await self._runtime.pool.run(partial(read, wait=False), graph, small=True)
-            return await self._runtime.pool.run(read, graph)
+                    return await pool.run(partial(read, view, timeout_s=0), graph, small=True)
+            with suppress(LockBusyError):
+                return await pool.run(partial(read, view, timeout_s=self._limits.status_wait_s), graph)
+            return await pool.run(partial(read, None), graph)
 
-    async def _readable(self, view: LiveView) -> None:
-        """Wait until the view is not being changed, with nothing in memory: that of a large document takes minutes."""
+    async def _readable(self, view: LiveView) -> bool:
+        """Return True once the view is not being changed, False if that takes long. Nothing is in memory meanwhile: the
+        change of a large document takes minutes.
+        """
         try:
-            with view.lock.read(wait=False):
-                return
+            with view.lock.read(timeout_s=0):
+                return True
         except LockBusyError:
-            await self._runtime.pool.run(partial(_wait_for, view), view.graph)
+            return await self._runtime.pool.run(partial(_is_free, view, self._limits.status_wait_s), view.graph)
 
     @using_graph
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
@@ -349,9 +358,12 @@ def _related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments | None
         return explain_related(view, doc_id, count) if doc_id in view.documents else None
 
 
-def _wait_for(view: LiveView) -> None:
-    with view.lock.read():
-        return
+def _is_free(view: LiveView, timeout_s: float) -> bool:
+    try:
+        with view.lock.read(timeout_s):
+            return True
+    except LockBusyError:
+        return False
 
 
 def _reports(view: LiveView) -> list[CommunityReport]:

@@ -104,3 +104,5 @@ class RuntimeLimits:
     running_queries: int = 64
     lookup_timeout_s: float = 30.0
     """Timeout of a look-up that uses a thread: a status, an entity, reports, counts, a digest."""
+    status_wait_s: float = 1.0
+    """Maximum time for which a status waits for a view that is being changed."""

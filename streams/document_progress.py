@@ -1,4 +1,4 @@
-"""Progress of large documents between acceptance and commit, in the memory of the process that extracts them.
+"""Progress of large documents until readers see them, in the memory of the process that extracts them.
 
 It is shown to users and decides nothing: after a restart it begins again, with the extraction.
 """
@@ -15,7 +15,7 @@ MAX_DOCUMENTS = 256
 @dataclass(frozen=True, slots=True)
 class DocumentProgress:
     """The passages of a revision, and the number of those that are extracted and embedded. `stage` is "extract", and
-    then "apply" until the commit.
+    then "apply" until readers see the revision.
     """
 
     stage: str

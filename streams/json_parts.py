@@ -6,12 +6,14 @@ thread. The invariant: no call covers more than one element of a list that is a 
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 
 LONG_LIST = 16
@@ -20,6 +22,10 @@ BASE64_SLICE = 1 << 20
 """Characters of base64 that are decoded in one call; a multiple of four."""
 LARGE_BYTES = 64 << 10
 """Size from which text is decoded by element."""
+WINDOW_BYTES = 1 << 20
+"""Bytes of a large text that are converted to characters in one call."""
+Convert = Callable[[Any], Any]
+UNCONVERTED: Mapping[str, Convert] = MappingProxyType({})
 _decode = json.JSONDecoder().raw_decode
 _BLANK = re.compile(r"[ \t\n\r]*")
 
@@ -41,6 +47,13 @@ class Base64Text:
     """
 
     blocks: Iterable[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """A list whose elements are made one by one while it is encoded. It is a member of an object."""
+
+    values: Iterable[object]
 
 
 def decode_base64(text: str) -> bytes:
@@ -75,13 +88,10 @@ def parts(body: object) -> Iterator[bytes]:
         yield b'"'
         yield from map(b64encode, body.blocks)
         yield b'"'
+    elif isinstance(body, Elements):
+        yield from _elements(body.values)
     elif isinstance(body, list | tuple) and len(body) > LONG_LIST:
-        separator = b"["
-        for value in body:
-            yield separator
-            yield dump(value)
-            separator = b","
-        yield b"]"
+        yield from _elements(body)
     elif isinstance(body, list | tuple) and any(isinstance(value, Base64Text) for value in body):
         separator = b"["
         for value in body:
@@ -93,14 +103,34 @@ def parts(body: object) -> Iterator[bytes]:
         yield dump(body)
 
 
-def load_in_parts(value: bytes, large_bytes: int = LARGE_BYTES) -> Any:
-    """Return the result of `json.loads`, in one call below `large_bytes`. Raises ValueError, RecursionError."""
-    if len(value) < large_bytes:
-        return json.loads(value)
-    try:
-        return _Reader(value.decode()).document()
-    except (_OtherShapeError, UnicodeDecodeError):
-        return json.loads(value)
+def _elements(values: Iterable[object]) -> Iterator[bytes]:
+    separator = b"["
+    for value in values:
+        yield separator
+        yield dump(value)
+        separator = b","
+    yield b"]" if separator == b"," else b"[]"
+
+
+def load_in_parts(
+    *pieces: bytes | memoryview, large_bytes: int = LARGE_BYTES, elements: Mapping[str, Convert] = UNCONVERTED
+) -> Any:
+    """Return the result of `json.loads` for the pieces together, in one call below `large_bytes`.
+
+    The elements of a list that is a member named in `elements` are converted one by one, so that a large list need not
+    exist unconverted. Raises ValueError, RecursionError, and what a conversion raises.
+    """
+    if sum(map(len, pieces)) >= large_bytes:
+        try:
+            return _Reader(pieces, elements).document()
+        except (_OtherShapeError, UnicodeDecodeError):
+            pass
+    body = json.loads(b"".join(pieces))
+    if isinstance(body, dict):
+        for name in elements.keys() & body.keys():
+            if isinstance(body[name], list):
+                body[name] = list(map(elements[name], body[name]))
+    return body
 
 
 class _OtherShapeError(Exception):
@@ -108,21 +138,24 @@ class _OtherShapeError(Exception):
 
 
 class _Reader:
-    """A reader of one JSON text from its beginning."""
+    """A reader of one JSON text from its beginning, of which it holds a window as characters."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, pieces: Iterable[bytes | memoryview], elements: Mapping[str, Convert]) -> None:
+        self._bytes = _windows(pieces)
+        self._elements = elements
+        self._characters = codecs.getincrementaldecoder("utf-8")()
+        self._text = ""
         self._at = 0
 
     def document(self) -> dict[str, Any]:
-        """Return the object that is the whole text. Raises _OtherShapeError."""
+        """Return the object that is the whole text. Raises _OtherShapeError, UnicodeDecodeError."""
         found: dict[str, Any] = {}
         self._expect("{")
         if not self._takes("}"):
             while True:
-                key = self._value()
+                key = _text(self._value())
                 self._expect(":")
-                found[_text(key)] = self._list() if self._takes("[") else self._value()
+                found[key] = self._list(self._elements.get(key)) if self._takes("[") else self._value()
                 if self._takes("}"):
                     break
                 self._expect(",")
@@ -131,29 +164,52 @@ class _Reader:
             raise _OtherShapeError
         return found
 
-    def _list(self) -> list[Any]:
+    def _list(self, convert: Convert | None) -> list[Any]:
         """Return the rest of a list after its bracket."""
         found: list[Any] = []
         if self._takes("]"):
             return found
         while True:
-            found.append(self._value())
+            value = self._value()
+            found.append(value if convert is None else convert(value))
             if self._takes("]"):
                 return found
             self._expect(",")
 
     def _value(self) -> Any:
         self._skip()
-        try:
-            value, self._at = _decode(self._text, self._at)
-        except ValueError as error:
-            raise _OtherShapeError from error
-        return value
+        while True:
+            try:
+                value, end = _decode(self._text, self._at)
+            except ValueError as error:
+                if not self._more():
+                    raise _OtherShapeError from error
+                continue
+            if end < len(self._text) or not self._more():  # at the end of the window, a number may continue
+                self._at = end
+                return value
+
+    def _more(self) -> bool:
+        """Move the window to the present position, and at least double it; False at the end of the text."""
+        parts = [self._text[self._at :]]
+        left = max(1, len(parts[0]))
+        while left > 0:
+            if (window := next(self._bytes, None)) is None:
+                parts.append(self._characters.decode(b"", True))
+                break
+            parts.append(self._characters.decode(window))
+            left -= len(parts[-1])
+        grown = any(parts[1:])
+        self._text, self._at = "".join(parts), 0
+        return grown
 
     def _skip(self) -> None:
-        match = _BLANK.match(self._text, self._at)
-        if match is not None:
-            self._at = match.end()
+        while True:
+            match = _BLANK.match(self._text, self._at)
+            if match is not None:
+                self._at = match.end()
+            if self._at < len(self._text) or not self._more():
+                return
 
     def _takes(self, char: str) -> bool:
         """Read the character if it is the next one."""
@@ -165,6 +221,13 @@ class _Reader:
     def _expect(self, char: str) -> None:
         if not self._takes(char):
             raise _OtherShapeError
+
+
+def _windows(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
+    for piece in pieces:
+        whole = memoryview(piece)
+        for start in range(0, len(whole), WINDOW_BYTES):
+            yield whole[start : start + WINDOW_BYTES]
 
 
 def _key(key: object) -> bytes:

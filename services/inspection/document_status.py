@@ -14,7 +14,7 @@ from graphtide.services.application import DocumentStatus, StatedFact, Usage
 from graphtide.streams.document_progress import DocumentProgress
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import decode_stored
-from graphtide.streams.ports import LedgerEntry, StoredDocument
+from graphtide.streams.ports import LedgerEntry, RevisionState, StoredDocument
 
 
 def document_status(
@@ -25,15 +25,19 @@ def document_status(
     used: Usage,
     progress: DocumentProgress | None = None,
     *,
-    wait: bool = True,
+    timeout_s: float | None = None,
 ) -> DocumentStatus:
     """Return the status of the newest revision, with the content of the live one, which may be older.
 
-    `waiting` is the reason why an accepted revision waits, "" if it waits only for earlier work. Raises
-    LockBusyError without `wait`, if the view is being changed. Cost: the document's own facts.
+    `waiting` is the reason why an accepted revision waits, "" if it waits only for earlier work. `standing` may lack
+    its vectors. Raises LockBusyError if the view is being changed for longer than `timeout_s`. Cost: the document's own
+    facts.
     """
     held = standing.extraction if standing else None
-    live = decode_stored(latest.graph, latest.doc_id, held, vectors=False) if held else None
+    live = decode_stored(latest.graph, latest.doc_id, held, statements=False) if held else None
+    facts = _shown(view, live, timeout_s) if view and live else None
+    if held and facts is None:
+        facts = _extracted(decode_stored(latest.graph, latest.doc_id, held, vectors=False))
     return DocumentStatus(
         latest.graph,
         latest.doc_id,
@@ -47,20 +51,37 @@ def document_status(
         live.info.occurred_at if live else "",
         {name: json.loads(value) for name, value in live.info.metadata} if live else {},
         live.text if live else "",
-        tuple(_stated(view, live, wait)) if live else (),
+        tuple(facts or ()),
         used,
         live.media_type if live else "",
         progress,
     )
 
 
-def _stated(view: LiveView | None, live: Extraction, wait: bool) -> list[StatedFact]:
-    """Return the facts of a document: with the names of its entities, or as extracted until the view contains them."""
-    if view is not None:
-        with view.lock.read(wait):
-            row = view.documents.get(live.doc_id)
-            if row is not None and row.revision == live.revision:
-                return [fact for chunk in row.chunks for fact in _chunk_facts(view, chunk)]
+def arriving_status(
+    latest: LedgerEntry, waiting: str, used: Usage, progress: DocumentProgress | None
+) -> DocumentStatus:
+    """Return the status of a committed revision that the view is about to show. It has no content: the stored document
+    is the new one, and readers still see the old one.
+    """
+    reason, ends_at = for_caller(waiting), token([latest.position])
+    head = (latest.graph, latest.doc_id, RevisionState.ACCEPTED, latest.revision, reason, ends_at)
+    return DocumentStatus(*head, None, "", "", "", {}, "", (), used, progress=progress)
+
+
+def _shown(view: LiveView, live: Extraction, timeout_s: float | None) -> list[StatedFact] | None:
+    """Return the facts of a document with the names of its entities; None until the view contains them."""
+    with view.lock.read(timeout_s):
+        row = view.documents.get(live.doc_id)
+        if row is None or row.revision != live.revision:
+            return None
+        return [fact for chunk in row.chunks for fact in _chunk_facts(view, chunk)]
+
+
+def _extracted(live: Extraction | None) -> list[StatedFact]:
+    """Return the facts of a document as extracted."""
+    if live is None:
+        return []
     return [
         fact
         for unit, repeat in zip(live.units, occurrence_index(live), strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from typing import Protocol
 
@@ -91,6 +91,7 @@ class ViewRegistry:
         self.on_purged: list[Callable[[], None]] = []
         """Called by `purge`: they forget what they keep of earlier versions."""
         self._opening = ("", 0)
+        self._arriving: dict[str, frozenset[str]] = {}
         self._saving = asyncio.Lock()
         self._damaged: dict[str, tuple[int, str]] = {}
         self._dropped: dict[str, int] = {}
@@ -120,6 +121,14 @@ class ViewRegistry:
         """Return True if the graph's view holds the document, without its lock: approximate during a change."""
         view = self._views.get(graph)
         return view is not None and doc_id in view.documents
+
+    async def arrived(self, graph: str, doc_id: str, timeout_s: float) -> bool:
+        """Return True if the view is not about to show a committed change of the document, or does so in that time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while doc_id in self._arriving.get(graph, ()):
+                    await self._moved.wait()
+        return doc_id not in self._arriving.get(graph, ())
 
     def version(self, graph: str) -> int:
         """Return the version that queries see; 0 for a graph without a view."""
@@ -218,6 +227,15 @@ class ViewRegistry:
         if delta.deleted:
             await self.drop(delta.graph, delta.version)
             return
+        if not delta.snapshot:
+            self._arriving[delta.graph] = frozenset(row.doc_id for row in delta.documents)
+        try:
+            await self._follow(delta, headers)
+        finally:
+            self._arriving.pop(delta.graph, None)
+            self._announce()
+
+    async def _follow(self, delta: GraphDelta, headers: Headers) -> None:
         view = self._views.get(delta.graph)
         if delta.snapshot:
             if view is None or view.version < delta.version:
@@ -233,7 +251,6 @@ class ViewRegistry:
         await asyncio.to_thread(_apply, view, delta)
         if recorder:
             await recorder.applied(delta, old, headers)
-        self._announce()
 
     async def reach(self, graph: str, version: int) -> LiveView:
         """Return the graph's view, once it shows that version: an announced version is durable and may still arrive.

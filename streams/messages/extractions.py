@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -20,7 +20,7 @@ import numpy as np
 from graphtide.graph.records import ChunkContribution, Extraction, Fact, Mention, Vector
 from graphtide.graph.text.place import NO_PLACE, decode_place
 from graphtide.streams.errors import Broken, Rejected
-from graphtide.streams.json_parts import Base64Text, dump, dump_in_parts
+from graphtide.streams.json_parts import UNCONVERTED, Base64Text, dump, dump_in_parts
 from graphtide.streams.messages.fields import (
     MALFORMED,
     SCHEMA,
@@ -43,7 +43,9 @@ EMPTY: Vector = np.empty(0, np.float16)
 BASE64_SLICE = 4 << 20
 """Characters that are decoded in one call; a multiple of four."""
 BLOCK_ROWS = 3_000
-"""Vectors that are encoded in one call; a multiple of three."""
+"""Vectors that are encoded or checked in one call; a multiple of three."""
+SEARCHED_BYTES = 1 << 20
+"""Bytes that are searched for the vectors in one call."""
 _VECTORS = b'"vectors":"'
 _BEFORE_VECTORS = re.compile(rb'"dimensions":[0-9]{1,9},$')
 
@@ -82,8 +84,8 @@ def decode_extraction(value: bytes) -> ExtractionMessage:
     return _decode_extraction(value) if len(value) > SMALL_BYTES else _decode_small_extraction(value)
 
 
-def _decode_extraction(value: bytes, *, vectors: bool = True) -> ExtractionMessage:
-    body = _load_extraction(value)
+def _decode_extraction(value: bytes, *, vectors: bool = True, statements: bool = True) -> ExtractionMessage:
+    body = _load_extraction(value, statements)
     try:
         extraction = None if body.get("deleted") else _extraction_in(body, _rows_in(body) if vectors else repeat(EMPTY))
         graph, doc_id = split_document_key(document_key(body["graph"], body["doc_id"]))
@@ -95,16 +97,18 @@ def _decode_extraction(value: bytes, *, vectors: bool = True) -> ExtractionMessa
 _decode_small_extraction = lru_cache(maxsize=KEPT)(_decode_extraction)
 
 
-def decode_stored(graph: str, doc_id: str, value: bytes, *, vectors: bool = True) -> Extraction | None:
+def decode_stored(
+    graph: str, doc_id: str, value: bytes, *, vectors: bool = True, statements: bool = True
+) -> Extraction | None:
     """Return the stored extraction of a document; None for a deleted one. Without `vectors`, those of a large one are
-    empty: they are most of its bytes.
+    empty: they are most of its bytes. Without `statements`, a large one has no vectors, mentions and facts.
 
     Raises Broken when it cannot be read: Graphtide wrote it, so the store is damaged.
     """
     try:
-        if vectors or len(value) <= SMALL_BYTES:
+        if (vectors and statements) or len(value) <= SMALL_BYTES:
             return decode_extraction(value).extraction
-        return _decode_extraction(value, vectors=False).extraction
+        return _decode_extraction(value, vectors=False, statements=statements).extraction
     except Rejected as error:
         raise Broken(
             f"the stored extraction of document {doc_id!r} of graph {graph!r} is damaged ({error}):"
@@ -190,8 +194,10 @@ def _rows_in(body: dict[str, Any]) -> Iterator[Vector]:
     dimensions = int(body["dimensions"])
     block = np.frombuffer(_vectors_in(body["vectors"]), np.float16)
     table = block.reshape(-1, dimensions) if dimensions else block.reshape(0, 1)
-    if not (np.isfinite(table).all() and table.any(axis=1).all()):
-        raise ValueError("a vector is zero or not finite")
+    for start in range(0, len(table), BLOCK_ROWS):
+        rows = table[start : start + BLOCK_ROWS]
+        if not (np.isfinite(rows).all() and rows.any(axis=1).all()):
+            raise ValueError("a vector is zero or not finite")
     return iter(table)
 
 
@@ -260,15 +266,48 @@ def _headings_in(rows: list[Any] | None, count: int) -> list[tuple[str, str]]:
     return headings
 
 
-def _load_extraction(value: bytes) -> dict[str, Any]:
-    """Load the record without its vectors, and add these as bytes: most of the record is vectors. No other
-    `"vectors":"` can follow, since a quote inside a string is escaped.
+def _load_extraction(value: bytes, statements: bool) -> dict[str, Any]:
+    """Load the record without its vectors, and add these as bytes: most of the record is vectors.
+
+    Without `statements`, the units have no mentions and facts.
     """
-    at = value.rfind(_VECTORS)
-    if _BEFORE_VECTORS.search(value[max(0, at - 40) : max(0, at)]) is None:
-        return load_record(value)
-    start = at + len(_VECTORS)
-    end = value.find(b'"', start)
-    body = load_record(value[:start] + value[end:] if end >= 0 else value)
-    body["vectors"] = memoryview(value)[start:end]
+    elements = UNCONVERTED if statements else {"units": _without_statements}
+    start, end = vectors_in(len(value), lambda first, stop: value[first:stop])
+    if start == end:
+        return load_record(value, elements=elements)
+    whole = memoryview(value)
+    body = load_record(whole[:start], whole[end:], elements=elements)
+    body["vectors"] = whole[start:end]
     return body
+
+
+def vectors_in(size: int, read: Callable[[int, int], bytes]) -> tuple[int, int]:
+    """Return the start and the end of the vectors in an encoded extraction; equal numbers where it has none.
+
+    `read` returns the bytes from a first one to before another. No other `"vectors":"` can follow, since a quote inside
+    a string is escaped. Cost: the vectors, of which SEARCHED_BYTES are in memory at a time: one search in all of them
+    would hold the interpreter lock for long.
+    """
+    stop = size
+    while stop > 0:
+        first = max(0, stop - SEARCHED_BYTES)
+        at = read(first, min(size, stop + len(_VECTORS) - 1)).rfind(_VECTORS)
+        if at >= 0:
+            return _enclosed(first + at, size, read)
+        stop = first
+    return 0, 0
+
+
+def _enclosed(at: int, size: int, read: Callable[[int, int], bytes]) -> tuple[int, int]:
+    if _BEFORE_VECTORS.search(read(max(0, at - 40), at)) is None:
+        return 0, 0
+    start = at + len(_VECTORS)
+    for first in range(start, size, SEARCHED_BYTES):
+        if (end := read(first, min(size, first + SEARCHED_BYTES)).find(b'"')) >= 0:
+            return start, first + end
+    return 0, 0
+
+
+def _without_statements(unit: Any) -> Any:
+    """Return an encoded unit without mentions and facts."""
+    return [*unit[:4], (), ()] if isinstance(unit, list) and len(unit) > 4 else unit

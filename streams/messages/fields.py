@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from graphtide.graph.records import DocumentInfo
 from graphtide.graph.text.dates import date_span
 from graphtide.streams.errors import Rejected
-from graphtide.streams.json_parts import dump, load_in_parts
+from graphtide.streams.json_parts import UNCONVERTED, Convert, dump, load_in_parts
 from graphtide.streams.model_ports import MEDIA_TYPES
 
 SCHEMA = 1
@@ -104,10 +105,10 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:200]}"
 
 
-def load_record(value: bytes) -> dict[str, Any]:
-    """Return the JSON object of a record with a known schema. Raises Rejected with the reason."""
+def load_record(*pieces: bytes | memoryview, elements: Mapping[str, Convert] = UNCONVERTED) -> dict[str, Any]:
+    """Return the JSON object of a record with a known schema; see `load_in_parts`. Raises Rejected with the reason."""
     try:
-        body = load_in_parts(value)
+        body = load_in_parts(*pieces, elements=elements)
     except (ValueError, RecursionError) as error:
         raise Rejected(f"the record is not JSON: {error}") from error
     if not isinstance(body, dict):

@@ -192,8 +192,14 @@ class GraphStore(Protocol):
         """
         ...
 
-    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
-        """Return the stored state of these documents; documents that the graph never had are left out."""
+    async def standings(
+        self, graph: str, doc_ids: Sequence[str], *, vectors: bool = True
+    ) -> Mapping[str, StoredDocument]:
+        """Return the stored state of these documents; documents that the graph never had are left out.
+
+        Without `vectors`, large extractions may lack them, which are most of their bytes: decode such an extraction
+        without vectors, too.
+        """
         ...
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:

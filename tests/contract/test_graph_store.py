@@ -99,6 +99,7 @@ async def test_store_commits_rows_standings_outcomes_and_notices_together(backen
     assert await backend.store.graphs() == {"g": 1, "h": 1}
     assert [row.doc_id for row in (await backend.store.snapshot("g")).documents] == ["a"]
     assert await backend.store.standings("g", ["z", "a"]) == {"a": StoredDocument(0, b"x")}
+    assert await backend.store.standings("g", ["z", "a"], vectors=False) == {"a": StoredDocument(0, b"x")}
     assert await backend.store.standings("h", ["b"]) == {"b": StoredDocument(1, None)}
     assert await backend.ledger.pending("g") == await backend.ledger.pending("h") == 0
     assert [one.record for one in await backend.log.consumer(DELTAS, "x").poll(9, 0)] == list(notices)

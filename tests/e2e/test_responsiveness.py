@@ -19,7 +19,7 @@ from graphtide.services.application import QueryRequest
 from graphtide.services.local_application import LARGE_READS, SMALL_CONTENT, LocalApplication
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage, GivenFact
-from graphtide.streams.ports import StoredDocument
+from graphtide.streams.ports import RevisionState, StoredDocument
 
 GRAPH = "notes"
 TIMEOUT_S = 600.0
@@ -34,7 +34,7 @@ async def opened(
     async with open_application(Settings(data=folder), registry) as application:
         assert isinstance(application, LocalApplication)
         receipt = await application.publish(list(documents))
-        application._limits = replace(application._limits, lookup_timeout_s=TIMEOUT_S)
+        application._limits = replace(application._limits, lookup_timeout_s=TIMEOUT_S, status_wait_s=TIMEOUT_S)
         await application.query(GRAPH, QueryRequest("?", after=receipt.token, generate=False, timeout_s=TIMEOUT_S))
         view = application._runtime.views.get(GRAPH)
         assert view is not None
@@ -86,6 +86,45 @@ async def test_status_reads_no_stored_document_while_the_view_changes(
         assert reads.all == 1
 
 
+async def committed(application: LocalApplication, doc_id: str) -> None:
+    """Return once the newest revision is committed, whether or not the view shows it."""
+    while True:
+        latest = await application._runtime.ledger.latest(GRAPH, doc_id)
+        if latest is not None and latest.state is RevisionState.APPLIED:
+            return
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("doc_id", ["a", "b"], ids=["edited", "new"])
+async def test_status_of_a_committed_document_is_accepted_until_the_view_shows_it(tmp_path: Path, doc_id: str) -> None:
+    """The view of a large document follows for minutes: its status does not wait, and reads no stored document."""
+    async with opened(tmp_path, [small()]) as (application, view):
+        application._limits = replace(application._limits, status_wait_s=0.01)
+        with view.lock.write():
+            receipt = await application.publish([small(doc_id)])
+            await committed(application, doc_id)
+            status = await application.document(GRAPH, doc_id)
+        assert (status.state, status.text, status.live_revision) == (RevisionState.ACCEPTED, "", None)
+        await application.query(GRAPH, QueryRequest("?", after=receipt.token, generate=False, timeout_s=TIMEOUT_S))
+        shown = await application.document(GRAPH, doc_id)
+        assert (shown.state, shown.text, shown.token) == (RevisionState.APPLIED, "Ada met Bob.", status.token)
+
+
+@pytest.mark.parametrize("document", [small(), large("a")], ids=["small", "large"])
+async def test_status_of_another_document_does_not_wait_for_the_end_of_a_change(
+    tmp_path: Path, document: DocumentMessage
+) -> None:
+    """Its facts are those that were extracted."""
+    async with opened(tmp_path, [document]) as (application, view):
+        shown = await application.document(GRAPH, "a")
+        application._limits = replace(application._limits, status_wait_s=0.01)
+        with view.lock.write():
+            status = await application.document(GRAPH, "a")
+        assert (status.state, status.text) == (RevisionState.APPLIED, document.text)
+        stated = [[(fact.subject, fact.predicate, fact.object) for fact in each.facts] for each in (shown, status)]
+        assert stated[0] == stated[1] and len(stated[0]) == len(document.facts or ())
+
+
 async def test_stats_wait_in_a_thread_while_an_index_changes(tmp_path: Path) -> None:
     """The event loop runs while an index is being changed."""
     async with opened(tmp_path, [small()]) as (application, view):
@@ -123,7 +162,9 @@ class Reads:
         store = type(application._runtime.store)
         read = store.standings
 
-        async def counted(given: object, graph: str, doc_ids: Iterable[str]) -> Mapping[str, StoredDocument]:
+        async def counted(
+            given: object, graph: str, doc_ids: Iterable[str], *, vectors: bool = True
+        ) -> Mapping[str, StoredDocument]:
             self.all += 1
             self.now += 1
             self.most = max(self.most, self.now)
@@ -131,7 +172,7 @@ class Reads:
                 begun.set()
             await begun.wait()
             try:
-                return await read(given, graph, doc_ids)  # type: ignore[arg-type]
+                return await read(given, graph, doc_ids, vectors=vectors)  # type: ignore[arg-type]
             finally:
                 self.now -= 1
 

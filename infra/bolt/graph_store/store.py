@@ -212,8 +212,10 @@ class BoltStore:
         """Return the names of graphs that were deleted and not published again."""
         return [row["name"] for row in await self._database.ask(graph_cypher.DELETED_GRAPHS)]
 
-    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
-        """See GraphStore.standings."""
+    async def standings(
+        self, graph: str, doc_ids: Sequence[str], *, vectors: bool = True
+    ) -> Mapping[str, StoredDocument]:
+        """See GraphStore.standings. Always with vectors."""
         keys = list(dict.fromkeys(key(graph, doc_id) for doc_id in doc_ids))
         found = await self._database.ask_each_key(document_cypher.READ_STANDINGS, keys)
         rows = undeleted(found, ("doc_id", "revision"))

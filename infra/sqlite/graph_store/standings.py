@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 
 from graphtide.infra.sqlite.bulk import portions
+from graphtide.streams.messages.extractions import vectors_in
 from graphtide.streams.ports import StoredDocument
 
 LARGE_BYTES = 1 << 20
@@ -31,13 +33,15 @@ def write(connection: sqlite3.Connection, graph: int, documents: Mapping[str, St
             _fill(connection, graph, doc_id, document.extraction)
 
 
-def read(connection: sqlite3.Connection, name: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
-    """Return the stored ones of these documents, in their order."""
+def read(
+    connection: sqlite3.Connection, name: str, doc_ids: Sequence[str], *, vectors: bool = True
+) -> dict[str, StoredDocument]:
+    """Return the stored ones of these documents, in their order; large ones without their vectors if not `vectors`."""
     held: dict[str, StoredDocument] = {}
     for portion in portions(doc_ids):
         rows = connection.execute(_lookup(len(portion)), (name, LARGE_BYTES, *portion)).fetchall()
         for doc_id, revision, row, extraction in rows:
-            value = extraction if row is None else _read_large(connection, row)
+            value = extraction if row is None else _read_large(connection, row, vectors)
             held[doc_id] = StoredDocument(revision, value)
     return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
@@ -63,9 +67,21 @@ def _fill(connection: sqlite3.Connection, graph: int, doc_id: str, extraction: b
             blob.write(whole[start : start + SLICE_BYTES])
 
 
-def _read_large(connection: sqlite3.Connection, row: int) -> bytes:
+def _read_large(connection: sqlite3.Connection, row: int, vectors: bool) -> bytes:
     with connection.blobopen(_TABLE, _COLUMN, row, readonly=True) as blob:
-        return blob.read()
+        if vectors:
+            return blob.read()
+
+        def part(first: int, stop: int) -> bytes:
+            blob.seek(first)
+            return blob.read(stop - first)
+
+        size, kept = len(blob), BytesIO()
+        start, end = vectors_in(size, part)
+        for left in (range(start), range(end, size)):
+            for first in range(left.start, left.stop, SLICE_BYTES):
+                kept.write(part(first, min(left.stop, first + SLICE_BYTES)))
+        return kept.getvalue()
 
 
 def _lookup(size: int) -> str:

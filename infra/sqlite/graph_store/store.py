@@ -116,9 +116,11 @@ class SqliteGraphStore:
 
         return await self._database.write(work)
 
-    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
+    async def standings(
+        self, graph: str, doc_ids: Sequence[str], *, vectors: bool = True
+    ) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
-        return await self._database.read(lambda connection: standings.read(connection, graph, doc_ids))
+        return await self._database.read(lambda connection: standings.read(connection, graph, doc_ids, vectors=vectors))
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """See GraphStore.verdicts."""

@@ -177,7 +177,7 @@ def _text_sizes(graph: str, documents: Mapping[str, StoredDocument]) -> dict[str
     found = {}
     for doc_id, document in documents.items():
         if document.extraction is not None:
-            extraction = decode_stored(graph, doc_id, document.extraction, vectors=False)
+            extraction = decode_stored(graph, doc_id, document.extraction, statements=False)
             found[doc_id] = extraction_bytes(extraction) if extraction else 0
     return found
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -16,10 +16,11 @@ from graphtide.services.application import (
     Answer,
     Change,
     CommunityReport,
+    DocumentStatus,
     Usage,
 )
 from graphtide.services.component_state import ComponentState
-from graphtide.streams.json_parts import dump, dump_in_parts
+from graphtide.streams.json_parts import Elements, dump, dump_in_parts
 
 __all__ = [
     "answer_json",
@@ -30,6 +31,7 @@ __all__ = [
     "fields_json",
     "page_json",
     "reports_json",
+    "status_json",
 ]
 
 if TYPE_CHECKING:
@@ -70,6 +72,12 @@ def context_json(answer: Answer, old_names: bool = False) -> Json:
 def fields_json(response: DataclassInstance, old_names: bool = False) -> Json:
     """Return the fields by their names; with `old_names` renamed ones under both names, as HTTP sends them."""
     return cast(Json, _plain(response, old_names))
+
+
+def status_json(status: DocumentStatus) -> Json:
+    """Return the fields of a document's status as HTTP sends them, for `dump_in_parts`: facts are made one by one."""
+    body = fields_json(replace(status, facts=()), old_names=True)
+    return body | {"facts": Elements(fields_json(fact, old_names=True) for fact in status.facts)}
 
 
 def page_json(page: DataclassInstance) -> Json:

@@ -121,8 +121,10 @@ class MemoryGraphStore:
             self._deletions[graph] = replace(deletion, erased=True)
         return erased
 
-    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
-        """See GraphStore.standings."""
+    async def standings(
+        self, graph: str, doc_ids: Sequence[str], *, vectors: bool = True
+    ) -> Mapping[str, StoredDocument]:
+        """See GraphStore.standings. Always with vectors."""
         held = self._standings.get(graph, {})
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 

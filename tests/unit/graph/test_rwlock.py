@@ -12,16 +12,16 @@ from graphtide.graph.rwlock import LockBusyError, ReadersWriterLock
 def test_read_without_waiting_shares_the_lock_with_readers() -> None:
     """Two readers hold the lock together."""
     lock = ReadersWriterLock()
-    with lock.read(), lock.read(wait=False):
+    with lock.read(), lock.read(timeout_s=0):
         pass
 
 
 def test_read_without_waiting_raises_while_a_writer_holds_the_lock() -> None:
     """The lock is free again afterwards."""
     lock = ReadersWriterLock()
-    with lock.write(), pytest.raises(LockBusyError), lock.read(wait=False):
+    with lock.write(), pytest.raises(LockBusyError), lock.read(timeout_s=0):
         pass
-    with lock.read(wait=False):
+    with lock.read(timeout_s=0):
         pass
 
 
@@ -38,7 +38,17 @@ def test_read_without_waiting_raises_while_a_writer_waits() -> None:
         writer.start()
         while not lock.waiting:
             pass
-        with pytest.raises(LockBusyError), lock.read(wait=False):
+        with pytest.raises(LockBusyError), lock.read(timeout_s=0):
             pass
     writer.join()
     assert entered.is_set()
+
+
+def test_read_raises_after_its_timeout_and_leaves_its_place() -> None:
+    """A reader that gives up does not block those after it."""
+    lock = ReadersWriterLock()
+    with lock.write(), pytest.raises(LockBusyError), lock.read(timeout_s=0.001):
+        pass
+    assert lock.waiting == 0
+    with lock.read(timeout_s=60), lock.read():
+        pass

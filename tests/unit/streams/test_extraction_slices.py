@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from graphtide.graph.consolidation import Consolidator, judged_labels, signed_counts
-from graphtide.graph.records import ChunkContribution, DocumentChange, Extraction
+from graphtide.graph.records import ChunkContribution, DocumentChange, DocumentInfo, Extraction
 from graphtide.graph.text.place import PassageKind, Place
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
@@ -26,7 +27,13 @@ from graphtide.streams.extract.pipeline import (
     extract_slices,
 )
 from graphtide.streams.follow.delta_codec import encode
-from graphtide.streams.messages import DocumentMessage, ExtractionMessage, decode_extraction, decode_stored
+from graphtide.streams.messages import (
+    DocumentMessage,
+    ExtractionMessage,
+    decode_extraction,
+    decode_stored,
+    extractions,
+)
 from graphtide.streams.messages.extraction_encoder import ExtractionEncoder
 from graphtide.streams.messages.extractions import SMALL_BYTES, unit_rows
 
@@ -191,3 +198,27 @@ async def test_a_stored_extraction_is_read_without_its_vectors() -> None:
     assert [[fact.sentence for fact in unit.facts] for unit in bare.units] == [
         [fact.sentence for fact in unit.facts] for unit in whole.units
     ]
+
+
+async def test_a_stored_extraction_is_read_without_its_statements() -> None:
+    """The text of a large document needs none of them."""
+    whole = await extract(DOCUMENT, 1, models(), ExtractionLimits())
+    bare = decode_stored("g", "d", ExtractionMessage("g", "d", 1, whole).encode(), statements=False)
+    assert bare is not None and bare.text == TEXT and bare.info == whole.info
+    assert [unit.place for unit in bare.units] == [unit.place for unit in whole.units]
+    assert not any(unit.mentions or unit.facts for unit in bare.units)
+
+
+@pytest.mark.parametrize("searched", [8, 100, 1 << 20])
+async def test_vectors_are_found_among_members_of_the_same_name(searched: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metadata may have members of every name, and a text may quote the record."""
+    monkeypatch.setattr(extractions, "SEARCHED_BYTES", searched)
+    metadata = (("dimensions", "5"), ("vectors", '"AAAA"'))
+    whole = await extract(DOCUMENT, 1, models(), ExtractionLimits())
+    named = replace(whole, info=DocumentInfo('"dimensions":5,"vectors":"', "", "", metadata))
+    for extraction in (named, replace(named, units=(), gaps=())):
+        value = ExtractionMessage("g", "d", 1, extraction).encode()
+        start, end = extractions.vectors_in(len(value), lambda first, stop, value=value: value[first:stop])  # type: ignore[misc]
+        rows = [row for unit in extraction.units for row in unit_rows(unit)]
+        assert b64decode(value[start:end]) == b"".join(row.tobytes() for row in rows)
+        assert (start == end) == (not rows)

@@ -42,7 +42,7 @@ from graphtide.services.api.schema.requests.documents import (
     read_lines,
     read_list,
 )
-from graphtide.services.api.schema.shapes import fields_json
+from graphtide.services.api.schema.shapes import fields_json, status_json
 from graphtide.services.application import Application
 from graphtide.services.inspection.shared_reads import SharedReads
 
@@ -185,6 +185,4 @@ class _Statuses:
         status = await self._application.document(graph, doc_id)
         if len(status.text) + FACT_CHARS * len(status.facts) < LARGE_CHARS:
             return reply(fields_json(status, old_names=True))
-        return encoded_reply(
-            await self._encoded.read(id(status), lambda: encode_large(lambda: fields_json(status, old_names=True)))
-        )
+        return encoded_reply(await self._encoded.read(id(status), lambda: encode_large(lambda: status_json(status))))
