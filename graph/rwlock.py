@@ -50,6 +50,14 @@ class ReadersWriterLock:
                 self._readers -= 1
                 self._condition.notify_all()
 
+    def is_readable(self, timeout_s: float) -> bool:
+        """Return True once a reader can hold the lock, False if that takes longer than `timeout_s`."""
+        try:
+            with self.read(timeout_s):
+                return True
+        except LockBusyError:
+            return False
+
     @contextmanager
     def write(self) -> Iterator[None]:
         """Hold the lock exclusively."""

@@ -149,6 +149,8 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         content = view.content_count(doc_id) if view else 0
         async with self._large_reads.one(graph) if content > SMALL_CONTENT else nullcontext():
             standing = (await self._runtime.store.standings(graph, [doc_id], vectors=False)).get(doc_id)
+            if self._runtime.views.is_expected(graph, doc_id):  # since `latest` was read
+                return arriving_status(latest, waits, used, progress)
             read = partial(document_status, latest, standing, waiting=waits, used=used, progress=progress)
             if len(standing.extraction or b"") <= SMALL_EXTRACTION_BYTES if standing else True:
                 with suppress(LockBusyError):
@@ -161,11 +163,8 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         """Return True once the view is not being changed, False if that takes long. Nothing is in memory meanwhile: the
         change of a large document takes minutes.
         """
-        try:
-            with view.lock.read(timeout_s=0):
-                return True
-        except LockBusyError:
-            return await self._runtime.pool.run(partial(_is_free, view, self._limits.status_wait_s), view.graph)
+        wait = partial(view.lock.is_readable, self._limits.status_wait_s)
+        return view.lock.is_readable(0) or await self._runtime.pool.run(wait, view.graph)
 
     @using_graph
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
@@ -356,14 +355,6 @@ def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:
 def _related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments | None:
     with view.lock.read():
         return explain_related(view, doc_id, count) if doc_id in view.documents else None
-
-
-def _is_free(view: LiveView, timeout_s: float) -> bool:
-    try:
-        with view.lock.read(timeout_s):
-            return True
-    except LockBusyError:
-        return False
 
 
 def _reports(view: LiveView) -> list[CommunityReport]:

@@ -290,7 +290,7 @@ async def _runtime(
 
     notes: dict[str, str] = {}
     chosen = ConsolidateSettings(synonyms=models.judges_names, predicates=models.judges_predicates)
-    consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics, chosen, views.get)
+    consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics, chosen, views.get, views.expect)
     purger = EmbeddedPurge(backend.database, backend.store, views, models.reading, models.memos, consolidate.paused)
     stored = live_extraction(backend.store, views.has_document)
     limits = ExtractSettings(caps=models.caps)

@@ -8,7 +8,7 @@ Invariant: `rows_in(rows_out(delta))` has the rows of the delta, apart from vect
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
@@ -53,25 +53,32 @@ _GONE = tuple(part.name for part in fields(Removals) if part.name != "predicate_
 _CHANGED = ("nodes", "communities", "children", "levels", "parents", "removed")
 
 
-def rows_out(delta: GraphDelta) -> dict[str, Any]:
-    """Return the rows of a delta or a snapshot, ready for JSON. Communities are not included."""
+def rows_out(delta: GraphDelta, collect: Callable[[Iterable[Any]], Any] = list) -> dict[str, Any]:
+    """Return the rows of a delta or a snapshot, ready for JSON. Communities are not included.
+
+    `collect` makes the rows of a table a member: a large table need not exist as a list.
+    """
     body: dict[str, Any] = {
         "gone": {name: getattr(delta.gone, name) for name in _GONE},
-        "documents": [_DOCUMENT(row) for row in delta.documents],
-        "chunks": [(c.chunk, c.chunk_id, c.doc_id, c.ordinal, c.text, c.place.encode()) for c in delta.chunks],
-        "labels": [_LABEL(row) for row in delta.labels],
-        "mentions": [_MENTION(row) for row in delta.mentions],
-        "statements": [_STATEMENT(row) for row in delta.statements],
-        "evidence": [_EVIDENCE(row) for row in delta.evidence],
-        "same_as": [_SAME_AS(row) for row in delta.same_as],
-        "entities": [_ENTITY(row) for row in delta.entities],
-        "edges": [_EDGE(row) for row in delta.edges],
+        "documents": collect(map(_DOCUMENT, delta.documents)),
+        "chunks": collect(map(_chunk_fields, delta.chunks)),
+        "labels": collect(map(_LABEL, delta.labels)),
+        "mentions": collect(map(_MENTION, delta.mentions)),
+        "statements": collect(map(_STATEMENT, delta.statements)),
+        "evidence": collect(map(_EVIDENCE, delta.evidence)),
+        "same_as": collect(map(_SAME_AS, delta.same_as)),
+        "entities": collect(map(_ENTITY, delta.entities)),
+        "edges": collect(map(_EDGE, delta.edges)),
     }
     if delta.predicate_links:  # of few graphs: the others keep the shape that readers of earlier releases know
         body["predicate_links"] = delta.predicate_links
     if delta.gone.predicate_links:
         body["gone"]["predicate_links"] = delta.gone.predicate_links
     return body
+
+
+def _chunk_fields(row: ChunkRow) -> tuple[Any, ...]:
+    return row.chunk, row.chunk_id, row.doc_id, row.ordinal, row.text, row.place.encode()
 
 
 def communities_out(change: CommunityChange) -> dict[str, list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.consolidation.state import EdgeKey
 
 
@@ -19,7 +20,7 @@ class Topology:
         """Return (edge, weight before, weight now) of every edge the batch changed, sorted, and end the batch."""
         moved = [(key, old, self.weights.get(key, 0)) for key, old in self.before.items()]
         self.before.clear()
-        return sorted((key, old, new) for key, old, new in moved if old != new)
+        return sorted_in_parts(change for change in moved if change[1] != change[2])
 
     def add(self, edge: EdgeKey, amount: int) -> None:
         """Add to the weight of an edge; one of weight 0 does not exist."""

@@ -116,9 +116,10 @@ def assess_pair(a: LabelFeatures, b: LabelFeatures) -> Proposal | Borderline | N
     if relation is None:
         return None
     rule = relation.rule
-    if a.vector is None or b.vector is None:
+    first, second = a.vector, b.vector
+    if first is None or second is None:
         return Proposal(rule.name, relation.lexical_milli, relation.general) if rule.blind else None
-    cosine = cosine_milli(a.vector, b.vector)
+    cosine = cosine_milli(first, second)
     score = (relation.lexical_milli + max(cosine, 0)) // 2
     if cosine >= rule.floor:
         return Proposal(rule.name, score, relation.general)

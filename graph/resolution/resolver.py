@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.resolution import clusters
 from graphtide.graph.resolution.blocking import BlockKey, Blocks, lexical_keys, vector_keys
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
@@ -356,7 +357,7 @@ class _Update:
 
     def _links_that_differ(self) -> tuple[tuple[SameAs, ...], tuple[SameAs, ...]]:
         now = {pair: self._state.evidence(*pair) for pair in self._before}
-        changed = [pair for pair in sorted(self._before) if self._before[pair] != now[pair]]
+        changed = [pair for pair in sorted_in_parts(self._before) if self._before[pair] != now[pair]]
         added = tuple(link for pair in changed if (link := now[pair]) is not None)
         return added, tuple(link for pair in changed if (link := self._before[pair]) is not None)
 
@@ -379,4 +380,4 @@ def _equal(a: Quantised | None, b: Quantised | None) -> bool:
 
 
 def _sorted(found: set[frozenset[int]]) -> tuple[frozenset[int], ...]:
-    return tuple(sorted(found, key=sorted))
+    return tuple(cluster for _, cluster in sorted_in_parts((sorted(cluster), cluster) for cluster in found))

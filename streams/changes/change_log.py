@@ -20,7 +20,7 @@ from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.changes.old_rows import OldRows
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.follow import delta_codec
-from graphtide.streams.json_parts import dump, parts
+from graphtide.streams.json_parts import Elements, dump, parts
 from graphtide.streams.log.revisions import FIRST_NUMBER, MAX_PARTITIONS
 
 LARGE_ROWS = 2_000
@@ -113,10 +113,11 @@ def included(revision: int, until: Mapping[int, int]) -> bool:
 
 def encode_forward(delta: GraphDelta) -> bytes:
     """Return the delta's rows without vectors, compressed."""
-    body = rows_out(delta)
+    large = len(delta.mentions) + len(delta.evidence) >= LARGE_ROWS
+    body = rows_out(delta, Elements if large else list)
     if isinstance(delta.communities, CommunityChange):
         body["communities"] = communities_out(delta.communities)
-    if len(delta.mentions) + len(delta.evidence) < LARGE_ROWS:
+    if not large:
         return zlib.compress(dump(body), 1)
     packer, packed = zlib.compressobj(1), bytearray()
     for part in parts(body):

@@ -34,7 +34,7 @@ from graphtide.streams.consolidate.partition_worker import (
     PartitionWorker,
 )
 from graphtide.streams.consolidate.partitions.dependencies import WriterDependencies
-from graphtide.streams.consolidate.partitions.followers import LocalFollowers
+from graphtide.streams.consolidate.partitions.followers import Expect, LocalFollowers, expect_nothing
 from graphtide.streams.consolidate.partitions.writer import PartitionWriter
 from graphtide.streams.consolidate.write_models import WriteModel, WriteModels
 from graphtide.streams.log.routing import Routes
@@ -74,14 +74,17 @@ class ConsolidateStage:
         observer: Observer,
         settings: ConsolidateSettings | None = None,
         view: Callable[[str], LiveView | None] | None = None,
+        expect: Expect = expect_nothing,
     ) -> None:
-        """Create the stage. `view` returns a graph's view in this process, if any: write models share its vectors."""
+        """Create the stage. `view` returns a graph's view in this process, if any: write models share its vectors.
+        `expect` is called before a commit that `follow` will receive.
+        """
         self._log = log
         self._observer = observer
         self._settings = settings or ConsolidateSettings()
         proposes = {"synonyms": self._settings.synonyms, "predicates": self._settings.predicates}
         self._models = WriteModels(store, self._settings.max_write_models, **proposes, view=view)
-        following = LocalFollowers(follow, store)
+        following = LocalFollowers(follow, store, expect)
         forwarder = Forwarder(log, Routes(store.bindings), observer)
         eraser = GraphEraser(log, store, self._settings.tombstones)
         self._tools = WriterDependencies(

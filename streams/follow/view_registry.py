@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from typing import Protocol
@@ -122,13 +122,24 @@ class ViewRegistry:
         view = self._views.get(graph)
         return view is not None and doc_id in view.documents
 
+    def expect(self, graph: str, doc_ids: Collection[str]) -> None:
+        """Note that the view is about to show a commit that writes these documents; none: that it is not."""
+        if doc_ids:
+            self._arriving[graph] = frozenset(doc_ids)
+        else:
+            self._arriving.pop(graph, None)
+
+    def is_expected(self, graph: str, doc_id: str) -> bool:
+        """Return True if the view is about to show a commit that writes the document."""
+        return doc_id in self._arriving.get(graph, ())
+
     async def arrived(self, graph: str, doc_id: str, timeout_s: float) -> bool:
-        """Return True if the view is not about to show a committed change of the document, or does so in that time."""
+        """Wait up to `timeout_s` until the document is not expected, and return whether that is so."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                while doc_id in self._arriving.get(graph, ()):
+                while self.is_expected(graph, doc_id):
                     await self._moved.wait()
-        return doc_id not in self._arriving.get(graph, ())
+        return not self.is_expected(graph, doc_id)
 
     def version(self, graph: str) -> int:
         """Return the version that queries see; 0 for a graph without a view."""
@@ -228,11 +239,11 @@ class ViewRegistry:
             await self.drop(delta.graph, delta.version)
             return
         if not delta.snapshot:
-            self._arriving[delta.graph] = frozenset(row.doc_id for row in delta.documents)
+            self.expect(delta.graph, [row.doc_id for row in delta.documents])
         try:
             await self._follow(delta, headers)
         finally:
-            self._arriving.pop(delta.graph, None)
+            self.expect(delta.graph, ())
             self._announce()
 
     async def _follow(self, delta: GraphDelta, headers: Headers) -> None:

@@ -6,6 +6,7 @@ Embeddings are one base64 block of float16 rows beside the JSON fields, which re
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -44,6 +45,9 @@ BASE64_SLICE = 4 << 20
 """Characters that are decoded in one call; a multiple of four."""
 BLOCK_ROWS = 3_000
 """Vectors that are encoded or checked in one call; a multiple of three."""
+COLLECTED_UNITS = 128
+"""Units after whose decoding the collector examines new objects. It counts allocations less frees, and decoding frees
+as many objects as it makes: the next collection would hold the interpreter lock for 100 ms to examine 265,000."""
 SEARCHED_BYTES = 1 << 20
 """Bytes that are searched for the vectors in one call."""
 _VECTORS = b'"vectors":"'
@@ -212,6 +216,8 @@ def _extraction_in(body: dict[str, Any], rows: Iterator[Vector]) -> Extraction:
         return shared.setdefault(text, text)
 
     for at, heading in enumerate(headings):
+        if at % COLLECTED_UNITS == COLLECTED_UNITS - 1:
+            gc.collect(1)
         key, text, start, end, mentions, facts = encoded[at]
         encoded[at] = None  # its strings are freed where they are repeated
         vector = _next(rows)

@@ -19,7 +19,7 @@ from graphtide.services.application import QueryRequest
 from graphtide.services.local_application import LARGE_READS, SMALL_CONTENT, LocalApplication
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage, GivenFact
-from graphtide.streams.ports import RevisionState, StoredDocument
+from graphtide.streams.ports import LedgerEntry, RevisionState, StoredDocument
 
 GRAPH = "notes"
 TIMEOUT_S = 600.0
@@ -108,6 +108,27 @@ async def test_status_of_a_committed_document_is_accepted_until_the_view_shows_i
         await application.query(GRAPH, QueryRequest("?", after=receipt.token, generate=False, timeout_s=TIMEOUT_S))
         shown = await application.document(GRAPH, doc_id)
         assert (shown.state, shown.text, shown.token) == (RevisionState.APPLIED, "Ada met Bob.", status.token)
+
+
+async def test_status_that_was_asked_for_before_a_commit_reads_no_document_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit is visible before the view begins to follow it."""
+    async with opened(tmp_path, [small()]) as (application, view):
+        application._limits = replace(application._limits, status_wait_s=0.01)
+        latest = application._latest
+
+        async def before(graph: str, doc_id: str) -> LedgerEntry:
+            found = await latest(graph, doc_id)
+            await committed(application, doc_id)
+            return found
+
+        with view.lock.write():
+            receipt = await application.publish([small("b")])
+            monkeypatch.setattr(application, "_latest", before)
+            status = await application.document(GRAPH, "b")
+        assert (status.state, status.text, status.facts) == (RevisionState.ACCEPTED, "", ())
+        await application.query(GRAPH, QueryRequest("?", after=receipt.token, generate=False, timeout_s=TIMEOUT_S))
 
 
 @pytest.mark.parametrize("document", [small(), large("a")], ids=["small", "large"])

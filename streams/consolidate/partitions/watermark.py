@@ -54,6 +54,7 @@ class PartitionWatermark:
         """Become the partition's writer. Raises Broken when log and store have different histories."""
         self.held = await self._dependencies.store.claim(self._partition)
         self._overtaken.clear()
+        self._dependencies.following.forget_expected()
         await self._check()
 
     async def _check(self) -> None:
@@ -109,10 +110,15 @@ class PartitionWatermark:
         announced = partial(self._notices, batch)
         large = any(part.delta.changed_rows > LARGE_ROWS for part in parts)
         notices = (await asyncio.to_thread(announced) if large else announced()) + replies
-        more = self._dependencies.overwritten
-        await self._dependencies.store.commit(
-            Commit(self._partition, self.held, next_offset, parts, outcomes, notices, more)
-        )
+        more, following = self._dependencies.overwritten, self._dependencies.following
+        following.expect(part.delta for part in parts)
+        try:
+            await self._dependencies.store.commit(
+                Commit(self._partition, self.held, next_offset, parts, outcomes, notices, more)
+            )
+        except BaseException:
+            following.forget_expected()
+            raise
         self.held = Watermark(self.held.epoch, next_offset)
         self._overtaken = {offset for offset in self._overtaken if offset > next_offset}
 

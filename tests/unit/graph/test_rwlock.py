@@ -49,6 +49,8 @@ def test_read_raises_after_its_timeout_and_leaves_its_place() -> None:
     lock = ReadersWriterLock()
     with lock.write(), pytest.raises(LockBusyError), lock.read(timeout_s=0.001):
         pass
-    assert lock.waiting == 0
+    with lock.write():
+        assert not lock.is_readable(0) and not lock.is_readable(0.001)
+    assert lock.is_readable(0) and lock.waiting == 0
     with lock.read(timeout_s=60), lock.read():
         pass
