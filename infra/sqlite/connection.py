@@ -17,7 +17,7 @@ from graphtide.streams.errors import Broken
 
 log = logging.getLogger("graphtide")
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _STEPS = {
     1: (
         "ALTER TABLE reports ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';"
@@ -35,6 +35,11 @@ _STEPS = {
         " UPDATE revision_totals SET revisions = revisions - 1 WHERE graph = OLD.graph AND state = OLD.state;"
         " INSERT INTO revision_totals VALUES (NEW.graph, NEW.state, 1)"
         " ON CONFLICT DO UPDATE SET revisions = revisions + 1; END;"
+    ),
+    5: (  # the generated columns of records come last (infra/sqlite/large_values.py); no row is written
+        "ALTER TABLE records DROP COLUMN topic; ALTER TABLE records DROP COLUMN position;"
+        "ALTER TABLE records ADD COLUMN topic INTEGER AS (key >> 48);"
+        "ALTER TABLE records ADD COLUMN position INTEGER AS (key & 281474976710655);"
     ),
 }
 """The statements that upgrade a schema to the next."""

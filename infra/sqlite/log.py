@@ -4,6 +4,7 @@ Invariant: `topics.next_offset` moves in the transaction that appends and is nev
 reused, even after a trim or restart. The ends are also kept in memory: a consumer that has read everything waits
 without touching the database. So are the newest records, the first untrimmed offsets and the positions of groups:
 trims and positions reach the file with a later transaction, and a restart after a crash reads what they cover again.
+Large values are written and read in slices (`infra/sqlite/large_values.py`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from graphtide.infra.sqlite import large_values
 from graphtide.infra.sqlite.arrivals import Arrivals
 from graphtide.infra.sqlite.bulk import insert
 from graphtide.infra.sqlite.connection import drop_large_value
 from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite.large_values import LARGE_BYTES, is_large
 from graphtide.infra.sqlite.reading.recent_records import RecentRecords
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
@@ -27,6 +31,8 @@ from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 PARTITION = 0
 TOPIC_SHIFT = 48
+_TABLE, _VALUE = "records", "value"
+_COLUMNS = f"key, appended_ms, record_key, headers, {_VALUE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +148,12 @@ class SqliteLog:
             (number << TOPIC_SHIFT | offset, at, record.key, _headers_out(record.headers), record.value)
             for offset, record in enumerate(records, first)
         ]
-        insert(connection, "INSERT INTO records (key, appended_ms, record_key, headers, value)", rows)
-        drop_large_value(connection, sum(len(record.value or b"") for record in records))
+        small = [row for row in rows if not is_large(row[-1])]
+        insert(connection, f"INSERT INTO {_TABLE} ({_COLUMNS})", small)
+        for *fields, value in rows:
+            if value is not None and is_large(value):
+                _insert_large(connection, fields, value)
+        drop_large_value(connection, sum(len(row[-1] or b"") for row in small))
         appended = [
             ConsumedRecord(Position(PARTITION, offset), at, Record(record.key, record.value, record.headers))
             for offset, record in enumerate(records, first)
@@ -269,12 +279,22 @@ def _first(connection: sqlite3.Connection, topic: str, start: int) -> int | None
 
 
 def _read(connection: sqlite3.Connection, topic: str, start: int, limit: int) -> list[ConsumedRecord]:
-    columns = "position, appended_ms, record_key, value, headers"
+    large = f"length(value) >= {LARGE_BYTES}"
+    columns = f"position, appended_ms, record_key, headers, iif({large}, NULL, value), iif({large}, key, NULL)"
     rows = connection.execute(f"SELECT {columns} {_FROM}", (start, topic, limit)).fetchall()
-    return [
-        ConsumedRecord(Position(PARTITION, offset), at, Record(key, value, _headers_in(headers) if headers else ()))
-        for offset, at, key, value, headers in rows
-    ]
+    found = []
+    for offset, at, key, headers, small, row in rows:
+        value = small if row is None else large_values.read(connection, _TABLE, _VALUE, row)
+        record = Record(key, value, _headers_in(headers) if headers else ())
+        found.append(ConsumedRecord(Position(PARTITION, offset), at, record))
+    return found
+
+
+def _insert_large(connection: sqlite3.Connection, fields: Sequence[Any], value: bytes) -> None:
+    """Insert a record of a large value; the first of its other fields is its key."""
+    reserved = f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES (?, ?, ?, ?, zeroblob(?))"  # noqa: S608 - constants
+    connection.execute(reserved, (*fields, len(value)))
+    large_values.fill(connection, _TABLE, _VALUE, fields[0], value)
 
 
 def _trim(connection: sqlite3.Connection, topic: str, before: int) -> None:

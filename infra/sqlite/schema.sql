@@ -1,4 +1,4 @@
--- graphtide.sqlite, schema 5: the log, the ledger and the graphs of one data folder.
+-- graphtide.sqlite, schema 6: the log, the ledger and the graphs of one data folder.
 --
 -- A graph's name is stored once, in `graphs`; elsewhere `graph` is its number. Rows that carry vectors are keyed by
 -- one integer, graph << 32 | id, because that is a plain B-tree of whole rows; `graph` and the id can be read from it
@@ -16,12 +16,12 @@ CREATE TABLE topics (
 
 CREATE TABLE records (
     key         INTEGER PRIMARY KEY,            -- topic << 48 | position
-    topic       INTEGER AS (key >> 48),
-    position    INTEGER AS (key & 281474976710655),
     appended_ms INTEGER NOT NULL,
     record_key  TEXT    NOT NULL,
     headers     TEXT,                           -- JSON [[name, base64], ...]; NULL for none
-    value       BLOB                            -- NULL is a tombstone
+    value       BLOB,                           -- NULL is a tombstone
+    topic       INTEGER AS (key >> 48),         -- generated columns come last: values are written in slices
+    position    INTEGER AS (key & 281474976710655)
 );
 
 CREATE TABLE consumer_positions (
@@ -268,4 +268,4 @@ JOIN labels   AS other    ON other.key    = (statements.graph << 32 | statements
 JOIN entities AS subjects ON subjects.key = (statements.graph << 32 | one.node)
 JOIN entities AS objects  ON objects.key  = (statements.graph << 32 | other.node);
 
-INSERT INTO schema_version VALUES (5);
+INSERT INTO schema_version VALUES (6);

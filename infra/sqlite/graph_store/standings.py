@@ -1,7 +1,6 @@
 """The stored documents of a graph: rows of the table `standings`.
 
-Invariant: a large extraction passes in slices between its bytes and the pages of the file. As a value of a statement,
-SQLite would hold two further copies of it.
+Large extractions are written and read in slices (`infra/sqlite/large_values.py`).
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 
+from graphtide.infra.sqlite import large_values
 from graphtide.infra.sqlite.bulk import portions
+from graphtide.infra.sqlite.large_values import LARGE_BYTES, SLICE_BYTES, is_large
 from graphtide.streams.messages.extractions import vectors_in
 from graphtide.streams.ports import StoredDocument
 
-LARGE_BYTES = 1 << 20
-"""Size from which an extraction is read and written in slices."""
-SLICE_BYTES = 1 << 20
 _TABLE, _COLUMN = "standings", "extraction"
 
 
@@ -29,7 +27,7 @@ def write(connection: sqlite3.Connection, graph: int, documents: Mapping[str, St
         [(graph, doc_id, document.revision, *_value(document)) for doc_id, document in documents.items()],
     )
     for doc_id, document in documents.items():
-        if document.extraction is not None and _is_large(document):
+        if document.extraction is not None and is_large(document.extraction):
             _fill(connection, graph, doc_id, document.extraction)
 
 
@@ -48,29 +46,22 @@ def read(
 
 def _value(document: StoredDocument) -> tuple[bytes | None, int | None]:
     """Return the extraction, or the number of bytes to reserve for a large one."""
-    if document.extraction is not None and _is_large(document):
+    if document.extraction is not None and is_large(document.extraction):
         return None, len(document.extraction)
     return document.extraction, None
-
-
-def _is_large(document: StoredDocument) -> bool:
-    return len(document.extraction or b"") >= LARGE_BYTES
 
 
 def _fill(connection: sqlite3.Connection, graph: int, doc_id: str, extraction: bytes) -> None:
     (row,) = connection.execute(
         "SELECT rowid FROM standings WHERE graph = ? AND doc_id = ?", (graph, doc_id)
     ).fetchone()
-    whole = memoryview(extraction)
-    with connection.blobopen(_TABLE, _COLUMN, row) as blob:
-        for start in range(0, len(whole), SLICE_BYTES):
-            blob.write(whole[start : start + SLICE_BYTES])
+    large_values.fill(connection, _TABLE, _COLUMN, row, extraction)
 
 
 def _read_large(connection: sqlite3.Connection, row: int, vectors: bool) -> bytes:
+    if vectors:
+        return large_values.read(connection, _TABLE, _COLUMN, row)
     with connection.blobopen(_TABLE, _COLUMN, row, readonly=True) as blob:
-        if vectors:
-            return blob.read()
 
         def part(first: int, stop: int) -> bytes:
             blob.seek(first)
@@ -88,6 +79,6 @@ def _lookup(size: int) -> str:
     # Joined to json_each, or as (graph, doc_id) IN (VALUES ...), SQLite 3.40 reads all stored documents of the graph.
     of_graph = "graph = (SELECT graph FROM graphs WHERE name = ?1)"
     wanted = ",".join(f"?{number}" for number in range(3, 3 + size))
-    is_large = "length(extraction) >= ?2"
-    columns = f"doc_id, revision, iif({is_large}, rowid, NULL), iif({is_large}, NULL, extraction)"
+    large = "length(extraction) >= ?2"
+    columns = f"doc_id, revision, iif({large}, rowid, NULL), iif({large}, NULL, extraction)"
     return f"SELECT {columns} FROM standings WHERE {of_graph} AND doc_id IN ({wanted})"  # noqa: S608 - numbers

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Mention
+from graphtide.infra.sqlite import large_values
 from graphtide.infra.sqlite.connection import open_writer
 from graphtide.infra.sqlite.graph_store import graphs, standings
 from graphtide.streams.messages import ExtractionMessage, decode_stored
 from graphtide.streams.ports import StoredDocument
 
-SIZES = (0, 1, standings.LARGE_BYTES - 1, standings.LARGE_BYTES, 2 * standings.LARGE_BYTES + 7)
+SIZES = (0, 1, large_values.LARGE_BYTES - 1, large_values.LARGE_BYTES, 2 * large_values.LARGE_BYTES + 7)
 
 
 class Watched:
@@ -52,7 +53,7 @@ def test_a_stored_extraction_is_read_back_and_replaced_whatever_its_size(tmp_pat
             standings.write(watched, graph, documents)  # type: ignore[arg-type]
             found = standings.read(watched, "g", ["other", "unknown", "d"])  # type: ignore[arg-type]
             assert found == {"other": documents["other"], "d": documents["d"]}
-        assert max(watched.sizes) < standings.LARGE_BYTES
+        assert max(watched.sizes) < large_values.LARGE_BYTES
     finally:
         connection.close()
 
@@ -81,4 +82,4 @@ def test_a_large_extraction_is_read_without_its_vectors(tmp_path: Path) -> None:
         assert len(found.units[0].mentions) == count
         sizes.append((len(value), len(bare), peak))
     assert sizes[0][1] == sizes[0][0] < sizes[1][1]
-    assert sizes[1][2] < 3 * standings.SLICE_BYTES < sizes[1][0], sizes
+    assert sizes[1][2] < 3 * large_values.SLICE_BYTES < sizes[1][0], sizes
