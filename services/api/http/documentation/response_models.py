@@ -73,7 +73,7 @@ class UsageBody(Response):
 class DocumentProgressBody(Response):
     """The passages of a revision, and the number of those that are extracted and embedded."""
 
-    stage: Literal["extract", "apply"] = Field(description="extract, and then apply until the commit")
+    stage: Literal["extract", "apply"] = Field(description="extract, and then apply until readers see the revision")
     passages: int
     extracted: int
     embedded: int
