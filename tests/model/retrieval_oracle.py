@@ -21,7 +21,7 @@ from graphtide.graph.retrieval.options.settings import LocalSettings
 from graphtide.graph.retrieval.scoring.about_links import LONGEST
 from graphtide.graph.retrieval.scoring.links import HUB
 from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, WALK_SHARE, UnaryWeights, Weighting
-from graphtide.graph.retrieval.seeds import ENTITY_SHARE, PASSAGE_SHARE, PASSAGES
+from graphtide.graph.retrieval.seeds import ENTITY_SHARE, PASSAGE_SHARE, PASSAGES, statement_key
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.vector_index import VectorIndex
 from graphtide.graph.view import LiveView
@@ -291,11 +291,7 @@ def _chunk_name(view: LiveView) -> Callable[[int], str]:
 
 
 def _statement_name(view: LiveView) -> Callable[[int], str]:
-    def name(number: int) -> str:
-        said = view.statements[number]
-        return f"{view.labels[said.subject].name}|{said.predicate}|{view.labels[said.object].name}"
-
-    return name
+    return lambda n: statement_key(view, n)
 
 
 def _retrieved(view: LiveView, ranked: list[tuple[float, int]], mode: str) -> RetrievalResult:
