@@ -4,7 +4,9 @@ The MuSiQue corpus (1,890 passages with real extractions) goes in through the HT
 embeddings from a real sentence-embedding endpoint in a process of its own. Then a tenth is edited, a tenth deleted and
 published again, and the questions are asked in every mode and of BM25. It asserts nothing.
 
-CPU is that of the service process alone, HTTP, storage and the client side of the embedding call included.
+CPU is that of the service process alone, HTTP, storage and the client side of the embedding call included. A second
+service embeds with its own static vectors, so that its rows hold all of its work; each document is waited for by its
+token. `--static-only` measures this one alone.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from tests.support.processes import Service, embedding_endpoint, service
 
 MODES = ("vector", "local")
 GRAPH = "musique"
+LIST_SIZE = 60
 EMBEDDER_ENV = ROOT / ".cache" / "embedder"
 
 
@@ -58,6 +61,15 @@ class Bench:
 
     running: Service
     client: httpx.Client
+    by_token: bool = False
+    """Wait with one request for the token, instead of polling the document's status."""
+
+    def post(self, passages: Sequence[Passage]) -> float:
+        """Publish as one list and wait until it is queryable; return the CPU seconds of the service per document."""
+        before = self.running.cpu_s()
+        body = [{"id": passage.doc_id, **passage.body()} for passage in passages]
+        self.reach(self.client.post(f"/v1/graphs/{GRAPH}/documents", json=body))
+        return (self.running.cpu_s() - before) / len(passages)
 
     def put(self, passage: Passage, body: dict[str, Any] | None = None) -> float:
         """Publish and wait until it is queryable; return the CPU seconds of the service."""
@@ -74,6 +86,10 @@ class Bench:
     def reach(self, response: httpx.Response) -> None:
         """Wait for the end of what was accepted, by the document's own state, without a question."""
         response.raise_for_status()
+        if self.by_token:
+            waited = self.client.get(f"/v1/graphs/{GRAPH}/tokens/{response.json()['token']}", params={"wait_s": 30})
+            assert waited.json()["reached"], waited.text
+            return
         url = str(response.request.url)
         state = "accepted"
         while state == "accepted":
@@ -94,7 +110,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=1890, help="how many documents to stream")
     parser.add_argument("--no-readme", action="store_true", help="print the table, leave the README alone")
+    parser.add_argument("--static-only", action="store_true", help="print the rows of static embeddings alone")
     chosen = parser.parse_args()
+    if chosen.static_only:
+        print(markdown(measure_static(corpus()[: chosen.documents])))
+        return
     if not (bench_data() / "musique").exists() or not embedder_script().exists():
         sys.exit(f"No bench data in {bench_data()}: set GRAPHTIDE_BENCH_DATA to the folder that holds musique/.")
     with embedding_endpoint(embedder_python(), free_port()) as url, tempfile.TemporaryDirectory() as data:
@@ -105,6 +125,7 @@ def main() -> None:
             httpx.Client(base_url=running.url, timeout=60) as client,
         ):
             rows = measure(Bench(running, client), corpus()[: chosen.documents])
+    rows += measure_static(corpus()[: chosen.documents])
     table = markdown(rows)
     print(table)
     if not chosen.no_readme:
@@ -150,6 +171,26 @@ def measure(bench: Bench, passages: Sequence[Passage]) -> list[Row]:
         Row("event to queryable, p50 / p95 / p99", " / ".join(f"{latency[p]:.0f}" for p in latency) + " ms"),
         Row("memory a document", f"{grown / len(passages) / 1024:.0f} KiB"),
     ]
+
+
+def measure_static(passages: Sequence[Passage]) -> list[Row]:
+    """Stream half of the documents one at a time and half in lists, then change them; a service of its own."""
+    with (
+        tempfile.TemporaryDirectory() as data,
+        service(Path(data) / "kept", {}, Path(data) / "service.log") as running,
+        httpx.Client(base_url=running.url, timeout=60) as client,
+    ):
+        bench, half = Bench(running, client, by_token=True), len(passages) // 2
+        inserts = [bench.put(one) for one in track(passages[:half], "one at a time")]
+        lists = [passages[start : start + LIST_SIZE] for start in range(half, len(passages), LIST_SIZE)]
+        listed = [bench.post(each) for each in track(lists, "in lists")]
+        tenth = passages[::10]
+        edits = [bench.put(one, edited(one)) for one in track(tenth, "editing")]
+        same = [bench.put(one, edited(one)) for one in track(tenth, "the same again")]
+        deletions = [bench.delete(one) for one in track(tenth, "deleting")]
+    figures = {"insert": inserts, "insert in lists of 60": listed, "edit": edits, "an edit to the same": same}
+    rows = [Row(f"CPU a document, static embeddings, {name}", seconds(costs)) for name, costs in figures.items()]
+    return [*rows, Row("CPU a document, static embeddings, deletion", seconds(deletions))]
 
 
 def edited(passage: Passage) -> dict[str, Any]:
