@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.cell_values import singled_out
 from graphtide.infra.models.local.answers.matching.types import Scored
+from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
+from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
@@ -89,11 +91,27 @@ def _asked_column(plan: QuestionPlan, rows: Sequence[Unit], other: str = "") -> 
     """Return the column of numbers, not the other one, that shares most words with the question; "" if none does."""
     terms = [term for term in plan.terms if term.kind is not TermKind.WEAK]
     asked = frozenset().union(*({term.key} | term.synonyms for term in terms))
+    measured = _measures_of_superlative(plan)
     best, shared = "", 0
-    for name, keys in {cell.column: cell.column_keys & asked for row in rows for cell in row.cells}.items():
-        if name != other and len(keys) > shared and sum(_number(row, name) is not None for row in rows) >= 2:
-            best, shared = name, len(keys)
+    for name, keys in {cell.column: cell.column_keys for row in rows for cell in row.cells}.items():
+        count = len(keys & asked) + _BY_MEASURE * bool(keys & measured)
+        if name != other and count > shared and sum(_number(row, name) is not None for row in rows) >= 2:
+            best, shared = name, count
     return best
+
+
+_BY_MEASURE = 10
+
+
+def _measures_of_superlative(plan: QuestionPlan) -> frozenset[str]:
+    """Return the keys of what the superlative of the question measures: "area" and "size" of "largest"; none for a
+    word such as "highest", which goes with any value.
+    """
+    words = (term.text.lower() for term in plan.terms) if plan.extreme else ()
+    return frozenset().union(*(synonyms_of(word) for word in words if word in SUPERLATIVES and word not in _ANY_VALUE))
+
+
+_ANY_VALUE = frozenset({"most", "least", "fewest", "highest", "lowest"})
 
 
 def _cell(row: Unit, column: str) -> str:

@@ -17,7 +17,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
 )
 from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.values import has_phrase
 
 MIN_COVERAGE = {
@@ -155,11 +155,19 @@ def _no_verb(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
     return bool(verbs) and max(verbs) < 0.4
 
 
+def _beside(plan: QuestionPlan, term: Term) -> float:
+    """Return how far evidence has to cover a word: what a reason is asked for has to be in it or right beside it."""
+    return _ADJACENT if plan.kind is Kind.REASON and term.verb else _COUNTED
+
+
+_ADJACENT = 0.55
+
+
 def _missing(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
     """Return whether a word that carries meaning occurs nowhere in the units or their context."""
     plan = evidence.plan
     return any(
-        c < (DOCUMENT if t.key in plan.setting else 0.4)
+        c < (DOCUMENT if t.key in plan.setting else _beside(plan, t))
         for c, t in zip(covers, plan.terms, strict=True)
         if t.kind in (TermKind.WORD, TermKind.FOCUS)
     )

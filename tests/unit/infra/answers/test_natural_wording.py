@@ -117,3 +117,41 @@ def test_rate_is_no_duration() -> None:
     duration = frozenset({"duration"})
     assert has_quantity("It lasts a night.", duration)
     assert not has_quantity("It costs 96 pounds a night, or £35 a week.", duration)
+
+
+FIELDS = (
+    table("fields.csv", "field: 7; area_m2: 80; kind: meadow", title="fields.csv"),
+    table("fields.csv", "field: 9; area_m2: 120; kind: meadow", title="fields.csv"),
+    table("fields.csv", "field: 40; area_m2: 70; kind: marsh", title="fields.csv"),
+)
+
+
+async def test_superlative_is_read_in_the_column_of_its_measure() -> None:
+    """The largest field has the greatest area, not the greatest number as its name."""
+    given = await answer("What is the largest field?", note("log.md", "The field 7 and field 40 are flooded."), *FIELDS)
+    assert "field: 9" in given
+    assert "field: 40" not in given
+
+
+async def test_highest_goes_with_the_column_that_is_named_and_not_with_heights() -> None:
+    """ "Highest" is no measure of its own: a column of heights has nothing to do with the highest yield."""
+    mills = (
+        table("mills.csv", "mill: A; hub_height_m: 120; yield: 70", title="mills.csv"),
+        table("mills.csv", "mill: B; hub_height_m: 90; yield: 95", title="mills.csv"),
+    )
+    assert "mill: B" in await answer("Which mill had the highest yield?", *mills)
+
+
+async def test_what_is_not_done_is_what_is_open() -> None:
+    jobs = note("jobs.md", "To do: test the gas tank", "Done: mow the lawn", headings=["Jobs of March"])
+    given = await answer("Which jobs of March are not done yet?", jobs, *CLUB)
+    assert "gas tank" in given
+    assert "lawn" not in given
+
+
+async def test_cause_of_something_else_in_the_passage_is_no_reason() -> None:
+    """The verb of the question is three sentences away."""
+    notes = note(
+        "desk.md", "Guests pay before they leave.", "Ring twice.", "Then Petra opens the shop, because it is hers."
+    )
+    assert await answer("Why did Petra leave the shop?", notes) == NOTHING_FITS

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.narrowing import extreme_row
+from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
@@ -27,6 +29,25 @@ def attribute_row(evidence: AnswerEvidence) -> Scored | None:
     ]
     rows = [scored for scored in rows if any(cell.column_keys == {plan.attribute} for cell in scored.unit.cells)]
     return max(rows, key=lambda scored: scored.score, default=None) if others else None
+
+
+def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored]) -> Scored | None:
+    """Return the row with the greatest or least value of the table that the best row is from, for "the largest field",
+    if the best unit is a sentence without a superlative.
+    """
+    plan = evidence.plan
+    words = best.unit.text.lower().split()
+    if not plan.extreme or best.unit.kind is UnitKind.ROW or not SUPERLATIVES.keys().isdisjoint(words):
+        return None
+    row = next((scored for scored in ranked if scored.unit.kind is UnitKind.ROW), None)
+    if row is None or row.score < _NEARLY_BEST * best.score:
+        return None
+    own = _covered(plan, row, _SAME)
+    rows = _rows_alike(evidence, row, own, [i for i in own if plan.terms[i].key in row.unit.keys])
+    return next(iter(extreme_row(plan, rows)), None)
+
+
+_NEARLY_BEST = 0.7
 
 
 def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:

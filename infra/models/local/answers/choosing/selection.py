@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from graphtide.infra.models.local.answers.choosing.lists import attribute_row, list_items, other_rows, section_items
+from graphtide.infra.models.local.answers.choosing.lists import (
+    attribute_row,
+    list_items,
+    measured_row,
+    other_rows,
+    section_items,
+)
 from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
 from graphtide.infra.models.local.answers.choosing.records import decided_items, with_fields
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
@@ -40,6 +46,8 @@ def select(evidence: AnswerEvidence) -> list[Scored]:
 
 def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     best = latest(evidence, ranked[0], ranked)
+    if row := measured_row(evidence, best, ranked):
+        return [row]
     if evidence.plan.negated and not denies(best.unit.text):
         return other_rows(evidence, best)
     section = section_items(evidence, best) or decided_items(evidence, best)

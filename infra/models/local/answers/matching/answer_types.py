@@ -103,6 +103,7 @@ def _is_dated_event(plan: QuestionPlan, text: str) -> bool:
 REASON_KEYS = keys_of("cause reason")
 PERMITTING = (
     "may", "must", "allowed", "permitted", "forbidden", "prohibited", "only", "never", "nobody", "cannot", "not",
+    "welcome",
 )  # fmt: skip
 """Words of a sentence that permits or forbids."""
 

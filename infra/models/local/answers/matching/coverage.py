@@ -31,8 +31,8 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
     plan = evidence.plan
     if term.key in plan.date_keys and unit.date[1] and any(same_day(day, unit.date) for day in plan.dates):
         return HEADING
-    if term.text.lower() in STATES and unit.text.startswith((DONE, TO_DO)):
-        return float(unit.text.startswith(DONE if STATES[term.text.lower()] else TO_DO))
+    if term.text.lower() in STATES and plan.done is not None and unit.text.startswith((DONE, TO_DO)):
+        return float(unit.text.startswith(DONE if plan.done else TO_DO))
     if unit.cells and _has_state(term.text.lower(), unit):
         return OWN
     if plan.kind is Kind.YES_NO and (term.verb or term.key in _PERMISSION_KEYS):

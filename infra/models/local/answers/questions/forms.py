@@ -15,8 +15,10 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     CONDITIONS,
     COPULAS,
     MODALS,
+    NEGATIONS,
     PERMISSIONS,
     SETTINGS,
+    STATES,
 )
 from graphtide.infra.models.local.answers.questions.types import Versus
 from graphtide.infra.models.local.answers.values import has_phrase
@@ -63,6 +65,14 @@ def trouble_keys(asking: str) -> frozenset[str]:
 
 
 _TROUBLE = frozenset(map(key_of, ("wrong", "matter")))
+
+
+def state_asked(tokens: Sequence[str]) -> bool | None:
+    """Return True if it asks for what is done, False for what is "open" or "not done", None for neither."""
+    at = next((at for at, token in enumerate(tokens) if token in STATES), None)
+    if at is None:
+        return None
+    return STATES[tokens[at]] == NEGATIONS.isdisjoint(tokens[:at])
 
 
 def versus_of(tokens: Sequence[str]) -> Versus | None:

@@ -13,6 +13,7 @@ from graphtide.infra.models.local.answers.questions.forms import (
     attribute_asked,
     condition_keys,
     setting_keys,
+    state_asked,
     trouble_keys,
     verb_of_who,
     versus_of,
@@ -25,7 +26,6 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     INDIRECT,
     NEGATIONS,
     SENTENCE_END,
-    STATES,
     SUPERLATIVES,
     TO_DO,
 )
@@ -83,9 +83,11 @@ def plan_of(question: str) -> QuestionPlan:
         date_keys(words) if dates else frozenset(),
         attribute_of(tokens) or attribute_asked(tokens),
         counted_noun(tokens),
-        False if has_phrase(asking, TO_DO) else next((STATES[token] for token in tokens if token in STATES), None),
+        False if has_phrase(asking, TO_DO) else state_asked(tokens),
         next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
-        kind in (Kind.PERSON, Kind.THING, Kind.LIST) and not NEGATIONS.isdisjoint(tokens),
+        kind in (Kind.PERSON, Kind.THING, Kind.LIST)
+        and state_asked(tokens) is None
+        and not NEGATIONS.isdisjoint(tokens),
         bound,
         has_phrase(asking, TO_DO),
         deed_of(tokens),
