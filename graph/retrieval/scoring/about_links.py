@@ -38,11 +38,13 @@ class PassageLinks:
     admits: ChunkPredicate | None = None
     _shared: dict[int, Strengths] = field(default_factory=dict)
     _about: dict[int, Strengths] = field(default_factory=dict)
+    _mentioned: dict[int, set[int]] = field(default_factory=dict)
+    _called: dict[int, Strengths] = field(default_factory=dict)
 
     def shared(self, number: int) -> Strengths:
         """Return the passages that share an entity with this one, with the strength of the link."""
         if number not in self._shared:
-            self._shared[number] = linked_passages(self.view, number, self.admits)
+            self._shared[number] = linked_passages(self.view, number, self.admits, self._entities(number))
         return self._shared[number]
 
     def about(self, number: int) -> Strengths:
@@ -51,14 +53,22 @@ class PassageLinks:
         A name is any label of a mentioned entity. Cost: the labels of the passage's entities times HUB.
         """
         if number not in self._about:
-            self._about[number] = self._but(number, self._strongest(self._from(number)))
+            links = (link for node in self._entities(number) for link in self._about_entity(node).items())
+            self._about[number] = self._but(number, _strongest(links))
         return self._about[number]
 
-    def _from(self, number: int) -> Iterator[tuple[int, float]]:
-        for node in entities_of(self.view, number):
+    def _entities(self, number: int) -> set[int]:
+        if number not in self._mentioned:
+            self._mentioned[number] = entities_of(self.view, number)
+        return self._mentioned[number]
+
+    def _about_entity(self, node: int) -> Strengths:
+        """Return the passages that are about an entity, with the strength of a link to each."""
+        if node not in self._called:
             share = _share(len(self.view.entities[node].chunks))
-            for name in _names(self.view, node):
-                yield from ((chunk, share * strength) for chunk, strength in _all(self.view.about.passages(name)))
+            names = self.named(_names(self.view, node)).items()
+            self._called[node] = {chunk: share * strength for chunk, strength in names}
+        return self._called[node]
 
     def mentioning(self, number: int) -> Strengths:
         """Return the passages that mention what this one is about: the links' other end.
@@ -67,18 +77,15 @@ class PassageLinks:
         """
         nodes = {node for key in self.view.about.keys(number) for node in self.view.named(key)}
         links = (link for node in nodes for link in _all(self.view.entities[node].chunks))
-        return self._but(number, self._strongest(links))
+        return self._but(number, self._admitted(links))
 
     def named(self, names: Iterable[str]) -> Strengths:
         """Return the passages that are about one of the names, with the strength of the most specific one."""
-        return self._strongest(link for name in names for link in _all(self.view.about.passages(name)))
+        return self._admitted(link for name in names for link in _all(self.view.about.passages(name)))
 
-    def _strongest(self, links: Iterable[tuple[int, float]]) -> Strengths:
-        found: Strengths = {}
-        for chunk, strength in links:
-            if found.get(chunk, 0.0) < strength and (self.admits is None or self.admits(chunk)):
-                found[chunk] = strength
-        return found
+    def _admitted(self, links: Iterable[tuple[int, float]]) -> Strengths:
+        found = _strongest(links)
+        return found if self.admits is None else {n: strength for n, strength in found.items() if self.admits(n)}
 
     @staticmethod
     def _but(number: int, found: Strengths) -> Strengths:
@@ -109,6 +116,14 @@ def mentioned_names(view: LiveView, number: int) -> set[str]:
 def strongest(view: LiveView, links: Mapping[int, float], count: int) -> list[int]:
     """Return the `count` passages with the strongest links, equal ones by chunk id."""
     return sorted(links, key=lambda number: (-links[number], view.chunks[number].chunk_id))[:count]
+
+
+def _strongest(links: Iterable[tuple[int, float]]) -> Strengths:
+    found: Strengths = {}
+    for chunk, strength in links:
+        if found.get(chunk, 0.0) < strength:
+            found[chunk] = strength
+    return found
 
 
 def _spellings(span: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
 from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import Vectors, similarities, unit_rows
+from graphtide.graph.vector_sum import vector_of
 from graphtide.graph.view import LiveView, walk_chunk
 
 NEAR = 100
@@ -139,12 +140,22 @@ def _injected(
 
 
 def _walked(view: LiveView, mass: Mapping[int, float], count: int) -> set[int]:
-    """Return the passages with most of the walk's mass, down to the end of its scale."""
-    reached = {node // 2: share for node, share in mass.items() if node % 2}
-    least = max(reached.values(), default=0.0) * 10.0**-DECADES
-    within = (n for n, share in reached.items() if share > least)
-    best = sorted(within, key=lambda n: (-reached[n], view.chunks[n].chunk_id))
-    return set(best[:count])
+    """Return the `count` passages with most of the walk's mass, down to the end of its scale. `mass` is highest first.
+
+    Cost: the nodes down to the last of these passages.
+    """
+    reached = ((node // 2, share) for node, share in mass.items() if node % 2)
+    first = next(reached, None)
+    if first is None or not count:
+        return set()
+    within, least, lowest = [first], first[1] * 10.0**-DECADES, first[1]
+    for number, share in reached:
+        if share <= least or (len(within) >= count and share < lowest):
+            break
+        within.append((number, share))
+        lowest = share
+    best = sorted(within, key=lambda hit: (-hit[1], view.chunks[hit[0]].chunk_id))
+    return {number for number, _ in best[:count]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +185,12 @@ class ScoredPassages:
 
 def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> ScoredPassages:
     """Return the passages that have a vector, with their similarity to the question. Cost: linear in them."""
-    numbers = sorted((n for n in found if view.chunks[n].vector.size), key=lambda n: view.chunks[n].chunk_id)
-    dimensions = view.indexes.chunks.dimensions
-    stored = np.array([view.chunks[number].vector for number in numbers], dtype=np.float32)
-    vectors = unit_rows(stored.reshape(-1, dimensions), dimensions)
+    rows = sorted(
+        (row.chunk_id, number, row.vector_bytes) for number in found if (row := view.chunks[number]).vector_bytes
+    )
+    numbers, dimensions = [number for _, number, _ in rows], view.indexes.chunks.dimensions
+    stored = vector_of(b"".join(held for _, _, held in rows)).reshape(-1, dimensions)
+    vectors = unit_rows(stored.astype(np.float32), dimensions)
     unit = question.vector / np.float32(np.linalg.norm(question.vector) or 1)
     return ScoredPassages(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
 

@@ -18,14 +18,18 @@ def specificity(passages: int) -> float:
     return 1 / (1 + math.log(passages)) if 1 <= passages <= HUB else 0.0
 
 
-def linked_passages(view: LiveView, number: int, admits: ChunkPredicate | None) -> dict[int, float]:
+def linked_passages(
+    view: LiveView, number: int, admits: ChunkPredicate | None, entities: set[int] | None = None
+) -> dict[int, float]:
     """Return the passages that share an entity with this one, and the strength of the link.
+
+    `entities` are those that it mentions, where the caller has read them.
 
     An entity of n passages has strength 1 / (1 + ln n), 0.59 when it is in these two alone, and none with more than
     HUB. Of several entities the strongest counts.
     """
     reached: dict[int, float] = {}
-    for node in entities_of(view, number):
+    for node in entities_of(view, number) if entities is None else entities:
         chunks = view.entities[node].chunks
         strength = bridge_strength(view, node)
         for chunk in chunks if strength else ():

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph._words import occurrences as word_occurrences
+
 _WORD = re.compile(r"\w+")
 _MARK = re.compile(r"[^\w\x00-\x7f]")
 _PLAIN = bytes(ord(chr(code).lower()) if _WORD.match(chr(code)) else ord(" ") for code in range(128))
@@ -38,8 +40,7 @@ def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
     asked = sorted(set(words(question)))
     if not asked or not texts:
         return [], np.zeros((len(texts), 0), dtype=bool)
-    padded = [f" {word} " for word in asked]
-    held = np.array([[word in text for word in padded] for text in map(spaced, texts)], dtype=bool)
+    held = word_occurrences([word.encode() for word in asked], [_searched(text) for text in texts])
     seen = np.flatnonzero(held.any(axis=0))
     return [asked[column] for column in seen], held[:, seen]
 
@@ -62,8 +63,14 @@ def spaced(text: str) -> str:
     """Return the words of a text with blanks around each: a substring search for a few words is faster than a set of
     all.
     """
-    plain = text if text.isascii() else _MARK.sub(" ", _folded(text))
-    return f" {plain.encode().translate(_TABLE).decode()} "
+    searched = _searched(text)
+    plain = searched.encode() if isinstance(searched, str) else searched
+    return f" {plain.translate(_TABLE).decode()} "
+
+
+def _searched(text: str) -> str | bytes:
+    """Return a text whose words are separated by ASCII characters, as the kernel reads it."""
+    return text if text.isascii() else _MARK.sub(" ", _folded(text)).encode()
 
 
 def _folded(text: str) -> str:
