@@ -15,6 +15,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
     TYPED,
     has_attribute,
 )
+from graphtide.infra.models.local.answers.matching.cell_values import has_other_number
 from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
@@ -73,6 +74,8 @@ def _elsewhere(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Seque
     """Return whether the units are about something else: they lack a word that no answer can do without."""
     plan = evidence.plan
     if _names_identifier(plan) and not any(has_attribute(plan, scored.unit) for scored in chosen):
+        return True
+    if has_other_number(plan, [scored.unit for scored in chosen]):
         return True
     required = {plan.counted} | ({plan.attribute} if plan.kind is Kind.THING else set())
     return (

@@ -8,6 +8,7 @@ from graphtide.graph.text.place import PassageKind
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.questions.types import Kind
 from graphtide.infra.models.local.answers.units import units_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.support.growth import grows_linearly
@@ -190,6 +191,13 @@ def test_names_beside_words_of_the_question_are_found_in_linear_time() -> None:
         return score_units(plan, units, [0.0] * len(units))
 
     grows_linearly(score, "Ana, and, pump, ")
+
+
+def test_title_with_a_full_stop_ends_no_sentence() -> None:
+    """The question after "Dr." would ask for a thing, and its first word would be no name."""
+    plan = plan_of("How much does Dr. Lang earn?")
+    assert (plan.kind, plan.measures) == (Kind.QUANTITY, frozenset({"money"}))
+    assert [term.text for term in plan.terms if term.hard] == ["Lang"]
 
 
 @pytest.mark.parametrize("part", ["a/b@c ", "more than ", "20,000 euros, not 25,000 ", "either or "])

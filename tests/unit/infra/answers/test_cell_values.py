@@ -19,6 +19,7 @@ POTTERY = (
         "class: Glazing; day: Friday; start: 14:15",
         "class: Raku; day: Monday; start: 19:00",
     ),
+    table("replies.csv", "urgency: high; first reply: 2 h", "urgency: low; first reply: 9 h", title="replies"),
     table("stock.csv", "item: handcart; price_eur: 340", "item: throwing wheel; price_eur: 1250", title="stock"),
     note("fair.md", "The children will dance at the autumn fair. Marta Ruiz opens the fair.", title="Fair"),
     note("rules.md", "No lamps in the shed.", "Only members are allowed to enter the glaze store.", title="Rules"),
@@ -30,6 +31,7 @@ POTTERY = (
     [
         ("What should I bring to the third firing?", "lustre", "glazed"),
         ("How many shelves has the second Ember?", "shelves: 9", "shelves: 6"),
+        ("How fast is the first reply for low urgency?", "first reply: 9 h", "2 h"),
         ("How many people fit in room A?", "seats: 12", "seats: 7"),
         ("What is on Friday afternoons?", "Glazing", "Bowls"),
         ("Where is Ember 2 parked?", "barn", "cellar"),
@@ -45,7 +47,12 @@ async def test_value_expresses_a_word_of_the_question(question: str, part: str, 
 
 @pytest.mark.parametrize(
     "question",
-    ["What is on Monday mornings?", "Where is the trailer parked?"],
+    [
+        "What is on Monday mornings?",
+        "Where is the trailer parked?",
+        "What should I bring to the fourth firing?",
+        "How many shelves has the third Ember?",
+    ],
 )
 async def test_value_that_no_row_has_is_refused(question: str) -> None:
     assert await answer(question, *POTTERY) == NOTHING_FITS

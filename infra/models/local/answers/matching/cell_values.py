@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Unit
+from graphtide.infra.models.local.answers.values import has_phrase
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
 _ORDINAL_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -42,6 +43,24 @@ def singled_out(plan: QuestionPlan, rows: Sequence[Unit]) -> list[bool]:
         if any(having):
             kept = [old and new for old, new in zip(kept, having, strict=True)]
     return kept if any(kept) else [True] * len(rows)
+
+
+def has_other_number(plan: QuestionPlan, units: Sequence[Unit]) -> bool:
+    """Return whether the units are rows with numbers, and none has that of the question: "the fourth firing"."""
+    for ordinal, noun in pairwise(words_of(plan.text)):
+        number = _ORDINALS.get(ordinal.text.lower(), "")
+        if number and not any(has_phrase(unit.text, (ordinal.text.lower(),)) for unit in units):
+            held = [_numbers_of(noun.text.lower(), unit) for unit in units]
+            if all(held) and not any(number in numbers for numbers in held):
+                return True
+    return False
+
+
+def _numbers_of(noun: str, unit: Unit) -> set[str]:
+    """Return the numbers of the noun in a row: "3" of "firing: 3", none of "firings: 3" or "firing: 3 h"."""
+    ends = [words_of(cell.text)[-2:] for cell in unit.cells]
+    pairs = [(one[0].text.lower(), one[1].text) for one in ends if len(one) > 1]
+    return {number for word, number in pairs if word == noun and number.isdecimal()}
 
 
 def _clock_hours(text: str) -> list[int]:

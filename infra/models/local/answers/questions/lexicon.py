@@ -90,7 +90,8 @@ INDIRECT = re.compile(
     re.IGNORECASE,
 )
 """The frame of an indirect question: "could you tell me when …"."""
-SENTENCE_END = re.compile(r"[.?!](?=\s)")
+SENTENCE_END = re.compile(r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bProf)[.?!](?=\s)")
+"""The end of a sentence, not the full stop of a title: "which animals does Dr. Sayle treat" is one."""
 _MEASURING = {"pay": "money", "pays": "money", "paid": "money", "cost": "money", "costs": "money", "earn": "money"}
 MAX_OPTION_WORDS, MIN_DEED_WORDS = 8, 4
 _IMPLIED = {
