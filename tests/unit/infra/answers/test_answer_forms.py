@@ -130,3 +130,18 @@ async def test_the_fields_of_a_record_come_with_its_text() -> None:
         note("faults.jsonl#F1", "A board sagged below the atlases.", title="F1", date="2025-03-01"),
     )
     assert "shelf: 14" in await answer("On which shelf did a board sag?", *notes)
+
+
+STABLE = note(
+    "stable.md",
+    "In a heat wave the ponies leave the upper field. They wait in the old cow shed until the evening.",
+    "The farrier charges 70 euros for a pony. He comes every six weeks.",
+)
+
+
+async def test_the_next_sentence_continues_a_sentence_that_only_introduces_a_place() -> None:
+    assert "old cow shed" in await answer("Where do the ponies go in a heat wave?", STABLE)
+
+
+async def test_the_next_sentence_does_not_follow_a_value_of_the_type_asked_for() -> None:
+    assert await answer("How much does the farrier charge?", STABLE) == "The farrier charges 70 euros for a pony."

@@ -44,6 +44,7 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
             *_with_context(scored.unit, _lacks_person(evidence, scored.unit), _asks_which(evidence)),
             *_explanation(evidence, scored.unit),
             *_sequel(scored.unit),
+            *(_continuation(evidence, scored.unit) if len(chosen) == 1 else ()),
         ):
             if id(unit) in used:
                 continue
@@ -130,6 +131,21 @@ def _sequel(unit: Unit) -> tuple[Unit, ...]:
         return ()
     replaced = has_phrase(unit.text, _GONE) and has_phrase(after.text, ("instead",))
     return (after,) if replaced or _announces(unit.text) else ()
+
+
+def _continuation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
+    """Return the next sentence of the paragraph where it opens with a pronoun, or takes up a noun, and so says more of
+    the same thing. Only for a place, a reason or a thing: for them no type shows that the unit is all of the answer.
+    """
+    after = unit.after
+    if evidence.plan.kind not in _OPEN or after is None or after.block != unit.block or unit.cells:
+        return ()
+    fits = len(after.text.split()) <= _MAX_CONTINUING and not after.text.endswith("?")
+    return (after,) if fits and (after.dangling or after.resumes) else ()
+
+
+_OPEN = frozenset({Kind.PLACE, Kind.REASON, Kind.THING})
+_MAX_CONTINUING = 25
 
 
 def _announces(text: str) -> bool:
