@@ -144,8 +144,14 @@ class PartitionWorker:
             self.seek_to = self._missed = expected
 
     def poll_ended_empty(self) -> None:
-        """Note that a poll returned nothing: it may have been cancelled, and have taken the record that was sought."""
+        """Note that a poll returned nothing."""
         self._missed = None
+
+    def poll_cancelled(self) -> None:
+        """Request a seek to the expected record: the poll may have taken it, also if it was sought."""
+        self._missed = None
+        if self.seek_to is None:
+            self.seek_to = self.inbox.expected
 
     def go_to(self, offset: int) -> None:
         """Request that the stage seeks to `offset`."""

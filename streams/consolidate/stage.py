@@ -143,7 +143,10 @@ class ConsolidateStage:
                 if not reading.done() and any(worker.seek_to is not None for worker in self._workers.values()):
                     await _stop(reading)
                 if reading.done():
-                    self._hand_out([] if reading.cancelled() else reading.result())
+                    if reading.cancelled():
+                        self._seek_again()
+                    else:
+                        self._hand_out(reading.result())
                     reading = None
                 await self._commit_positions(consumer)
         finally:
@@ -179,6 +182,13 @@ class ConsolidateStage:
             if worker.seek_to is not None:
                 position, worker.seek_to = Position(number, worker.seek_to), None
                 await consumer.seek(position)
+
+    def _seek_again(self) -> None:
+        """Seek to the next record of every partition: a cancelled poll may have taken records of any of them, and the
+        last ones have none after them that would show the gap.
+        """
+        for worker in self._workers.values():
+            worker.poll_cancelled()
 
     def _hand_out(self, delivered: Sequence[ConsumedRecord]) -> None:
         if not delivered:

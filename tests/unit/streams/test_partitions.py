@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -17,11 +17,11 @@ from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, Cons
 from graphtide.streams.errors import Fenced
 from graphtide.streams.follow.delta_records import full_records, part_label
 from graphtide.streams.messages import DELTAS, EXTRACTIONS, ExtractionMessage
-from graphtide.streams.ports import Commit, Position, Record, RevisionState
+from graphtide.streams.ports import Commit, ConsumedRecord, Position, Record, RevisionState, Watermark
 from tests.model.graph_oracle import GraphOracle
 from tests.model.memory import MemoryBackend, MemoryOutbox
 from tests.support.extractions import random_extraction
-from tests.support.groups import Group
+from tests.support.groups import Group, MemberConsumer
 from tests.support.stages import Seen, eventually, running
 
 PARTITIONS = 4
@@ -254,6 +254,38 @@ async def test_commit_of_an_unknown_outcome_is_settled_by_the_next_claim(monkeyp
         await eventually(cluster.settled)
     await cluster.check()
     assert left[0] < 12 and not any([(await cluster.backend.ledger.counts(g))[RevisionState.FAILED] for g in GRAPHS])
+
+
+async def test_last_records_of_a_partition_are_read_again_when_a_cancelled_poll_took_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No later record shows that they are missing. The claim of another partition cancels the poll."""
+    cluster, taken = Cluster(), asyncio.Event()
+    poll, claim = MemberConsumer.poll, cluster.backend.store.claim
+    await cluster.publish(random.Random(3), 1)
+    [filled] = [number for number, end in (await cluster.backend.log.end(EXTRACTIONS)).items() if end]
+
+    async def losing(
+        self: MemberConsumer, limit: int, timeout_s: float, among: Collection[int] | None = None
+    ) -> Sequence[ConsumedRecord]:
+        delivered = await poll(self, limit, timeout_s, among)
+        if delivered and not taken.is_set():
+            taken.set()
+            await asyncio.Event().wait()
+        return delivered
+
+    async def late(partition: int) -> Watermark:
+        if partition != filled:
+            await taken.wait()
+        return await claim(partition)
+
+    monkeypatch.setattr(MemberConsumer, "poll", losing)
+    monkeypatch.setattr(cluster.backend.store, "claim", late)
+    stage = cluster.stage("one")
+    cluster.group.assign(one=range(PARTITIONS))
+    async with running(stage.run):
+        await eventually(cluster.settled)
+    await cluster.check()
 
 
 async def test_relay_reads_no_notice_before_the_claim() -> None:
