@@ -131,9 +131,9 @@ class PartitionWorker:
     def offer(self, delivered: ConsumedRecord) -> None:
         """Accept the expected record, and drop a record that was read before a seek.
 
-        A missing record is sought again: a cancelled poll may have taken it. If it is missing in a poll after that, and
-        none ended empty between them, the log does not have it: the next record is accepted, and the writer raises the
-        gap.
+        A missing record is sought again: a reassignment may have lost it. If it is missing in a poll after that, and
+        none was cancelled or ended empty between them, the log does not have it: the next record is accepted, and the
+        writer raises the gap.
         """
         expected = self.inbox.expected
         if expected is None or delivered.position.offset < expected:

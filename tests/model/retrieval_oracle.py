@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from functools import cache
 from statistics import fmean
 
 import numpy as np
@@ -132,8 +133,8 @@ class _PairOracle:
     def __init__(self, view: LiveView, question: Question) -> None:
         self.view, name = view, _chunk_name(view)
         self._titles = {n: normalise(view.documents[chunk.doc_id].info.title) for n, chunk in view.chunks.items()}
-        self._bridges = _Kept(lambda n: _bridges(view, n))
-        self._leads = _Kept(self._leads_to)
+        self._bridges = cache(lambda n: _bridges(view, n))
+        self._leads = cache(self._leads_to)
         settings = settings_from(LocalSettings, question.options)
         self.weighting = Weighting(firsts=settings.firsts, greedy=settings.coverage)
         self._more = settings.injected
@@ -154,7 +155,7 @@ class _PairOracle:
         self.found |= self._named.keys()
         worth = {n: self._near(n) + WALK_SHARE * self._reach(n) + self._named.get(n, 0.0) for n in self.found}
         expanded = [n for n, _ in _ranked(worth, name)[: self.weighting.firsts]]
-        self.found |= self._injected(expanded, self._leads.of) | self._injected(expanded, self._leads_from)
+        self.found |= self._injected(expanded, self._leads) | self._injected(expanded, self._leads_from)
         titles = {n: view.documents[view.chunks[n].doc_id].info.title for n in self.found}
         self._has = {n: set(_words(f"{titles[n]}\n{view.chunks[n].text}")) for n in self.found}
         self._weight = _word_weights(question, self._has)
@@ -174,8 +175,8 @@ class _PairOracle:
         )
 
     def _linked(self, n: int, others: list[int], together: Callable[[list[float]], float]) -> float:
-        bridges = together([self._bridges.of(other).get(n, 0.0) for other in others])
-        about = together([self._leads.of(other).get(n, 0.0) for other in others]) * (n not in self._named)
+        bridges = together([self._bridges(other).get(n, 0.0) for other in others])
+        about = together([self._leads(other).get(n, 0.0) for other in others]) * (n not in self._named)
         return self.weighting.bridge * bridges + self.weighting.about * about
 
     def _near(self, n: int) -> float:
@@ -209,19 +210,6 @@ class _PairOracle:
     def _leads_from(self, first: int) -> dict[int, float]:
         mentioned = [entity for entity in self.view.entities.values() if entity.name == self._titles[first]]
         return {n: s for e in mentioned for n in e.chunks if n != first and (s := _rarity(len(e.chunks)))}
-
-
-class _Kept:
-    """The links of a passage, found once: each pair of candidates asks for them."""
-
-    def __init__(self, links: Callable[[int], dict[int, float]]) -> None:
-        self._links = links
-        self._found: dict[int, dict[int, float]] = {}
-
-    def of(self, n: int) -> dict[int, float]:
-        if n not in self._found:
-            self._found[n] = self._links(n)
-        return self._found[n]
 
 
 def _rarity(passages: int) -> float:
