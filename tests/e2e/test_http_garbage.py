@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
 import json
-from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
 from graphtide.services.api.http.app import create_app
 from graphtide.streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
+from tests.support.garbage import garbage
 from tests.support.serving import http_service
 
 QUESTION = {"question": "Who knew Ada Lovelace?"}
@@ -38,7 +35,7 @@ async def test_finished_requests_leave_no_garbage_that_waits_for_a_collection(na
     async with http_service(create_app(application)) as url:
         for _ in range(3):
             await _requested(url, name)
-        with _garbage() as left:
+        with garbage() as left:
             for _ in range(COUNT):
                 await _requested(url, name)
             await asyncio.sleep(0)
@@ -57,24 +54,3 @@ async def _requested(url: str, name: str) -> None:
     assert int(answer.split(b" ")[1]) == status, answer
     writer.close()
     await writer.wait_closed()
-
-
-@contextlib.contextmanager
-def _garbage() -> Iterator[Counter[str]]:
-    """Yield the counter that has the kinds of unreachable objects at the end of the block; those of asyncio do not
-    count.
-    """
-    left: Counter[str] = Counter()
-    gc.collect()
-    gc.disable()
-    try:
-        yield left
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        gc.collect()
-        left.update(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.garbage)
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-    for kind in [kind for kind in left if kind.partition(".")[0] in ("asyncio", "builtins", "socket", "_asyncio")]:
-        del left[kind]

@@ -34,6 +34,9 @@ async def reporting_errors(context: ServicerContext) -> AsyncIterator[None]:
             yield
         except GraphtideError as error:
             await _abort(context, error)
+    except grpc.aio.AbortError as end:
+        _forget_frames(end)
+        raise
     except grpc.aio.InternalError:  # grpcio refuses to write to a call whose caller has disconnected
         raise asyncio.CancelledError from None
 
@@ -50,3 +53,18 @@ async def _abort(context: ServicerContext, error: GraphtideError) -> None:
     if wait_s is not None:
         trailing.append((RETRY_KEY, f"{wait_s:g}"))
     await context.abort(grpc.StatusCode[status.grpc], public_text(error), tuple(trailing))
+
+
+def _forget_frames(end: grpc.aio.AbortError) -> None:
+    """Drop the traceback of `end` when the task of its call ends.
+
+    grpcio keeps the exception in the call's state, and its frames refer to that state. Without this every failed call
+    would leave such a cycle with the caller's message in it, until a full collection, which is rare by design.
+    """
+
+    def forget(_: object) -> None:
+        end.__context__ = end.__traceback__ = None
+
+    task = asyncio.current_task()
+    if task is not None:
+        task.add_done_callback(forget)
