@@ -118,6 +118,7 @@ def test_attack_is_found_for_patterns_known_to_be_slow(pattern: str, method: str
     assert first_excess(re.compile(pattern), frozenset({method})) is not None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("share", range(SHARES))
 def test_counted_search_finds_what_re_finds(share: int) -> None:
     """The counter takes the same path through a pattern as `re` does, so its spans are the same."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from base64 import b64decode
 from collections.abc import Sequence
@@ -43,6 +44,12 @@ TEXT = "\n\n".join(
     for n in range(PARAGRAPHS)
 )
 DOCUMENT = DocumentMessage("g", "d", TEXT)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Extraction:
+    """The extraction of the document at once."""
+    return asyncio.run(extract(DOCUMENT, 1, models(), ExtractionLimits()))
 
 
 class CountingEmbedder(HashingEmbedder):
@@ -104,22 +111,21 @@ async def test_a_document_of_one_slice_is_not_reported() -> None:
     assert not reports
 
 
-async def test_known_vectors_of_another_length_are_given_up_for_the_whole_document() -> None:
+async def test_known_vectors_of_another_length_are_given_up_for_the_whole_document(whole: Extraction) -> None:
     """The first slice is known by an embedder of 16 dimensions, the rest is not, and the new one has 8."""
-    first = await extract(DOCUMENT, 1, models(CountingEmbedder(16)), ExtractionLimits())
     encoder = ExtractionEncoder()
     known = {
         text: row
-        for unit in first.units[:SLICE_PASSAGES]
-        for text, row in zip(unit_texts(first.info.title, unit), unit_rows(unit), strict=True)
+        for unit in whole.units[:SLICE_PASSAGES]
+        for text, row in zip(unit_texts(whole.info.title, unit), unit_rows(unit), strict=True)
     }
     sink, embedder = CountingSink(), CountingEmbedder(8)
     await extract_slices(DOCUMENT, models(embedder), ExtractionLimits(), sink, known)
     assert sink.restarts == 1
-    assert sum(sink.slices) == len(first.units)
+    assert sum(sink.slices) == len(whole.units)
     await extract_slices(DOCUMENT, models(embedder), ExtractionLimits(), encoder, known)
     frame = ExtractionMessage("g", "d", 1, None)
-    decoded = decode_extraction(encoder.finish(frame, first.info, first.gaps, "")).extraction
+    decoded = decode_extraction(encoder.finish(frame, whole.info, whole.gaps, "")).extraction
     assert decoded is not None
     assert {unit.vector.size for unit in decoded.units} == {8}
 
@@ -152,9 +158,9 @@ async def test_the_record_of_slices_is_that_of_the_whole_extraction(seed: int) -
     assert encoded == replace(message, extraction=extraction).encode()
 
 
-async def test_equal_strings_of_a_decoded_record_are_one_object() -> None:
+async def test_equal_strings_of_a_decoded_record_are_one_object(whole: Extraction) -> None:
     """A sentence is the evidence of many mentions and facts."""
-    value = ExtractionMessage("g", "d", 1, await extract(DOCUMENT, 1, models(), ExtractionLimits())).encode()
+    value = ExtractionMessage("g", "d", 1, whole).encode()
     extraction = decode_extraction(value).extraction
     assert extraction is not None
     texts = [mention.description for unit in extraction.units for mention in unit.mentions]
@@ -164,13 +170,14 @@ async def test_equal_strings_of_a_decoded_record_are_one_object() -> None:
     assert len({id(text) for text in texts}) == len(set(texts))
 
 
-async def test_contributions_counted_in_slices_give_the_delta_of_one_count(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_contributions_counted_in_slices_give_the_delta_of_one_count(
+    whole: Extraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A new document, and an edit of it, with slices of three units and one kept mean."""
-    old = await extract(DOCUMENT, 1, models(), ExtractionLimits())
     new = await extract(replace(DOCUMENT, text=TEXT[900:] + "\n\nBob met Ada."), 2, models(), ExtractionLimits())
-    changes = [DocumentChange("d", None, old)], [DocumentChange("d", old, new)], [DocumentChange("d", new, None)]
-    whole = Consolidator("g")
-    expected = [encode(whole.apply(change)) for change in changes]
+    changes = [DocumentChange("d", None, whole)], [DocumentChange("d", whole, new)], [DocumentChange("d", new, None)]
+    at_once = Consolidator("g")
+    expected = [encode(at_once.apply(change)) for change in changes]
     monkeypatch.setattr(signed_counts, "COUNTED_UNITS", 3)
     monkeypatch.setattr(judged_labels, "KEPT_VIEWS", 1)
     sliced = Consolidator("g")
@@ -187,9 +194,8 @@ def test_the_board_holds_the_latest_documents_and_one_revision_of_each() -> None
     assert board.of("g", "1", 2) is None
 
 
-async def test_a_stored_extraction_is_read_without_its_vectors() -> None:
+async def test_a_stored_extraction_is_read_without_its_vectors(whole: Extraction) -> None:
     """The status of a large document needs its text and its facts: the vectors are most of the record."""
-    whole = await extract(DOCUMENT, 1, models(), ExtractionLimits())
     value = ExtractionMessage("g", "d", 1, whole).encode()
     assert len(value) > SMALL_BYTES
     bare = decode_stored("g", "d", value, vectors=False)
@@ -200,9 +206,8 @@ async def test_a_stored_extraction_is_read_without_its_vectors() -> None:
     ]
 
 
-async def test_a_stored_extraction_is_read_without_its_statements() -> None:
+async def test_a_stored_extraction_is_read_without_its_statements(whole: Extraction) -> None:
     """The text of a large document needs none of them."""
-    whole = await extract(DOCUMENT, 1, models(), ExtractionLimits())
     bare = decode_stored("g", "d", ExtractionMessage("g", "d", 1, whole).encode(), statements=False)
     assert bare is not None and bare.text == TEXT and bare.info == whole.info
     assert [unit.place for unit in bare.units] == [unit.place for unit in whole.units]
@@ -210,11 +215,12 @@ async def test_a_stored_extraction_is_read_without_its_statements() -> None:
 
 
 @pytest.mark.parametrize("searched", [8, 100, 1 << 20])
-async def test_vectors_are_found_among_members_of_the_same_name(searched: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_vectors_are_found_among_members_of_the_same_name(
+    whole: Extraction, searched: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Metadata may have members of every name, and a text may quote the record."""
     monkeypatch.setattr(extractions, "SEARCHED_BYTES", searched)
     metadata = (("dimensions", "5"), ("vectors", '"AAAA"'))
-    whole = await extract(DOCUMENT, 1, models(), ExtractionLimits())
     named = replace(whole, info=DocumentInfo('"dimensions":5,"vectors":"', "", "", metadata))
     for extraction in (named, replace(named, units=(), gaps=())):
         value = ExtractionMessage("g", "d", 1, extraction).encode()

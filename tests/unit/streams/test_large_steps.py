@@ -153,7 +153,7 @@ def test_rows_of_a_large_delta_are_encoded_as_those_of_a_small_one(rows: int) ->
 
 def test_rows_of_a_large_delta_do_not_exist_at_a_time() -> None:
     """The encoder needs memory for the result and a few rows."""
-    large, peaks = delta(10 * LARGE_ROWS), []
+    large, peaks = delta(3 * LARGE_ROWS), []
     for work in (rows_out, encode_forward):
         tracemalloc.start()
         held = work(large)

@@ -35,7 +35,7 @@ async def test_units_of_a_question_are_freed_without_a_collection() -> None:
     gc.disable()
     try:
         before = units()
-        assert "1998" in await answer("When was the oven built?", *(note(f"{n}.md", TEXT) for n in range(50)))
+        assert "1998" in await answer("When was the oven built?", *(note(f"{n}.md", TEXT) for n in range(10)))
         await eventually(are_freed)
     finally:
         gc.enable()

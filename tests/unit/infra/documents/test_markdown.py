@@ -199,6 +199,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_reading_time_grows_linearly_with_hostile_text(unit: str) -> None:
     """Four times the text takes at most eight times the time, with a floor against noise."""

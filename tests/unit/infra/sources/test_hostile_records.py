@@ -49,7 +49,7 @@ CHOICES = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(CHOICES), bodies, bodies, headers)
 async def test_record_is_mapped_or_refused_whatever_it_contains(
     chosen: SourceMapping, key: Any, value: Any, sent: list[tuple[str, bytes]]
