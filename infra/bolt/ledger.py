@@ -142,11 +142,9 @@ class BoltLedger:
                 newest[document] = rank, entry
         return [newest[document][1] for document in documents if document in newest]
 
-    async def pending(self, graph: str, up_to: Position | None = None) -> int:
+    async def pending(self, graph: str) -> int:
         """See Ledger.pending. Cost: the pending revisions."""
-        values = {} if up_to is None else {"partition": up_to.partition, "position": up_to.offset}
-        statement = revision_cypher.PENDING if up_to is None else revision_cypher.PENDING_UP_TO
-        [row] = await self._database.ask(statement, graph=graph, **values)
+        [row] = await self._database.ask(revision_cypher.PENDING, graph=graph)
         return int(row["pending"])
 
     async def pending_counts(self) -> Mapping[str, int]:
@@ -158,11 +156,18 @@ class BoltLedger:
         [row] = await self._database.ask(revision_cypher.OLDEST_PENDING, graph=graph)
         return None if row["accepted_ms"] is None else int(row["accepted_ms"])
 
-    async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
-        """See Ledger.has_revisions."""
+    async def have_ended(self, graph: str, positions: Sequence[Position]) -> bool | None:
+        """See Ledger.have_ended. Cost: the positions, and the graph's pending revisions for each partition."""
         places = sorted({_place(position) for position in positions})
         [row] = await self._database.ask(revision_cypher.HAS_REVISIONS, graph=graph, places=places)
-        return int(row["held"]) == len(places)
+        if int(row["held"]) != len(places):
+            return None
+        for last in positions:
+            values = {"partition": last.partition, "position": last.offset}
+            [row] = await self._database.ask(revision_cypher.PENDING_UP_TO, graph=graph, **values)
+            if row["pending"]:
+                return False
+        return True
 
     async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
         """See Ledger.numbers."""

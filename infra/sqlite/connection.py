@@ -50,6 +50,7 @@ WRITER_CACHE_KIB = 8 * 1024
 READER_CACHE_KIB = 2 * 1024
 """Pages that a connection holds itself. The operating system's cache holds the rest of the file: reading a page from
 there costs microseconds, and four times these sizes made no document cheaper."""
+BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 CACHED_STATEMENTS = 256
 LARGE_BYTES = 1 << 20
@@ -101,20 +102,20 @@ def schema_version(path: Path) -> int:
         return int(connection.execute("SELECT max(version) FROM schema_version").fetchone()[0])
 
 
-def open_reader(path: Path) -> sqlite3.Connection:
+def open_reader(path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
     """Return a read-only connection."""
-    connection = _connect(path, READER_CACHE_KIB)
+    connection = _connect(path, READER_CACHE_KIB, busy_timeout_ms)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
-def _connect(path: Path, cache_kib: int) -> sqlite3.Connection:
+def _connect(path: Path, cache_kib: int, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
     # Transactions are begun by hand; one thread at a time uses a connection, but another closes it.
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=CACHED_STATEMENTS
     )
     try:
-        connection.execute("PRAGMA busy_timeout = 5000")
+        connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
         connection.execute(f"PRAGMA cache_size = -{cache_kib}")  # reads the file's header, which may be damaged
         connection.execute("PRAGMA temp_store = MEMORY")
     except sqlite3.Error:

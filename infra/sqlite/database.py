@@ -1,4 +1,4 @@
-"""One SQLite file with one writing thread and a few reading ones, all awaited.
+"""One SQLite file with one writing thread and a few reading ones, all awaited; lookups are read in the event loop.
 
 One transaction commits all writes that wait when the writer's turn comes, because a commit costs an fsync. When one of
 them fails, the transaction is rolled back and each write is repeated alone, so that a failure affects no other write; a
@@ -115,6 +115,15 @@ class SqliteDatabase:
         if self._closed:
             raise Broken("the database is closed")
         return await self._readers.read(work)
+
+    async def look_up(self, work: Work[T]) -> T:
+        """Run `work` as `read` does, but in the event loop while the loop's current iteration has time left.
+
+        For lookups: a few statements that find a bounded number of small rows by an index.
+        """
+        if self._closed:
+            raise Broken("the database is closed")
+        return await self._readers.look_up(work)
 
     async def close(self) -> None:
         """Finish queued writes, write the write-ahead log back, and release the folder."""

@@ -25,6 +25,8 @@ _ENTRY = (
 
 
 FIRST_SURROGATE = 0xD800
+LOOKUP_POSITIONS = 8
+"""Maximum number of positions of a lookup."""
 MAX_REMEMBERED = 100_000
 """Maximum number of accepted revisions in memory; the database knows the others."""
 
@@ -113,7 +115,7 @@ class SqliteLedger:
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
         """See Ledger.latest."""
         clause = "WHERE name = ? AND doc_id = ? ORDER BY revision DESC LIMIT 1"
-        entries = await self._database.read(lambda connection: _entries(connection, clause, (graph, doc_id)))
+        entries = await self._database.look_up(lambda connection: _entries(connection, clause, (graph, doc_id)))
         return entries[0] if entries else None
 
     async def documents(self, graph: str, after: str, prefix: str, limit: int) -> Sequence[LedgerEntry]:
@@ -126,17 +128,14 @@ class SqliteLedger:
         values = (after, prefix, prefix_end(prefix), graph, limit)
         return await self._database.read(lambda connection: _entries(connection, clause, values))
 
-    async def pending(self, graph: str, up_to: Position | None = None) -> int:
-        """See Ledger.pending. Cost: the pending revisions."""
-        if up_to is not None and up_to.partition != PARTITION:
-            return 0
-        last = (1 << 62) if up_to is None else up_to.offset
+    async def pending(self, graph: str) -> int:
+        """See Ledger.pending."""
         return await self._database.read(
             lambda connection: int(
                 connection.execute(
-                    "SELECT count(*) FROM revisions WHERE state = 'accepted' AND revision <= ?"
+                    "SELECT count(*) FROM revisions WHERE state = 'accepted'"
                     " AND graph = (SELECT graph FROM graphs WHERE name = ?)",
-                    (last, graph),
+                    (graph,),
                 ).fetchone()[0]
             )
         )
@@ -154,18 +153,19 @@ class SqliteLedger:
             "SELECT accepted_ms FROM revisions WHERE state = 'accepted'"
             " AND graph = (SELECT graph FROM graphs WHERE name = ?) ORDER BY revision LIMIT 1"
         )
-        row = await self._database.read(lambda connection: connection.execute(clause, (graph,)).fetchone())
+        row = await self._database.look_up(lambda connection: connection.execute(clause, (graph,)).fetchone())
         return None if row is None else int(row[0])
 
-    async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
-        """See Ledger.has_revisions."""
+    async def have_ended(self, graph: str, positions: Sequence[Position]) -> bool | None:
+        """See Ledger.have_ended. Cost: the positions."""
         if any(position.partition != PARTITION for position in positions):
-            return False
-        return await self._database.read(lambda connection: _has_all(connection, graph, positions))
+            return None
+        read = self._database.look_up if len(positions) <= LOOKUP_POSITIONS else self._database.read
+        return await read(lambda connection: _have_ended(connection, graph, positions))
 
     async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
         """See Ledger.numbers. A number is the offset."""
-        held = [position for position in positions if await self.has_revisions(graph, [position])]
+        held = [position for position in positions if await self.have_ended(graph, [position]) is not None]
         return {position: position.offset for position in held}
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
@@ -175,7 +175,7 @@ class SqliteLedger:
 
     async def counts(self, graph: str) -> Mapping[RevisionState, int]:
         """See Ledger.counts. Every state is included, with 0 for none. Cost: five rows."""
-        rows = await self._database.read(
+        rows = await self._database.look_up(
             lambda connection: connection.execute(
                 "SELECT state, revisions FROM revision_totals WHERE graph = (SELECT graph FROM graphs WHERE name = ?)",
                 (graph,),
@@ -223,9 +223,14 @@ def _enter(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, i
     )
 
 
-def _has_all(connection: sqlite3.Connection, graph: str, positions: Sequence[Position]) -> bool:
-    statement = "SELECT 1 FROM revisions WHERE revision = ? AND graph = (SELECT graph FROM graphs WHERE name = ?)"
-    return all(connection.execute(statement, (position.offset, graph)).fetchone() for position in positions)
+def _have_ended(connection: sqlite3.Connection, name: str, positions: Sequence[Position]) -> bool | None:
+    graph = graphs.known(connection, name)
+    held = "SELECT 1 FROM revisions WHERE revision = ? AND graph = ?"
+    if not all(connection.execute(held, (position.offset, graph)).fetchone() for position in positions):
+        return None
+    first = "SELECT min(revision) FROM revisions WHERE state = 'accepted' AND graph = ?"
+    (pending,) = connection.execute(first, (graph,)).fetchone()
+    return pending is None or pending > max(position.offset for position in positions)
 
 
 def _any_unknown(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> bool:

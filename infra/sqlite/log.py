@@ -85,7 +85,7 @@ class SqliteLog:
         """See Log.start."""
         end = self.next_offset(topic)
         trimmed = self._trimmed.get(topic, 0)
-        first = await self._database.read(lambda connection: _first(connection, topic, trimmed))
+        first = await self._database.look_up(lambda connection: _first(connection, topic, trimmed))
         return {PARTITION: end if first is None else first}
 
     async def end(self, topic: str) -> Mapping[int, int]:
@@ -117,7 +117,7 @@ class SqliteLog:
         """Return the offset at which the group resumes."""
         held = self._positions.get((topic, group))
         if held is None:
-            held = await self._database.read(lambda connection: _committed(connection, topic, group))
+            held = await self._database.look_up(lambda connection: _committed(connection, topic, group))
         return held
 
     def keep(self, topic: str, group: str, next_offset: int) -> None:

@@ -101,10 +101,10 @@ class LocalPreview:
         """Return the rows and the live extractions of these documents, at one version."""
         store, graph = self._runtime.store, view.graph
         for _ in range(READS):
-            version = (await store.graphs()).get(graph, 0)
+            version = await store.version(graph)
             standings = await store.standings(graph, doc_ids)
             verdicts, rows = await store.verdicts(graph), await store.snapshot(graph)
-            if rows.version == version == (await store.graphs()).get(graph, 0):
+            if rows.version == version == await store.version(graph):
                 break
         else:
             raise Overloaded(f"graph {graph!r} changes faster than a preview can read it; try again later", 2.0)

@@ -263,7 +263,7 @@ class DeltaFollower:
 
     async def _reload_if_behind(self, graph: str, why: str) -> None:
         """Reload the graph only if the store has a newer version: any producer may write malformed records."""
-        stored = (await self._store.graphs()).get(graph, 0)
+        stored = await self._store.version(graph)
         if stored > self._views.version(graph):
             await self._reload(graph, why)
         else:

@@ -86,37 +86,34 @@ class TokenWaiter:
     async def reached(self, graph: str, after: str, timeout_s: float, refusal: Refusal = no_refusal) -> bool:
         """Return True as soon as the graph includes the token as `reach` defines it, False after `timeout_s`.
 
-        With 0 s it looks once. Otherwise raises as `reach`. Cost: two reads of the ledger, one more after each move
+        With 0 s it looks once. Otherwise raises as `reach`. Cost: one read of the ledger, another one after each move
         until the revisions have ended, and one read of the stored version.
         """
         moved = self._moved
         version = token_version(after)
-        wanted = await self._issued(graph, after, timeout_s) if version is None else ()
+        wanted, ended = await self._issued(graph, after, timeout_s) if version is None else ((), True)
         until = asyncio.get_running_loop().time() + timeout_s
         try:
             async with asyncio.timeout_at(until if timeout_s else None):
-                version = await (self._shown_from(graph, wanted) if version is None else self._stored(graph, version))
+                version = await (self._shown_from(graph, ended) if version is None else self._stored(graph, version))
                 while version is None and timeout_s:
                     _check(refusal(graph, wanted), until)
                     await self._wait(moved)
                     moved = self._moved
-                    version = await self._shown_from(graph, wanted)
+                    version = await self._shown_from(graph, await self._ledger.have_ended(graph, wanted) is not False)
                 while version is not None and timeout_s and self._views.version(graph) < version:
                     await self._wait(self._moved)
         except TimeoutError:
             return False
         return version is not None and self._views.version(graph) >= version
 
-    async def _shown_from(self, graph: str, wanted: Sequence[Position]) -> int | None:
-        """Return the version of the graph that includes every revision up to there; None while one is pending."""
-        for position in wanted:
-            if await self._ledger.pending(graph, position):
-                return None
-        return (await self._store.graphs()).get(graph, 0)
+    async def _shown_from(self, graph: str, ended: bool) -> int | None:
+        """Return the version of the graph that includes every revision that has ended; None while one is pending."""
+        return await self._store.version(graph) if ended else None
 
     async def _stored(self, graph: str, version: int) -> int:
         """Return the version. Raises Invalid for one that is neither shown nor stored."""
-        if self._views.version(graph) < version > (stored := (await self._store.graphs()).get(graph, 0)):
+        if self._views.version(graph) < version > (stored := await self._store.version(graph)):
             raise Invalid("after", f"graph {graph!r} has no version {version}; its newest is {stored}")
         return version
 
@@ -148,29 +145,35 @@ class TokenWaiter:
         return not 0 < self._views.version(wanted.graph) <= known.version
 
     async def read(self, graph: str, after: str, timeout_s: float) -> bool:
-        """Return whether the ledger knows the token. Raises Invalid for a malformed one.
+        """Return whether the ledger knows the token, after the wait of `_ended`. Raises Invalid for a malformed one."""
+        return token_version(after) is not None or await self._ended(graph, positions(after), timeout_s) is not None
+
+    async def _ended(self, graph: str, wanted: Sequence[Position], timeout_s: float) -> bool | None:
+        """Return whether every revision up to there has ended; None for positions that the ledger does not know.
 
         The ledger knows a token before its publisher does (`Ledger.accept`), so there is nothing to wait for, except in
         a cluster, where other programs write to Kafka: such a record is waited for until an extractor has read it, at
         most `RECORD_READ_S`. The log's end is not asked: an answer must not depend on what other graphs accepted.
         """
-        if token_version(after) is not None:
-            return True
-        wanted = positions(after)
         loop = asyncio.get_running_loop()
         until = loop.time() + min(timeout_s, RECORD_READ_S)
-        while not await self._ledger.has_revisions(graph, wanted):
+        while (ended := await self._ledger.have_ended(graph, wanted)) is None:
             if self._look_every_s is None or loop.time() >= until:
-                return False
+                return None
             await asyncio.sleep(self._look_every_s)
-        return True
+        return ended
 
-    async def _issued(self, graph: str, after: str, timeout_s: float) -> tuple[Position, ...]:
+    async def _issued(self, graph: str, after: str, timeout_s: float) -> tuple[tuple[Position, ...], bool]:
+        """Return the positions in the token, and whether the revisions up to there have ended.
+
+        Raises Invalid for a token that was never issued for this graph.
+        """
         wanted = positions(after)
-        if not await self.read(graph, after, timeout_s):
+        ended = await self._ended(graph, wanted, timeout_s)
+        if ended is None:
             known = f"{after[:80]!r} is not a token of graph {graph!r}"
             raise Invalid("after", f"{known}; pass the token that publishing to this graph returned")
-        return wanted
+        return wanted, ended
 
     async def _wait(self, moved: asyncio.Event, look_every_s: float | None = None) -> None:
         try:

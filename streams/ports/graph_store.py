@@ -175,6 +175,10 @@ class GraphStore(Protocol):
         """
         ...
 
+    async def version(self, graph: str) -> int:
+        """Return the graph's version; 0 for one that does not exist."""
+        ...
+
     async def contents(self) -> Mapping[str, GraphContent]:
         """Return the content of each graph that exists, read without its rows where the store has kept count."""
         ...

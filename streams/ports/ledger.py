@@ -99,8 +99,8 @@ class Ledger(Protocol):
         """
         ...
 
-    async def pending(self, graph: str, up_to: Position | None = None) -> int:
-        """Return the number of the graph's ACCEPTED revisions, at or before `up_to` in its partition."""
+    async def pending(self, graph: str) -> int:
+        """Return the number of the graph's ACCEPTED revisions. Cost: that number."""
         ...
 
     async def pending_counts(self) -> Mapping[str, int]:
@@ -113,8 +113,11 @@ class Ledger(Protocol):
         """
         ...
 
-    async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
-        """Return whether every position holds a revision of the graph. Cost: the positions."""
+    async def have_ended(self, graph: str, positions: Sequence[Position]) -> bool | None:
+        """Return whether the graph has no ACCEPTED revision at or before each position in its partition.
+
+        None when a position holds no revision of the graph.
+        """
         ...
 
     async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:

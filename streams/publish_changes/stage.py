@@ -187,7 +187,7 @@ class GraphPublisher:
         """Replace the rows of a graph by the stored ones, and publish the differences from the topic."""
         log.info("graph %s: comparing it with %s: %s", graph[:80], GRAPH_CHANGES, why)
         self._incoming.pop(graph, None)
-        if graph in await self._store.graphs():
+        if await self._store.version(graph):
             self._tables[graph] = await asyncio.to_thread(ElementTables.of, await self._store.snapshot(graph))
         else:
             self._tables.pop(graph, None)

@@ -10,7 +10,6 @@ Threads share the interpreter lock with the event loop, so a piece of work must 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,13 +20,12 @@ from typing import Any, TypeVar
 
 from graphtide.streams.errors import Overloaded
 from graphtide.streams.scheduling.fair_queue import FairQueue
+from graphtide.streams.scheduling.inline_budget import InlineBudget
 from graphtide.streams.usage import payer
 
 T = TypeVar("T")
 
 THREADS = 2
-INLINE_S = 0.002
-"""Maximum time for small work on the event loop between two of its iterations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +45,7 @@ class WorkPool:
         self._max_waiting = max_waiting
         self._held: Counter[str] = Counter()
         self._turns: FairQueue[_Job] = FairQueue()
-        self._inline_s = 0.0
+        self._inline = InlineBudget()
 
     async def run(self, work: Callable[[], T], graph: str = "", *, small: bool = False) -> T:
         """Run `work` in a thread when it is the turn of `graph`, by default the graph of the current account.
@@ -55,8 +53,8 @@ class WorkPool:
         `small` work runs at once on the event loop, while the loop's current iteration has time left for it. Raises
         Overloaded when too many jobs wait.
         """
-        if small and self._inline_s < INLINE_S:
-            return self._run_inline(work)
+        if small and self._inline.is_left:
+            return self._inline.run(work)
         if self._max_waiting is not None and len(self._turns) >= self._max_waiting:
             raise Overloaded(f"{len(self._turns)} jobs wait for a thread; repeat the request later")
         job = _Job(work, asyncio.get_running_loop().create_future(), copy_context())
@@ -72,18 +70,6 @@ class WorkPool:
     def close(self) -> None:
         """End the threads once they are idle. `run` must not be called afterwards."""
         self._threads.shutdown(wait=False)
-
-    def _run_inline(self, work: Callable[[], T]) -> T:
-        if not self._inline_s:
-            asyncio.get_running_loop().call_soon(self._end_iteration)
-        started = time.perf_counter()
-        try:
-            return work()
-        finally:
-            self._inline_s += time.perf_counter() - started
-
-    def _end_iteration(self) -> None:
-        self._inline_s = 0.0
 
     def _start(self) -> None:
         while self._free and self._turns and self._turns.least(self._held) < self._per_graph:

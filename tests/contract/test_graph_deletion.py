@@ -73,6 +73,7 @@ async def test_graph_does_not_exist_after_the_commit_that_deletes_it(backend: Ba
     other = plain(await backend.store.snapshot("h"))
     await backend.store.commit(Commit(0, held, held.next_offset, (deletion("g", 2, 2),), ()))
     assert await backend.store.graphs() == {"h": 1}
+    assert [await backend.store.version(graph) for graph in ("g", "h", "unknown")] == [0, 1, 0]
     assert await backend.store.snapshot("g") == GraphDelta("g", 2, snapshot=True, deleted=True)
     assert await backend.store.deletions(["g", "h"]) == {"g": GraphDeletion("g", {0: 2}, 2)}
     assert await erased(backend, held, "g") > 0

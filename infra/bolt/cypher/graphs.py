@@ -52,6 +52,7 @@ GRAPHS = (
     "MATCH (g:Graph) WHERE g.version > coalesce(g.deleted_version, 0)"
     " RETURN g.name AS name, g.version AS version ORDER BY name"
 )
+VERSION = "MATCH (g:Graph {name: $graph}) WHERE g.version > coalesce(g.deleted_version, 0) RETURN g.version AS version"
 CONTENTS = (
     "MATCH (g:Graph) WHERE g.version > coalesce(g.deleted_version, 0) RETURN g.name AS name, g.version AS version,"
     " g.scope AS scope, CASE WHEN g.counted_version = g.version THEN g.documents END AS documents,"

@@ -186,6 +186,11 @@ class BoltStore:
         found = await self._database.ask(graph_cypher.GRAPHS)
         return {row["name"]: row["version"] for row in found}
 
+    async def version(self, graph: str) -> int:
+        """See GraphStore.version."""
+        found = await self._database.ask(graph_cypher.VERSION, graph=graph)
+        return int(found[0]["version"]) if found else 0
+
     async def contents(self) -> Mapping[str, GraphContent]:
         """See GraphStore.contents: one statement. Graphs of earlier releases, whose head has no count, are counted."""
         return await content.read(self._database)

@@ -124,15 +124,15 @@ class SqliteChangeLog:
 
     async def first(self, graph: str) -> int:
         """See ChangeLog.first."""
-        return (await self._database.read(lambda connection: _bounds(connection, graph)))[0]
+        return (await self._database.look_up(lambda connection: _bounds(connection, graph)))[0]
 
     async def last(self, graph: str) -> int:
         """See ChangeLog.last."""
-        return (await self._database.read(lambda connection: _bounds(connection, graph)))[1]
+        return (await self._database.look_up(lambda connection: _bounds(connection, graph)))[1]
 
     async def retains(self, graph: str, version: int) -> bool:
         """See ChangeLog.retains."""
-        first, last = await self._database.read(lambda connection: _bounds(connection, graph))
+        first, last = await self._database.look_up(lambda connection: _bounds(connection, graph))
         return first <= version <= last
 
     async def read(self, graph: str, after: int, limit: int) -> Sequence[ChangeRecord]:

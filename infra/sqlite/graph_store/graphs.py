@@ -30,13 +30,23 @@ def number(connection: sqlite3.Connection, name: str) -> int:
     return found
 
 
+_EXISTS = (
+    "version IS NOT NULL AND NOT EXISTS (SELECT 1 FROM deletions"
+    " WHERE deletions.graph = graphs.graph AND deletions.version >= graphs.version)"
+)
+
+
 def existing(connection: sqlite3.Connection) -> dict[str, int]:
     """Return the graphs that exist, by name, with their versions."""
-    query = (
-        "SELECT name, version FROM graphs WHERE version IS NOT NULL AND NOT EXISTS (SELECT 1 FROM deletions"
-        " WHERE deletions.graph = graphs.graph AND deletions.version >= graphs.version) ORDER BY name"
-    )
+    query = f"SELECT name, version FROM graphs WHERE {_EXISTS} ORDER BY name"  # noqa: S608 - a constant
     return dict(connection.execute(query).fetchall())
+
+
+def existing_version(connection: sqlite3.Connection, name: str) -> int:
+    """Return the graph's version; 0 for one that does not exist."""
+    query = f"SELECT version FROM graphs WHERE name = ? AND {_EXISTS}"  # noqa: S608 - a constant
+    row = connection.execute(query, (name,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def contents(connection: sqlite3.Connection) -> dict[str, GraphContent]:

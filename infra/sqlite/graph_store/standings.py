@@ -16,6 +16,12 @@ from graphtide.streams.messages.extractions import vectors_in
 from graphtide.streams.ports import StoredDocument
 
 _TABLE, _COLUMN = "standings", "extraction"
+LOOKUP_DOCUMENTS = 8
+"""Maximum number of documents of a lookup."""
+LOOKUP_BYTES = 64 << 10
+"""Size from which an extraction is too large for a lookup."""
+_Row = tuple[str, int, int | None, bytes | None]
+"""Document, revision, row number of a large extraction, a small extraction."""
 
 
 def write(connection: sqlite3.Connection, graph: int, documents: Mapping[str, StoredDocument]) -> None:
@@ -37,11 +43,23 @@ def read(
     """Return the stored ones of these documents, in their order; large ones without their vectors if not `vectors`."""
     held: dict[str, StoredDocument] = {}
     for portion in portions(doc_ids):
-        rows = connection.execute(_lookup(len(portion)), (name, LARGE_BYTES, *portion)).fetchall()
-        for doc_id, revision, row, extraction in rows:
+        for doc_id, revision, row, extraction in _rows(connection, name, portion, LARGE_BYTES):
             value = extraction if row is None else _read_large(connection, row, vectors)
             held[doc_id] = StoredDocument(revision, value)
     return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+
+def look_up(connection: sqlite3.Connection, name: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument] | None:
+    """Return what `read` returns; None, and read none of them, if one has LOOKUP_BYTES or more."""
+    rows = _rows(connection, name, doc_ids, LOOKUP_BYTES)
+    if any(large is not None for _, _, large, _ in rows):
+        return None
+    held = {doc_id: StoredDocument(revision, extraction) for doc_id, revision, _, extraction in rows}
+    return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+
+def _rows(connection: sqlite3.Connection, name: str, doc_ids: Sequence[str], large_bytes: int) -> Sequence[_Row]:
+    return connection.execute(_lookup(len(doc_ids)), (name, large_bytes, *doc_ids)).fetchall()
 
 
 def _value(document: StoredDocument) -> tuple[bytes | None, int | None]:

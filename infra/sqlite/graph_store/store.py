@@ -92,12 +92,15 @@ class SqliteGraphStore:
 
     async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
         """See GraphStore.bindings. SQLite has one partition."""
-        known = await self.graphs()
-        return {graph: PARTITION for graph in graphs if graph in known}
+        return {graph: PARTITION for graph in graphs if await self.version(graph)}
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""
         return await self._database.read(graphs.existing)
+
+    async def version(self, graph: str) -> int:
+        """See GraphStore.version."""
+        return await self._database.look_up(lambda connection: graphs.existing_version(connection, graph))
 
     async def contents(self) -> Mapping[str, GraphContent]:
         """See GraphStore.contents. Cost: the passages: this store keeps no count, its one process has the views."""
@@ -120,6 +123,10 @@ class SqliteGraphStore:
         self, graph: str, doc_ids: Sequence[str], *, vectors: bool = True
     ) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
+        if len(doc_ids) <= standings.LOOKUP_DOCUMENTS:
+            held = await self._database.look_up(lambda connection: standings.look_up(connection, graph, doc_ids))
+            if held is not None:
+                return held
         return await self._database.read(lambda connection: standings.read(connection, graph, doc_ids, vectors=vectors))
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:

@@ -1,7 +1,8 @@
-"""Threads that read the database, each with a connection of its own.
+"""Readers of the database: threads, and the event loop for lookups, each with a connection of its own.
 
 Invariant: a read sees one state of all tables, in a read transaction of its own. The threads take reads in their order
-of arrival. An executor with its pair of futures would cost more than most of the reads.
+of arrival. An executor with its pair of futures would cost more than most of the reads; so does a change of threads for
+a lookup, which finds a few rows by an index. In WAL mode a reader waits for no writer.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from graphtide.infra.sqlite.connection import open_reader
 from graphtide.infra.sqlite.errors import failure
+from graphtide.streams.scheduling.inline_budget import InlineBudget
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -31,13 +34,16 @@ class _Read:
 
 
 class Readers:
-    """The threads. They start with the first read, and end with `close`."""
+    """The readers. The threads start with the first read; all end with `close`."""
 
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self._path = path
         self._loop = loop
         self._queue: SimpleQueue[_Read | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._inline = InlineBudget()
+        self._connection: sqlite3.Connection | None = None
+        """The event loop's connection."""
 
     async def read(self, work: Work[T]) -> T:
         """Run `work` in one of the threads. A cancelled read that has not begun is left out."""
@@ -46,6 +52,20 @@ class Readers:
         done: asyncio.Future[T] = self._loop.create_future()
         self._queue.put(_Read(work, done))
         return await done
+
+    async def look_up(self, work: Work[T]) -> T:
+        """Run `work` at once, while the event loop's iteration has time left; otherwise, or if it fails, as `read`."""
+        if self._inline.is_left:
+            try:
+                return self._inline.run(partial(self._look_up, work))
+            except sqlite3.Error:  # busy, for example: a thread waits for it, and translates what lasts
+                pass
+        return await self.read(work)
+
+    def _look_up(self, work: Work[T]) -> T:
+        if self._connection is None:
+            self._connection = open_reader(self._path, busy_timeout_ms=0)
+        return _in_transaction(self._connection, work)
 
     def _start(self, name: str) -> None:
         self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
@@ -57,6 +77,8 @@ class Readers:
             self._queue.put(None)
         for thread in self._threads:
             thread.join()
+        if self._connection is not None:
+            self._connection.close()
 
     # -- in the threads ------------------------------------------------------------------------------------------------
 

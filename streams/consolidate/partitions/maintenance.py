@@ -92,7 +92,7 @@ class MaintenanceServer:
 
     async def _served(self, request: MaintenanceRequest) -> tuple[MaintenanceReply, GraphDelta | None]:
         store, graph = self._dependencies.store, request.graph
-        version, on_progress = (await store.graphs()).get(graph, 0), partial(self._report_progress, request)
+        version, on_progress = await store.version(graph), partial(self._report_progress, request)
         if not version:
             return MaintenanceReply(
                 graph, request.kind, request.id, failure=f"graph {graph!r} has no applied document yet"

@@ -125,12 +125,9 @@ class MemoryLedger:
             return entry.revision, entry.position
         return estimate(entry.accepted_ms, entry.position.partition), entry.position
 
-    async def pending(self, graph: str, up_to: Position | None = None) -> int:
+    async def pending(self, graph: str) -> int:
         """See Ledger.pending."""
-        return sum(
-            up_to is None or (at.partition == up_to.partition and at.offset <= up_to.offset)
-            for at in (entry.position for entry in self._of(graph) if entry.state is RevisionState.ACCEPTED)
-        )
+        return sum(entry.state is RevisionState.ACCEPTED for entry in self._of(graph))
 
     async def pending_counts(self) -> Mapping[str, int]:
         """See Ledger.pending_counts."""
@@ -143,10 +140,15 @@ class MemoryLedger:
             return min(pending, key=lambda entry: entry.position).accepted_ms if pending else None
         return min((entry.accepted_ms for entry in pending), default=None)
 
-    async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
-        """See Ledger.has_revisions."""
+    async def have_ended(self, graph: str, positions: Sequence[Position]) -> bool | None:
+        """See Ledger.have_ended."""
         found = (self._entries.get(position) for position in positions)
-        return all(entry is not None and entry.graph == graph for entry in found)
+        if not all(entry is not None and entry.graph == graph for entry in found):
+            return None
+        pending = [entry.position for entry in self._of(graph) if entry.state is RevisionState.ACCEPTED]
+        return not any(
+            at.partition == last.partition and at.offset <= last.offset for at in pending for last in positions
+        )
 
     async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
         """See Ledger.numbers."""

@@ -96,6 +96,10 @@ class MemoryGraphStore:
         versions = {name: self._rows[name].version for name in sorted(self._rows)}
         return {name: version for name, version in versions.items() if version > self._deleted_at(name)}
 
+    async def version(self, graph: str) -> int:
+        """See GraphStore.version."""
+        return (await self.graphs()).get(graph, 0)
+
     async def contents(self) -> Mapping[str, GraphContent]:
         """See GraphStore.contents."""
         found = {name: self._rows[name].snapshot() for name in await self.graphs()}

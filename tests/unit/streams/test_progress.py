@@ -219,23 +219,24 @@ async def _applied(pipeline: Pipeline, count: int) -> bool:
     return (await pipeline.backend.ledger.counts("g"))[RevisionState.APPLIED] == count
 
 
-async def test_reached_reads_the_ledger_twice_and_then_once_per_move(
+async def test_reached_reads_the_ledger_and_the_version_once_for_a_shown_token(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A token that is shown costs two reads of the ledger; with 0 s a pending one is False at once."""
+    """A shown token costs one read of the ledger and one of its graph; with 0 s a pending one is False at once."""
     pipeline.gate.clear()
-    own, ledger, reads = await pipeline.publish("a", "Ada wrote."), pipeline.backend.ledger, list[str]()
-    for name in ("has_revisions", "pending"):
-        read = getattr(ledger, name)
+    own, reads = await pipeline.publish("a", "Ada wrote."), list[str]()
+    ledger, store = pipeline.backend.ledger, pipeline.backend.store
+    for port, name in ((ledger, "have_ended"), (ledger, "pending"), (store, "version")):
+        read = getattr(port, name)
 
         async def counted(*args: object, name: str = name, read: Callable[..., Awaitable[object]] = read) -> object:
             reads.append(name)
             return await read(*args)
 
-        monkeypatch.setattr(ledger, name, counted)
+        monkeypatch.setattr(port, name, counted)
     assert not await pipeline.progress.reached("g", own, 0.0)
     pipeline.gate.set()
     assert await pipeline.progress.reached("g", own, 30.0)
     reads.clear()
     assert await pipeline.progress.reached("g", own, 30.0) and await pipeline.progress.reached("g", own, 0.0)
-    assert reads == ["has_revisions", "pending"] * 2
+    assert reads == ["have_ended", "version"] * 2

@@ -139,8 +139,8 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
     asked: set[str] = set()
     connect = graphtide.infra.sqlite.connection._connect
 
-    def traced(path: Path, cache_kib: int) -> sqlite3.Connection:
-        connection = connect(path, cache_kib)
+    def traced(path: Path, *sizes: int) -> sqlite3.Connection:
+        connection = connect(path, *sizes)
         connection.set_trace_callback(asked.add)
         return connection
 
@@ -166,7 +166,7 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
     await backend.log.trim("documents", Position(0, 2))
     await ledger.begin("g", "d1", 1)
     await ledger.latest("g", "d1")
-    await ledger.pending("g", Position(0, 4))
+    await asyncio.gather(ledger.pending("g"), ledger.have_ended("g", [Position(0, 4)]), store.version("g"))
     await ledger.unfinished(5_000, 9)
     await ledger.oldest_pending("g")
     await ledger.counts("g")
