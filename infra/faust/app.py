@@ -13,6 +13,8 @@ after the agent works on several records at once and commits in order.
 own, joins the group, stays in it by its heartbeat, and answers no rebalance, so that the other members wait for it.
 Faust's own stop waits without end for a stuck thread. So a start always finishes before it is stopped, and `stop` ends
 a remaining thread by force.
+- Faust drops records that a fetch returns during a rebalance, then seeks to the committed offsets, but not in
+partitions that have none: those records came after the next rebalance only. So the consumer seeks there, too.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import faust
+from aiokafka.errors import IllegalStateError
 from faust.auth import SASLCredentials, SSLCredentials
-from faust.types import EventT
+from faust.transport.drivers import aiokafka
+from faust.types import TP, EventT
 
 from graphtide.infra.kafka.address import CLIENT_ID, METADATA_AGE_S, KafkaAddress
 
@@ -54,7 +58,7 @@ def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, 
     Faust creates its own data folder, `folder`, when it starts, although it stores nothing there; but not its parents.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    return faust.App(
+    app = faust.App(
         address.group(group),
         broker=[f"kafka://{host}" for host in address.bootstrap.split(",")],
         broker_credentials=_credentials(address),
@@ -82,6 +86,8 @@ def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, 
         worker_redirect_stdouts=False,
         loghandlers=[],
     )
+    app.transport = _Transport(app.conf.broker_consumer, app)
+    return app
 
 
 def register_agent(app: faust.App, topic: str, hand_over: HandOver) -> None:
@@ -140,6 +146,30 @@ async def _end_thread(service: Any) -> None:
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
     for task in asyncio.all_tasks(loop):
         task.cancel()
+
+
+class _Consumer(aiokafka.Consumer):
+    """Faust's consumer, which also seeks in partitions without a committed offset.
+
+    A fetch that was waiting while the group rebalanced takes records of the new assignment, and Faust drops them
+    because its streams do not run yet. It then seeks to the committed offsets; without this, the records of a partition
+    that has none would be delivered after the next rebalance only.
+    """
+
+    async def seek_to_committed(self) -> Mapping[TP, int]:
+        offsets: Mapping[TP, int] = await super().seek_to_committed()
+        uncommitted = [tp for tp, offset in offsets.items() if not offset]
+        if uncommitted:
+            client: Any = self._thread._ensure_consumer()
+            with suppress(IllegalStateError):  # reassigned in the meantime: its next assignment seeks again
+                await self._thread.call_thread(client.seek_to_beginning, *uncommitted)
+        return offsets
+
+
+class _Transport(aiokafka.Transport):
+    """Faust's transport with the consumer above."""
+
+    Consumer = _Consumer
 
 
 def _credentials(address: KafkaAddress) -> SASLCredentials | SSLCredentials | None:

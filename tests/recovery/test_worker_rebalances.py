@@ -7,9 +7,10 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
+from faust.types import EventT
 from mode.threads import WorkerThread
 
-from graphtide.infra.faust.app import extraction_app
+from graphtide.infra.faust.app import extraction_app, register_agent, start, stop
 from graphtide.infra.faust.consumer import FaustConsumer
 from graphtide.infra.faust.worker import WorkerSettings, run_extraction
 from graphtide.infra.kafka.address import KafkaAddress
@@ -65,6 +66,27 @@ async def test_workers_share_the_partitions_when_one_comes_and_one_goes(one: Clu
             assert entry is not None
             # One, and one for each time that its partition moved after its extraction and before its commit.
             assert entry.attempts <= 3
+
+
+async def test_records_that_faust_dropped_are_read_again_without_a_committed_offset(one: Cluster) -> None:
+    """Faust seeks to the committed offsets after it dropped what a fetch returned during a rebalance."""
+    app, offered = extraction_app(one.address, "extract", 6.0), asyncio.Queue[str]()
+
+    async def offer(event: EventT[bytes]) -> None:
+        offered.put_nowait((event.message.key or b"").decode())
+
+    register_agent(app, one.address.topic(DOCUMENTS), offer)
+    published = documents(5)
+    await one.publish(published)
+    try:
+        await start(app)
+        async with asyncio.timeout(TIMEOUT_S):
+            first = [await offered.get() for _ in published]
+            await app.consumer.perform_seek()
+            again = [await offered.get() for _ in published]
+    finally:
+        await stop(app)
+    assert sorted(first) == sorted(again) == [record.key for record in published]
 
 
 async def test_workers_cancelled_while_they_start_leave_the_partitions_to_others(one: Cluster) -> None:
