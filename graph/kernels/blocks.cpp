@@ -53,7 +53,7 @@ class Kernel {
             for (const auto& [text, role] : words.cast<py::dict>()) add(entries, entry_of(text, role, 0));
         }
         for (const auto& [text, role] : vector) add(entries, entry_of(text, role, blocks::OF_VECTOR));
-        return index_.put(label, std::move(entries));
+        return index_.put(label, entries);
     }
 
     std::vector<Key> remove(Label label) { return index_.remove(label); }

@@ -8,23 +8,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "label_entries.hpp"
 #include "members.hpp"
 #include "table.hpp"
 
 namespace blocks {
 
 using Key = std::uint64_t;
-using Entry = std::uint64_t;
 using Entries = std::vector<Entry>;
 using Pair = std::pair<Label, Label>;
 
-constexpr Role SHORT = 1, FULL = 2, ROLES = 3;
+constexpr Role SHORT = 1, FULL = 2;
 constexpr Entry OF_VECTOR = 4;
-constexpr Label MAX_LABEL = (Label{1} << 29) - 1;
 
 inline Key key_of(Entry entry) { return entry >> 3; }
 inline Role role_of(Entry entry) { return static_cast<Role>(entry & ROLES); }
@@ -36,16 +34,15 @@ class Index {
     explicit Index(std::size_t most) : most_(most) {}
 
     // Index a label under these entries and no others. Returns the keys of blocks that closed or opened.
-    std::vector<Key> put(Label label, Entries entries) {
+    std::vector<Key> put(Label label, const Entries& entries) {
         std::vector<Key> crossed;
-        Entries& old = labels_[label];
+        const EntrySpan old = labels_.find(label);
         for (const Entry entry : old)
             if (!with_role(entries, entry) && leave(key_of(entry), label)) crossed.push_back(key_of(entry));
         for (const Entry entry : entries)
             if (!with_role(old, entry) && enter(key_of(entry), label, role_of(entry)))
                 crossed.push_back(key_of(entry));
-        entries.shrink_to_fit();
-        old = std::move(entries);
+        labels_.put(label, entries);
         return crossed;
     }
 
@@ -57,13 +54,10 @@ class Index {
         return crossed;
     }
 
-    const Entries& entries(Label label) const {
-        const auto found = labels_.find(label);
-        if (found == labels_.end()) throw std::out_of_range("the label is not indexed");
-        return found->second;
+    EntrySpan entries(Label label) {
+        if (!labels_.holds(label)) throw std::out_of_range("the label is not indexed");
+        return labels_.find(label);
     }
-
-    bool holds(Label label) const { return labels_.count(label) != 0; }
 
     std::vector<Label> candidates(Label label) {
         std::vector<Label> found;
@@ -78,7 +72,7 @@ class Index {
     }
 
     bool are_candidates(Label a, Label b) {
-        const Entries& others = entries(b);
+        const EntrySpan others = entries(b);
         for (const Entry entry : entries(a))
             for (const Entry other : others)
                 if (key_of(entry) == key_of(other) && compatible(role_of(entry), role_of(other))) {
@@ -116,9 +110,7 @@ class Index {
     std::size_t bytes() const {
         std::size_t total = blocks_.bytes() + lists_.capacity() * sizeof(Members) + free_.capacity() * 4;
         for (const Members& list : lists_) total += list.bytes();
-        total += labels_.bucket_count() * sizeof(void*);
-        for (const auto& [label, entries] : labels_) total += 48 + entries.capacity() * sizeof(Entry);
-        return total;
+        return total + labels_.bytes();
     }
 
  private:
@@ -133,7 +125,8 @@ class Index {
     static std::uint32_t list_at(std::size_t place) { return static_cast<std::uint32_t>(place + 1) << 1; }
 
     // Whether the entries contain this key with the same role.
-    static bool with_role(const Entries& entries, Entry wanted) {
+    template <typename Held>
+    static bool with_role(const Held& entries, Entry wanted) {
         for (const Entry entry : entries)
             if (key_of(entry) == key_of(wanted) && role_of(entry) == role_of(wanted)) return true;
         return false;
@@ -199,7 +192,7 @@ class Index {
     Table blocks_;
     std::vector<Members> lists_;
     std::vector<std::uint32_t> free_;
-    std::unordered_map<Label, Entries> labels_;
+    LabelEntries labels_;
 };
 
 }  // namespace blocks

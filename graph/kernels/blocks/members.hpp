@@ -1,19 +1,22 @@
 // The members of one block: labels with their roles, for blocks of two or more.
 //
-// A few members are a sorted array. More are a hash table, so that a change of a block of any size costs the same.
+// A label and its role are one 32-bit number. Two members, as most blocks have, are held in place, and a few are a sorted
+// array. More are a hash table, so that a change of a block of any size costs the same.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 namespace blocks {
 
 using Label = std::int64_t;
 using Role = std::uint8_t;
+
+constexpr Label MAX_LABEL = (Label{1} << 29) - 1;
+constexpr Role ROLES = 3;
 
 struct Member {
     Label label;
@@ -22,61 +25,116 @@ struct Member {
 
 class Members {
  public:
+    Members() = default;
+    Members(Members&& other) noexcept { swap(other); }
+    Members& operator=(Members&& other) noexcept {
+        Members(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~Members() {
+        if (is_many())
+            delete held_.many;
+        else if (capacity_ > IN_PLACE)
+            delete[] held_.few;
+    }
+
+    // The label is at most MAX_LABEL.
     void put(Label label, Role role) {
-        if (many_) {
-            (*many_)[label] = role;
+        if (is_many()) {
+            (*held_.many)[label] = role;
             return;
         }
-        auto at = place(label);
-        if (at != few_.end() && at->label == label) {
-            at->role = role;
-        } else if (few_.size() < FEW) {
-            few_.insert(at, {label, role});
+        Packed* at = place(label);
+        if (at != end() && label_of(*at) == label) {
+            *at = packed(label, role);
+        } else if (count_ < FEW) {
+            insert(at - begin(), packed(label, role));
         } else {
-            many_ = std::make_unique<std::unordered_map<Label, Role>>();
-            for (const Member& each : few_) many_->emplace(each.label, each.role);
-            many_->emplace(label, role);
-            few_ = {};
+            Many many;
+            each([&](Label known, Role held) { many.emplace(known, held); });
+            many.emplace(label, role);
+            *this = Members(std::move(many));
         }
     }
 
+    // The label must be a member.
     void erase(Label label) {
-        if (!many_) {
-            few_.erase(place(label));
+        if (!is_many()) {
+            Packed* at = place(label);
+            std::copy(at + 1, end(), at);
+            --count_;
             return;
         }
-        many_->erase(label);
-        if (many_->size() > FEW / 2) return;
-        for (const auto& [each, role] : *many_) few_.push_back({each, role});
-        std::sort(few_.begin(), few_.end(), [](const Member& a, const Member& b) { return a.label < b.label; });
-        many_.reset();
+        held_.many->erase(label);
+        if (held_.many->size() > FEW / 2) return;
+        Members left;
+        each([&](Label known, Role role) { left.put(known, role); });
+        swap(left);
     }
 
-    std::size_t size() const { return many_ ? many_->size() : few_.size(); }
+    std::size_t size() const { return is_many() ? held_.many->size() : count_; }
 
     template <typename Visit>
     void each(Visit visit) const {
-        if (many_)
-            for (const auto& [label, role] : *many_) visit(label, role);
+        if (is_many())
+            for (const auto& [label, role] : *held_.many) visit(label, role);
         else
-            for (const Member& member : few_) visit(member.label, member.role);
+            for (const Packed* at = begin(); at != end(); ++at) visit(label_of(*at), static_cast<Role>(*at & ROLES));
     }
 
+    // Without the object itself.
     std::size_t bytes() const {
-        const std::size_t table = many_ ? many_->size() * 40 + many_->bucket_count() * 8 + sizeof(*many_) : 0;
-        return few_.capacity() * sizeof(Member) + table;
+        if (is_many()) return held_.many->size() * 40 + held_.many->bucket_count() * 8 + sizeof(Many);
+        return capacity_ > IN_PLACE ? capacity_ * sizeof(Packed) : 0;
     }
 
  private:
-    static constexpr std::size_t FEW = 64;
+    using Packed = std::uint32_t;
+    using Many = std::unordered_map<Label, Role>;
+    static constexpr std::uint32_t IN_PLACE = 2, FEW = 64;
 
-    std::vector<Member>::iterator place(Label label) {
-        return std::lower_bound(few_.begin(), few_.end(), label,
-                                [](const Member& member, Label wanted) { return member.label < wanted; });
+    explicit Members(Many&& many) : capacity_(0) { held_.many = new Many(std::move(many)); }
+
+    static Packed packed(Label label, Role role) { return static_cast<Packed>(label) << 2 | role; }
+    static Label label_of(Packed member) { return member >> 2; }
+
+    bool is_many() const { return capacity_ == 0; }
+    const Packed* begin() const { return capacity_ > IN_PLACE ? held_.few : held_.two; }
+    const Packed* end() const { return begin() + count_; }
+    Packed* begin() { return capacity_ > IN_PLACE ? held_.few : held_.two; }
+    Packed* end() { return begin() + count_; }
+
+    Packed* place(Label label) { return std::lower_bound(begin(), end(), packed(label, 0)); }
+
+    void insert(std::ptrdiff_t at, Packed member) {
+        if (count_ == capacity_) grow();
+        std::copy_backward(begin() + at, end(), end() + 1);
+        begin()[at] = member;
+        ++count_;
     }
 
-    std::vector<Member> few_;
-    std::unique_ptr<std::unordered_map<Label, Role>> many_;
+    void grow() {
+        const std::uint32_t capacity = capacity_ + capacity_ / 2 + 3;  // 6 members fill the smallest piece of malloc
+        Packed* few = new Packed[capacity];
+        std::copy(begin(), end(), few);
+        if (capacity_ > IN_PLACE) delete[] held_.few;
+        held_.few = few;
+        capacity_ = capacity;
+    }
+
+    void swap(Members& other) noexcept {
+        std::swap(count_, other.count_);
+        std::swap(capacity_, other.capacity_);
+        std::swap(held_, other.held_);
+    }
+
+    std::uint32_t count_ = 0;
+    std::uint32_t capacity_ = IN_PLACE;  // 0 for a hash table
+    union {
+        Packed two[IN_PLACE];
+        Packed* few;
+        Many* many;
+    } held_ = {};
 };
 
 }  // namespace blocks

@@ -118,7 +118,7 @@ def test_many_labels_take_few_bytes_and_are_found_after_others_are_removed() -> 
     blocks = Blocks()
     for label in range(6_000):
         blocks.put(label, {f"W{label}": EQUAL, f"D{label // 2}": SHORT if label % 2 else FULL}, {f"L{label}": EQUAL})
-    assert blocks.memory_bytes() < 6_000 * 190
+    assert blocks.memory_bytes() < 6_000 * 130
     for label in range(0, 6_000, 4):
         blocks.remove(label)
     for label in range(1, 6_000):
