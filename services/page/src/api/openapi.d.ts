@@ -4802,7 +4802,7 @@ export interface operations {
                      *       "models": {
                      *         "extraction": "offline-rules-2",
                      *         "embedding": "offline-hashing-1-384",
-                     *         "answers": "offline-extractive-3",
+                     *         "answers": "offline-extractive-5",
                      *         "reports": "offline/extractive-2",
                      *         "rating": "by neighbourhood"
                      *       },
