@@ -25,7 +25,7 @@ from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.graph.view import LiveView
 from graphtide.infra.models.local.answers.questions.plan import plan_of
-from graphtide.infra.models.local.answers.words import keys_of
+from graphtide.infra.models.local.answers.words import keys_of, passage_keys
 
 MAX_READ = 400
 NEAR = 150
@@ -103,7 +103,7 @@ def _keys(view: LiveView, number: int) -> frozenset[str]:
 
 @lru_cache(maxsize=2_000)
 def _text_keys(heading: str, text: str) -> frozenset[str]:
-    return keys_of(heading) | keys_of(text.replace("_", " "))
+    return keys_of(heading) | passage_keys(text.replace("_", " "))
 
 
 def _overview(view: LiveView, admits: ChunkPredicate | None) -> list[int]:

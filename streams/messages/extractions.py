@@ -35,7 +35,7 @@ from graphtide.streams.messages.fields import (
 )
 from graphtide.streams.messages.keys import document_key, split_document_key
 
-SMALL_BYTES, KEPT = 32 << 10, 64
+SMALL_BYTES, KEPT = 32 << 10, 16
 """Size and number of the extractions that are kept decoded."""
 FACT_FIELDS = (6, 8)
 """Number of fields of an extraction's fact. The last two are its validity period, which older records lack."""
