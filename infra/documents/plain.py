@@ -1,4 +1,4 @@
-"""The reader of plain text as people write it: wrapped paragraphs, lists, labels, headings in capitals, mails.
+"""The reader of plain text as people write it: wrapped paragraphs, lists, logs, labels, headings in capitals, mails.
 
 Only what a reader would see without doubt counts as structure; everything else stays a paragraph. Cost: linear.
 """
@@ -12,6 +12,7 @@ from email.utils import parseaddr
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
+from graphtide.infra.documents.line_starts import entry_starts
 
 MAX_HEADING_CHARS = 72
 _WRAPPED_CHARS, _MAX_HEADING_WORDS = 45, 6
@@ -146,11 +147,13 @@ def _is_numbered_heading(lines: Sequence[_Line]) -> bool:
 
 
 def _paragraphs(lines: Sequence[_Line]) -> Iterator[Block]:
-    """Yield the items, labels and wrapped paragraphs of a run of lines. A line before a list introduces it."""
+    """Yield the entries, items, labels and wrapped paragraphs of a run of lines. A line before a list introduces it."""
     held: list[_Line] = []
     lead_in = ""
-    for line in lines:
-        if held and (_ITEM.match(line.text) or not _continues(held[-1], line, bool(_ITEM.match(held[0].text)))):
+    starts = entry_starts([line.text for line in lines])
+    for at, line in enumerate(lines):
+        begins = at in starts or _ITEM.match(line.text)
+        if held and (begins or not _continues(held[-1], line, bool(_ITEM.match(held[0].text)))):
             yield (block := _paragraph(held, lead_in))
             lead_in = block.text if block.text.endswith(":") else lead_in
             held = []

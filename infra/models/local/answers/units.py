@@ -14,7 +14,8 @@ from enum import StrEnum
 from weakref import ref
 
 from graphtide.graph.text.place import PassageKind
-from graphtide.infra.models.local.answers.values import days_in
+from graphtide.infra.models.local.answers.log_entries import entries_of
+from graphtide.infra.models.local.answers.values import Day, days_in
 from graphtide.infra.models.local.answers.words import STOP_WORDS, Word, keys_of, word_set, words_of
 from graphtide.infra.models.local.english.lexical.text import sentences_of
 from graphtide.streams.model_ports import ContextPassage
@@ -171,12 +172,15 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     previous: Unit | None = None
     topic: Unit | None = None
     topic_block = -1
+    entries = entries_of({unit.block: unit.text for unit in reversed(units) if not unit.cells}, day[0])
     for number, unit in enumerate(units):
         unit.place = number
         unit.headings, unit.title, unit.doc_id = place.headings, passage.title, passage.doc_id
         unit.quoted = place.kind is PassageKind.QUOTE
         unit.date = day
         unit.title_keys, unit.head_keys = title_keys, head_keys
+        if unit.block in entries:
+            _place_in_entry(unit, *entries[unit.block])
         unit.lead_in = lead if unit.block != lead_block else ""
         topic, topic_block = (unit, unit.block) if _is_topic(unit, previous) else (topic, topic_block)
         unit.lead_keys = keys_of(unit.lead_in)
@@ -198,6 +202,13 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     for unit in units:
         unit.near_keys = whole if unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE else frozenset()
     return units
+
+
+def _place_in_entry(unit: Unit, stamp: str, day: Day) -> None:
+    """Give a sentence of a log's entry the day of the entry, and its stamp as a heading."""
+    unit.date = day if day[1] else unit.date
+    if not unit.text.lstrip("[(").startswith(stamp):
+        unit.headings, unit.head_keys = (*unit.headings, stamp), unit.head_keys | keys_of(stamp)
 
 
 def _is_topic(unit: Unit, previous: Unit | None) -> bool:

@@ -287,11 +287,14 @@ def _days(words: Sequence[Word]) -> Iterator[Day]:
 
 
 def _iso(text: str) -> Day | None:
-    parts = text.split("-")
-    if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts) or len(parts[0]) != 4:
+    """Return the day of a date in figures: year first with hyphens, or day first with full stops."""
+    if (found := _FIGURES.fullmatch(text)) is None:
         return None
-    year, month, day = map(int, parts)
+    year, month, day = map(int, found.group(1, 2, 3) if found[1] else found.group(6, 5, 4))
     return (year, month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
+
+
+_FIGURES = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})|([0-9]{1,2})[.]([0-9]{1,2})[.]([0-9]{4})")
 
 
 def _number_at(words: Sequence[Word], at: int) -> int:

@@ -39,3 +39,27 @@ async def test_units_of_a_question_are_freed_without_a_collection() -> None:
         await eventually(are_freed)
     finally:
         gc.enable()
+
+
+def test_sentences_of_a_log_entry_have_its_day() -> None:
+    """The stamp of an entry is context of its later sentences; numeric dates are read alike in all entries."""
+    log = note(
+        "log.txt", "03/08 Bo: storm. The roof is damaged.", "16/08, 18:20 - Ana: tarpaulin here. Thanks.", date="2025"
+    )
+    units = units_of([log])
+    assert [unit.date for unit in units] == [(2025, 8, 3)] * 2 + [(2025, 8, 16)] * 2
+    assert [unit.headings for unit in units] == [(), ("03/08",), (), ("16/08, 18:20",)]
+    american = units_of([note("log.txt", "03/08 storm", "08/16 tarpaulin", date="2025")])
+    assert [unit.date for unit in american] == [(2025, 3, 8), (2025, 8, 16)]
+
+
+def test_single_dated_paragraph_is_no_log() -> None:
+    """One paragraph that begins with a date keeps the document's day."""
+    [first, *_] = units_of([note("a.txt", "2025-03-08 is the day of the fair. Come early.", date="2025-01-02")])
+    assert first.date == (2025, 1, 2)
+
+
+async def test_date_of_a_later_sentence_is_that_of_its_entry() -> None:
+    """A question for a date finds it in the stamp of the entry."""
+    log = note("log.txt", "14.01.2026 Fan noisy. The fan was replaced.", "02.02.2026 Mast light out. Socket cleaned.")
+    assert await answer("When was the fan replaced?", log) == "14.01.2026: The fan was replaced."

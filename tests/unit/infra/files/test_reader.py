@@ -129,6 +129,51 @@ def test_numbered_line_above_a_sentence_is_a_heading_and_an_item_is_not() -> Non
     assert found == [("The crane costs 900 euros.", ("1. Rates",)), ("1. Lift\n\n2. Turn", ("Steps",))]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("2026-01-08 07:40 Ana: the pump of the north hall tripped twice", "2026-01-09 Bo: filter swapped"),
+        ("11.01.2026 Pump 1 - seal replaced by the maker, took four hours", "02.03.2026 Pump 2 - too hot at the back"),
+        ("[19/07, 08:12] Petra: the shower block is flooded again today", "[19/07, 08:40] Bo: plumber comes Monday"),
+        ("Tue 3 Feb first reading of the whole piece with eleven people", "Thu 12 Feb the smoke machine is banned"),
+        ("07:40 the first truck arrives at the northern gate of the yard", "09:15 the second truck"),
+        ("Hallet & Sons: 18,400 euros, slates from Wales, ten years of guarantee", "T. Okonjo: 16,700 euros"),
+        ("retention of the measurements in days = 540, counted from the upload", "flush_interval = 30"),
+        ("The dogs bite swans and must be on the lead at the canal", "No mushrooms for Bea", "She brings a telescope"),
+    ],
+    ids=["iso", "points", "chat", "weekday", "clock", "labels", "settings", "items"],
+)
+def test_lines_of_a_log_or_a_list_are_apart(lines: tuple[str, ...]) -> None:
+    """Lines of plain text that each begin with a date, a label or a capital are blocks of their own."""
+    assert [one.text for one in passages("\n".join(lines).encode(), "log.txt")] == ["\n\n".join(lines)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The bridge was closed for repairs in the spring of\n2026-03-08 and stayed so; no driver had been told.",
+        "We first met the owner of the Amber House on a Monday, and\n"
+        "He sold it to the town, which paid the price in full to\nMrs Lind.",
+    ],
+    ids=["date", "capitals"],
+)
+def test_wrapped_prose_is_one_paragraph(text: str) -> None:
+    """A date or a capital at the beginning of a wrapped line separates nothing."""
+    assert [one.text for one in passages(text.encode(), "note.txt")] == [" ".join(text.split())]
+
+
+def test_wrapped_entry_of_a_log_is_one_block() -> None:
+    """A line without a stamp below a long one continues the entry."""
+    text = (
+        "14 Jan: replaced the fan of the old transmitter, which had\nrun for nine years.\n2 Feb: mast light out again."
+    )
+    [found] = passages(text.encode(), "log.txt")
+    assert found.text.split("\n\n") == [
+        "14 Jan: replaced the fan of the old transmitter, which had run for nine years.",
+        "2 Feb: mast light out again.",
+    ]
+
+
 def test_records_are_identified_by_id_or_content_never_by_line() -> None:
     """A record keeps its key when lines are added above it; broken lines and repeated ids are named."""
     lines = ['{"id": 7, "text": "A."}', '{"customer": "Bo", "body": "Leak.", "date": "2025-01-02"}', "no json"]
