@@ -65,9 +65,15 @@ class PassageLinks:
     def _about_entity(self, node: int) -> Strengths:
         """Return the passages that are about an entity, with the strength of a link to each."""
         if node not in self._called:
-            share = _share(len(self.view.entities[node].chunks))
-            names = self.named(_names(self.view, node)).items()
-            self._called[node] = {chunk: share * strength for chunk, strength in names}
+            found: Strengths = {}
+            for name in _names(self.view, node):
+                passages = self.view.about.passages(name)
+                if passages and (strength := specificity(len(passages))):  # few names have any
+                    _raise_to(found, passages, strength)
+            if found:
+                share, admits = _share(len(self.view.entities[node].chunks)), self.admits
+                found = {n: share * strength for n, strength in found.items() if admits is None or admits(n)}
+            self._called[node] = found
         return self._called[node]
 
     def mentioning(self, number: int) -> Strengths:
@@ -100,12 +106,18 @@ def asked_names(question: str) -> frozenset[str]:
     function words alone names nothing.
     """
     words = normalise(question).split(" ")[:READ]
-    spans = (
-        " ".join(words[first : first + length])
-        for first in range(len(words))
-        for length in range(1, min(LONGEST, len(words) - first) + 1)
-    )
-    return frozenset(name for span in spans for name in _spellings(span))
+    says = [word not in _FUNCTION_WORDS for word in words]
+    opens = [word[:1] in _AROUND for word in words]
+    closes = [word[-1:] in _AROUND or word.endswith("'s") for word in words]
+    names: set[str] = set()
+    for first in range(len(words)):
+        for end in range(first + 1, min(first + LONGEST, len(words)) + 1):
+            span = " ".join(words[first:end])
+            if opens[first] or closes[end - 1]:
+                names.update(_spellings(span))
+            elif any(says[first:end]):  # it has one spelling
+                names.add(span)
+    return frozenset(names)
 
 
 def mentioned_names(view: LiveView, number: int) -> set[str]:
@@ -124,6 +136,13 @@ def _strongest(links: Iterable[tuple[int, float]]) -> Strengths:
         if found.get(chunk, 0.0) < strength:
             found[chunk] = strength
     return found
+
+
+def _raise_to(found: Strengths, passages: Collection[int], strength: float) -> None:
+    """Raise the strength of the links to these passages to this one, where it is lower."""
+    for chunk in passages:
+        if found.get(chunk, 0.0) < strength:
+            found[chunk] = strength
 
 
 def _spellings(span: str) -> Iterator[str]:

@@ -113,9 +113,8 @@ def _links_from(links: PassageLinks, number: int, places: Mapping[int, int], nam
     """Return the links from a passage to the candidates at `places`."""
     found = np.zeros((2, len(places)))
     for row, strengths in zip(found, (links.shared(number), links.about(number)), strict=True):
-        for other, strength in strengths.items():
-            if other in places:
-                row[places[other]] = strength
+        for other in strengths.keys() & places.keys():  # the larger of the two is not read whole
+            row[places[other]] = strengths[other]
     return Links(found[0], found[1] * (named == 0))
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from graphtide.graph.aboutness import title_keys
 from graphtide.graph.records import DocumentInfo, Extraction
+from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.modes.table import retrieve
 from graphtide.graph.retrieval.options.settings import PairSettings
-from graphtide.graph.retrieval.scoring.about_links import PassageLinks, asked_names
+from graphtide.graph.retrieval.scoring.about_links import LONGEST, PassageLinks, asked_names
 from graphtide.graph.retrieval.scoring.candidates import gather
 from graphtide.graph.retrieval.scoring.links import HUB
 from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING
@@ -181,6 +182,26 @@ def test_names_are_read_from_a_question_with_its_punctuation() -> None:
     assert {"heat", "director", "michael mann"} <= names
     assert not names & {"", "who", "of", "who is the"}
     assert "help!" in asked_names("Who wrote Help!?")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_asked_names_are_the_spellings_of_all_spans(seed: int) -> None:
+    """Punctuation at any place, function words, possessives and empty spans."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    parts = ("the", "of", "who", "it's", "ada's", "ada", "(film)", "heat", "help!?", "-", "don't", "a.b", "x,", "'s")
+    function_words = {"the", "of", "who", "it"}
+    for _ in range(50):
+        question = " ".join(rng.choices(parts, k=rng.randrange(1, 16)))
+        words = normalise(question).split(" ")
+        expected = set[str]()
+        for first in range(len(words)):
+            for end in range(first + 1, min(first + LONGEST, len(words)) + 1):
+                span = " ".join(words[first:end])
+                bare = span.strip("?!\"'()[]{}.,;:-")
+                expected |= {span.rstrip("?,;:.-"), bare, bare.removesuffix("'s")}
+        said = {each for each in expected if each and not function_words.issuperset(each.split(" "))}
+        assert asked_names(question) == said
 
 
 def test_passage_about_a_named_thing_is_found_when_it_shares_no_word_with_the_question() -> None:
