@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from graphtide.streams.errors import Broken
 from graphtide.streams.ports import ConsumedRecord, Position
@@ -34,8 +35,8 @@ class UnnumberedRevision:
     """A record of a batch before it is numbered.
 
     `accepted` is its append time since EPOCH_MS; `latest` is the greatest one of the batch so far, in its partition.
-    Both are at least a millisecond later than those of the document's earlier records in the batch and partition,
-    which `repeat` counts.
+    Both are at least a millisecond earlier than those of the document's later records in the batch and partition, so
+    that the last of many edits keeps its own time. `repeat` counts the earlier ones.
     """
 
     delivered: ConsumedRecord
@@ -85,15 +86,29 @@ def compared_with(other: int, revision: int, accepted_ms: int) -> int:
 def unnumbered(delivered: Sequence[ConsumedRecord]) -> Iterator[UnnumberedRevision]:
     """Yield the batch by position, with the values that its numbers depend on beside the partitions' clocks."""
     latest: dict[int, int] = {}
-    seen: dict[tuple[int, str], UnnumberedRevision] = {}
+    documents: dict[tuple[int, str], list[UnnumberedRevision]] = {}
     distinct: dict[Position, ConsumedRecord] = {consumed.position: consumed for consumed in delivered}
     for position, consumed in sorted(distinct.items()):
         accepted = max(1, consumed.timestamp_ms - EPOCH_MS)
         latest[position.partition] = max(accepted, latest.get(position.partition, 0))
-        document = position.partition, consumed.record.key
-        revision = UnnumberedRevision(consumed, accepted, latest[position.partition], 0)
-        if (before := seen.get(document)) is not None:
-            times = (max(accepted, before.accepted + 1), max(revision.latest, before.latest + 1))
-            revision = UnnumberedRevision(consumed, *times, before.repeat + 1)
-        seen[document] = revision
-        yield revision
+        held = documents.setdefault((position.partition, consumed.record.key), [])
+        held.append(UnnumberedRevision(consumed, accepted, latest[position.partition], len(held)))
+    spread = [one for held in documents.values() for one in _spread(held)]
+    yield from sorted(spread, key=lambda one: one.delivered.position)
+
+
+def _spread(records: Sequence[UnnumberedRevision]) -> Iterator[UnnumberedRevision]:
+    """Yield a document's records of one batch and partition with rising times; the last one keeps its own."""
+    accepted = _rising([record.accepted for record in records])
+    latest = _rising([record.latest for record in records])
+    for record, own, reached in zip(records, accepted, latest, strict=True):
+        yield UnnumberedRevision(record.delivered, own, reached, record.repeat)
+
+
+def _rising(times: Sequence[int]) -> Sequence[int]:
+    """Return times that rise by at least 1, with the greatest of the given ones as the last; all are positive."""
+    found = list(accumulate(times, max))
+    for at in range(len(found) - 2, -1, -1):
+        found[at] = min(found[at], found[at + 1] - 1)
+    missing = max(0, 1 - found[0])
+    return [time + missing for time in found]

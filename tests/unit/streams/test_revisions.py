@@ -87,6 +87,18 @@ async def test_edits_that_a_backlog_collected_in_one_partition_are_older_than_a_
     assert list(numbers) == sorted(set(numbers))
 
 
+async def test_edits_of_one_millisecond_do_not_run_ahead_of_a_later_edit_in_another_partition() -> None:
+    """Forty edits of a document within two milliseconds are read in one batch: the last one has its own time."""
+    topic = Topic(random.Random(0))
+    for at in range(40):
+        topic.clock.now_ms += at == 20
+        topic.append(0, "g|a")
+    topic.clock.now_ms += 1
+    topic.append(1, "g|a")
+    numbers = await topic.backend.ledger.enter([*topic.records[0], *topic.records[1]])
+    assert list(numbers) == sorted(set(numbers))
+
+
 @pytest.mark.parametrize("seed", range(60))
 async def test_numbers_follow_the_log_within_a_partition_when_clocks_go_back(seed: int) -> None:
     """Brokers' clocks that jump, and records of one millisecond: within a partition the offsets decide."""
