@@ -157,6 +157,7 @@ class _Consumer(aiokafka.Consumer):
     """
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
+        """Return the committed offsets, after seeking to them, and to the start of partitions without one."""
         offsets: Mapping[TP, int] = await super().seek_to_committed()
         uncommitted = [tp for tp, offset in offsets.items() if not offset]
         if uncommitted:

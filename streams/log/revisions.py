@@ -14,7 +14,7 @@ Numbers assigned by versions that used the offset are smaller than every number 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from graphtide.streams.errors import Broken
@@ -102,7 +102,7 @@ def _spread(records: Sequence[UnnumberedRevision]) -> Iterator[UnnumberedRevisio
     accepted = _rising([record.accepted for record in records])
     latest = _rising([record.latest for record in records])
     for record, own, reached in zip(records, accepted, latest, strict=True):
-        yield UnnumberedRevision(record.delivered, own, reached, record.repeat)
+        yield replace(record, accepted=own, latest=reached)
 
 
 def _rising(times: Sequence[int]) -> Sequence[int]:

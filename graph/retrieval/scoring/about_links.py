@@ -65,14 +65,10 @@ class PassageLinks:
     def _about_entity(self, node: int) -> Strengths:
         """Return the passages that are about an entity, with the strength of a link to each."""
         if node not in self._called:
-            found: Strengths = {}
-            for name in _names(self.view, node):
-                passages = self.view.about.passages(name)
-                if passages and (strength := specificity(len(passages))):  # few names have any
-                    _raise_to(found, passages, strength)
-            if found:
-                share, admits = _share(len(self.view.entities[node].chunks)), self.admits
-                found = {n: share * strength for n, strength in found.items() if admits is None or admits(n)}
+            found = self.named(_names(self.view, node))
+            if found:  # few entities have any
+                share = _share(len(self.view.entities[node].chunks))
+                found = {chunk: share * strength for chunk, strength in found.items()}
             self._called[node] = found
         return self._called[node]
 
@@ -82,15 +78,20 @@ class PassageLinks:
         Cost: the keys of the passage times HUB.
         """
         nodes = {node for key in self.view.about.keys(number) for node in self.view.named(key)}
-        links = (link for node in nodes for link in _all(self.view.entities[node].chunks))
-        return self._but(number, self._admitted(links))
+        return self._but(number, self._admitted(self.view.entities[node].chunks for node in nodes))
 
     def named(self, names: Iterable[str]) -> Strengths:
         """Return the passages that are about one of the names, with the strength of the most specific one."""
-        return self._admitted(link for name in names for link in _all(self.view.about.passages(name)))
+        return self._admitted(map(self.view.about.passages, names))
 
-    def _admitted(self, links: Iterable[tuple[int, float]]) -> Strengths:
-        found = _strongest(links)
+    def _admitted(self, things: Iterable[Collection[int]]) -> Strengths:
+        """Return the admitted ones of the passages of some things, with the strength of the most specific thing."""
+        found: Strengths = {}
+        for passages in things:
+            if passages and (strength := specificity(len(passages))):
+                for chunk in passages:
+                    if found.get(chunk, 0.0) < strength:
+                        found[chunk] = strength
         return found if self.admits is None else {n: strength for n, strength in found.items() if self.admits(n)}
 
     @staticmethod
@@ -138,13 +139,6 @@ def _strongest(links: Iterable[tuple[int, float]]) -> Strengths:
     return found
 
 
-def _raise_to(found: Strengths, passages: Collection[int], strength: float) -> None:
-    """Raise the strength of the links to these passages to this one, where it is lower."""
-    for chunk in passages:
-        if found.get(chunk, 0.0) < strength:
-            found[chunk] = strength
-
-
 def _spellings(span: str) -> Iterator[str]:
     bare = span.strip(_AROUND)
     for name in (span.rstrip(_AFTER), bare, bare.removesuffix("'s")):
@@ -159,9 +153,3 @@ def _names(view: LiveView, node: int) -> set[str]:
 def _share(mentioning: int) -> float:
     """Return the share of a link's strength that is left when so many passages mention the thing: 1 up to HUB."""
     return 1 / (1 + math.log(max(1.0, mentioning / HUB)))
-
-
-def _all(passages: Collection[int]) -> Iterator[tuple[int, float]]:
-    """Return the passages of one name with its strength; none when there are too many of them."""
-    strength = specificity(len(passages))
-    return ((chunk, strength) for chunk in (passages if strength else ()))
