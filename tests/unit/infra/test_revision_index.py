@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+import pytest
 
 from graphtide.infra.sqlite.changes import revision_index
 from graphtide.streams.changes.change_log import included
@@ -14,11 +17,12 @@ SEED = 20_261_122
 GRAPH = 7
 
 
-def database() -> sqlite3.Connection:
-    """Return an empty database with the table."""
-    connection = sqlite3.connect(":memory:")
-    connection.execute(revision_index.SCHEMA)
-    return connection
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    """Give an empty database with the table."""
+    with closing(sqlite3.connect(":memory:")) as opened:
+        opened.execute(revision_index.SCHEMA)
+        yield opened
 
 
 def newest(commits: Sequence[Sequence[int]], until: dict[int, int], trimmed: int) -> int:
@@ -27,10 +31,10 @@ def newest(commits: Sequence[Sequence[int]], until: dict[int, int], trimmed: int
     return max((number for number in found if number > trimmed), default=0)
 
 
-def test_answers_are_those_of_a_search_of_all_commits() -> None:
+def test_answers_are_those_of_a_search_of_all_commits(connection: sqlite3.Connection) -> None:
     """Revisions come late, commits are empty, partitions are mixed with offsets, and old entries are trimmed."""
     print("seed", SEED)
-    rng, connection, commits, trimmed = random.Random(SEED), database(), list[list[int]](), 0
+    rng, commits, trimmed = random.Random(SEED), list[list[int]](), 0
     for version in range(1, 120):
         late = max(0, version * 3 - rng.choice((1, 3, 3, 200)))
         numbers = [rng.choice((late, FIRST_NUMBER + (late << 12) + rng.randrange(3))) for _ in range(rng.randrange(4))]
@@ -64,9 +68,9 @@ def steps(connection: sqlite3.Connection, revision: int) -> int:
     return counted
 
 
-def test_cost_of_a_look_up_does_not_grow_with_the_history() -> None:
+def test_cost_of_a_look_up_does_not_grow_with_the_history(connection: sqlite3.Connection) -> None:
     """Old and new revisions cost the same in a history of 50 and of 5,000 commits."""
-    connection, figures = database(), list[int]()
+    figures = list[int]()
     for version in range(1, 5001):
         revision_index.add(connection, GRAPH, version, [2 * version])
         if version in {50, 5000}:
