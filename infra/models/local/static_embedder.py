@@ -79,7 +79,7 @@ def _vector(text: str) -> NDArray[np.float32]:
         total += table.take(tokens, axis=0).sum(axis=0, dtype=np.float64)
     if not total.any():
         total += table[_UNKNOWN]
-    unit: NDArray[np.float32] = (total / math.sqrt(math.fsum(total * total))).astype(np.float32)
+    unit: NDArray[np.float32] = (total / math.sqrt(math.fsum((total * total).tolist()))).astype(np.float32)
     return unit
 
 
