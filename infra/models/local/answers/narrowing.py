@@ -6,14 +6,16 @@ Invariant: every unit returned is one of the units given, in their order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.cell_values import singled_out
 from graphtide.infra.models.local.answers.matching.types import Scored
-from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
+from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
-from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
+from graphtide.infra.models.local.answers.words import key_of
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
 _ANSWERS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
@@ -31,9 +33,9 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
         if any(scored.unit.text.startswith(other) for scored in chosen):
             return [scored for scored in chosen if scored.unit.text.startswith(state)] or chosen
     rows = [scored for scored in chosen if scored.unit.kind is UnitKind.ROW]
-    if len(rows) == len(chosen) > 1 and (kept := _affirmed(plan, rows)):
-        return kept
     if len(rows) == len(chosen) > 1:
+        if kept := _in_state(plan, rows) or _used_up(plan, rows) or _affirmed(plan, rows):
+            return kept
         marks = singled_out(plan, [scored.unit for scored in rows])
         chosen = rows = [scored for scored, mark in zip(rows, marks, strict=True) if mark]
     if plan.versus is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
@@ -43,6 +45,25 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
     if plan.extreme and len(chosen) > 1 and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return extreme_row(plan, chosen) or chosen
     return chosen
+
+
+def _in_state(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
+    """Return the rows in the state that the question asks for, by their column for states; none without one."""
+    if plan.done is None:
+        return []
+    states = [(scored, cell.value.lower()) for scored in rows for cell in scored.unit.cells if is_state_column(cell)]
+    return [scored for scored, state in states if (state in FINISHED) is plan.done]
+
+
+def _used_up(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
+    """Return the rows with 0 in the column of which the question says that nothing is left: "out of stock"."""
+    match = _NONE_LEFT.search(plan.text)
+    key = key_of(match[1] or match[2]) if match else ""
+    names = {cell.column for scored in rows for cell in scored.unit.cells if key in cell.column_keys}
+    return [scored for scored in rows if any(_number(scored.unit, name) == 0 for name in sorted(names))]
+
+
+_NONE_LEFT = re.compile(r"\b(?:out of (\w+)|no (\w+) left)\b", re.IGNORECASE)
 
 
 def _affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:

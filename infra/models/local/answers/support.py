@@ -19,6 +19,7 @@ from graphtide.infra.models.local.answers.matching.cell_values import has_other_
 from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
+from graphtide.infra.models.local.answers.units import UnitKind
 from graphtide.infra.models.local.answers.values import has_phrase
 
 MIN_COVERAGE = {
@@ -54,7 +55,8 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     if not all(scored.on_day for scored in chosen) or _elsewhere(evidence, chosen, covers):
         return False
     needed = OTHER_COVERAGE if _below_cause(plan, chosen) else MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
-    if plan.kind is not Kind.SUMMARY and _no_verb(evidence, covers):
+    rows = all(scored.unit.kind is UnitKind.ROW for scored in chosen)
+    if plan.kind is not Kind.SUMMARY and not rows and _no_verb(evidence, covers):
         needed = max(needed, WITHOUT_VERB)
     return coverage(evidence, covers) >= needed
 
@@ -81,10 +83,11 @@ def _elsewhere(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Seque
     return (
         not _names_covered(evidence, chosen, covers)
         or _only_attribute(plan, covers)
+        or _only_similar(plan, covers)
         or _about_another(evidence, chosen, covers)
         or any(c < _COUNTED for c, t in zip(covers, plan.terms, strict=True) if t.key in required)
         or (plan.kind is not Kind.SUMMARY and _only_named(evidence, covers))
-        or (plan.kind in (Kind.REASON, Kind.YES_NO) and not _below_cause(plan, chosen) and _missing(evidence, covers))
+        or (not _below_cause(plan, chosen) and _missing(evidence, chosen, covers))
     )
 
 
@@ -94,6 +97,19 @@ def _only_attribute(plan: QuestionPlan, covers: Sequence[float]) -> bool:
         c for c, t in zip(covers, plan.terms, strict=True) if t.key != plan.attribute and t.kind is not TermKind.WEAK
     ]
     return bool(plan.attribute) and max(others, default=1.0) < _NEAR
+
+
+def _only_similar(plan: QuestionPlan, covers: Sequence[float]) -> bool:
+    """Return whether the units have none of several words of the question, only others of a similar meaning. A name
+    has a limit of its own.
+    """
+    if any(term.hard for term in plan.terms):
+        return False
+    content = [c for c, t in zip(covers, plan.terms, strict=True) if t.kind not in (TermKind.WEAK, TermKind.IMPLIED)]
+    return len(content) > 1 and max(content) < _DIRECT and min(content) < _ALIKE
+
+
+_DIRECT, _ALIKE = 0.8, 0.65
 
 
 def _names_identifier(plan: QuestionPlan) -> bool:
@@ -118,7 +134,7 @@ def _about_another(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: S
 def _only_named(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
     """Return whether the names of the question are covered and none of its other words that carry meaning."""
     terms = list(zip(covers, evidence.plan.terms, strict=True))
-    others = [c for c, t in terms if t.kind in (TermKind.FOCUS, TermKind.WORD)]
+    others = [c for c, t in terms if t.kind in (TermKind.FOCUS, TermKind.WORD) or (t.verb and c >= _NEAR)]
     return any(t.hard for _, t in terms) and max(others, default=1.0) < _COUNTED
 
 
@@ -166,11 +182,16 @@ def _beside(plan: QuestionPlan, term: Term) -> float:
 _ADJACENT = 0.55
 
 
-def _missing(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
-    """Return whether a word that carries meaning occurs nowhere in the units or their context."""
+def _missing(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+    """Return whether a reason, or yes or no, is asked for, and a word that carries meaning occurs nowhere in the units
+    or their context. Units that state a reason may lack one word that is no verb: "early".
+    """
     plan = evidence.plan
-    return any(
-        c < (DOCUMENT if t.key in plan.setting else _beside(plan, t))
-        for c, t in zip(covers, plan.terms, strict=True)
-        if t.kind in (TermKind.WORD, TermKind.FOCUS)
-    )
+    if plan.kind not in (Kind.REASON, Kind.YES_NO):
+        return False
+    lacking = [
+        t for c, t in zip(covers, plan.terms, strict=True)
+        if t.kind in (TermKind.WORD, TermKind.FOCUS) and c < (DOCUMENT if t.key in plan.setting else _beside(plan, t))
+    ]  # fmt: skip
+    states_reason = plan.kind is Kind.REASON and any(scored.fits for scored in chosen)
+    return bool(lacking) and not (states_reason and len(lacking) == 1 and not lacking[0].verb)

@@ -206,6 +206,53 @@ plan schedule timetable
 often frequency frequently every
 guest visitor
 host organiser organise organize
+boss superior supervisor manager report
+landlord landlady rent own owner belong let
+tenant rent lodger lease
+customer buy purchase order
+supplier sell vendor
+own owner acquire takeover
+buy acquire takeover acquisition
+close shut closure
+end expire finish stop cease
+arrive arrival deliver delivery ship shipment
+change replace exchange swap replacement alter switch
+thick thickness diameter
+wide diameter
+contain ingredient include consist content
+allergic allergy allergen intolerant
+eat allergic allergy intolerant
+wash laundry launderette laundrette
+clothes clothing laundry garment
+damage destroy break wreck
+react answer respond response
+base locate location office headquarters
+previous former earlier predecessor
+inspect inspection inspector check audit auditor verify test
+calibrate calibration adjust adjustment
+fund funding grant sponsor finance money
+upgrade update
+holiday absent absence away
+restart reboot
+certificate certify certification
+translate translation translator
+invite invitation
+guide lead tour
+employer employ work
+treat treatment vet doctor nurse
+noise noisy loud
+clinic hospital
+forbid forbidden banned
+revenue turnover sales
+profit earnings surplus
+park parking
+swallow eat
+hire rent
+wifi wireless network
+licence license
+recipe ingredient
+shift rota
+escalate escalation
 """
 
 _OPPOSITES = """

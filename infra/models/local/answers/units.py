@@ -67,6 +67,14 @@ class Cell:
         return f"{self.column}: {self.value}" if self.column else self.value
 
 
+def is_state_column(cell: Cell) -> bool:
+    """Return whether a cell states how far something is."""
+    return cell.column.lower() in _STATE_COLUMNS
+
+
+_STATE_COLUMNS = word_set("state status stage progress")
+
+
 @dataclass(slots=True, weakref_slot=True)
 class Unit:
     """A sentence, list item or table row. `place` is its position among the units of its passage.

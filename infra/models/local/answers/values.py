@@ -225,6 +225,7 @@ def has_place(text: str) -> bool:
     return any(
         word.text.lower() in _PREPOSITIONS
         and not (at + 1 < len(words) and (_is_number(words[at + 1]) or _is_time(words[at + 1])))
+        and not _is_condition([other.text.lower() for other in words[at : at + 3]])
         for at, word in enumerate(words)
     )
 
@@ -234,8 +235,16 @@ def stands_somewhere(text: str) -> bool:
     words = [word.text.lower() for word in words_of(text)]
     for at, word in enumerate(words):
         if word in _STANDING and not _WHERE.isdisjoint(words[at + 1 : at + 2 + _WITHIN]):
-            return True
+            return not _is_condition(words[at + 1 : at + 4])
     return False
+
+
+def _is_condition(words: Sequence[str]) -> bool:
+    """Return whether words are "on leave" or "on parental leave", which is no place."""
+    return words[:1] == ["on"] and not _CONDITIONS.isdisjoint(words[1:])
+
+
+_CONDITIONS = frozenset({"leave", "holiday", "vacation", "call", "duty", "strike", "sale", "hold", "time"})
 
 
 def has_reason(text: str) -> bool:

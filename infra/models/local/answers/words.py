@@ -167,6 +167,19 @@ pick up: collect
 hand in, send in: submit
 turn down: refuse
 break down: fail
+run out: expire
+take over, buy out, buy up: takeover
+come back: return
+sort out, fix up: fix
+turn off, switch off, shut off: stop
+turn on, switch on: start
+fill in, fill out: complete
+find out: learn
+let go, lay off: dismiss
+blow up: explode
+burn down: burn
+move in: arrive
+move out: leave
 go up: rise
 go down, come down: fall
 turn up, show up: arrive"""

@@ -104,7 +104,7 @@ def _rows_asked(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     plan = evidence.plan
     if (plan.plural or plan.counted) and (rows := _rows_of_month(evidence, best)):
         return rows
-    if not plan.counted or best.unit.kind is not UnitKind.ROW or _states_count(plan, best.unit):
+    if not plan.counted or best.unit.kind is not UnitKind.ROW or _states_count(evidence, best):
         return []
     rows = _rows_counted(evidence, best)
     return rows if 1 < len(rows) <= _MAX_ROWS else []
@@ -126,9 +126,28 @@ def _rows_of_month(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     return rows if 1 < len(rows) <= _MAX_ROWS else []
 
 
-def _states_count(plan: QuestionPlan, row: Unit) -> bool:
-    """Return whether a row has the number of what is counted in a column of that name."""
-    return any(plan.counted in cell.column_keys and has_number(cell.value) for cell in row.cells)
+def _states_count(evidence: AnswerEvidence, best: Scored) -> bool:
+    """Return whether a row has the number of what is counted in a column of that name, which does not number the rows
+    themselves ("tower: 3").
+    """
+    names = {
+        cell.column for cell in best.unit.cells
+        if evidence.plan.counted in cell.column_keys and has_number(cell.value)
+    }  # fmt: skip
+    rows = [
+        scored.unit for scored in evidence.scored
+        if scored.unit.kind is UnitKind.ROW and _same_table(scored.unit, best.unit)
+    ]  # fmt: skip
+    return any(not _numbers_rows(name, rows) for name in names)
+
+
+def _numbers_rows(column: str, rows: Sequence[Unit]) -> bool:
+    """Return whether the first column of a table is this one, and has the numbers from 1 to that of its rows."""
+    values = sorted(row.cells[0].value.zfill(_DIGITS) for row in rows if row.cells[0].column == column)
+    return len(rows) > 1 and values == [str(number).zfill(_DIGITS) for number in range(1, len(rows) + 1)]
+
+
+_DIGITS = 9
 
 
 def _rows_counted(evidence: AnswerEvidence, best: Scored) -> list[Scored]:

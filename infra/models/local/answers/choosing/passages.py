@@ -60,7 +60,7 @@ def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     """Return consecutive sentences of the passage that concerns the question most; a later update of it wins."""
     passages: dict[int, list[Scored]] = {}
     for scored in evidence.scored:
-        if scored.unit.kind is UnitKind.SENTENCE:
+        if scored.unit.kind is UnitKind.SENTENCE and scored.on_day:
             passages.setdefault(scored.unit.origin, []).append(scored)
     if not passages:
         return ranked[:1]

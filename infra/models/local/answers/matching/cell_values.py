@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
-from graphtide.infra.models.local.answers.units import Unit
+from graphtide.infra.models.local.answers.units import Cell, Unit
 from graphtide.infra.models.local.answers.values import has_phrase
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
@@ -19,7 +19,12 @@ _ORDINALS = {word: str(number) for number, word in enumerate(_ORDINAL_WORDS, sta
 _HOURS = {key_of(word): hours for word, hours in (("morning", (4, 12)), ("afternoon", (12, 18)), ("evening", (17, 24)))}
 """First hour, and the hour after the last, of each part of the day."""
 _CLOCK = re.compile(r"\b(\d{1,2})(?::\d\d)(?:\s?([ap])\.?m\b)?|\b(\d{1,2})\s?([ap])\.?m\b", re.IGNORECASE)
-_PLACE_COLUMNS = word_set("where place location room shelf position site")
+_PLACE_COLUMNS = word_set("where place location room shelf position site city town venue building") | {
+    "stored in",
+    "kept in",
+}
+_WORKPLACE_COLUMNS = word_set("based base office") | {"based in", "works in"}
+_WORKING = keys_of("work base")
 _BEING = keys_of("keep store park moor hang lie sit stay live locate leave hide put")
 _NOON = 12
 
@@ -30,9 +35,15 @@ def value_expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
         return any(noun.key in plan.keys and word.text == label for noun, word in pairwise(words_of(unit.text)))
     if hours := _HOURS.get(term.key):
         return any(hours[0] <= hour < hours[1] for hour in _clock_hours(unit.text))
-    if plan.kind is Kind.PLACE and term.key in _BEING:
-        return any(cell.value and cell.column.lower() in _PLACE_COLUMNS for cell in unit.cells)
+    if plan.kind is Kind.PLACE and term.key in _BEING | _WORKING:
+        columns = _PLACE_COLUMNS if term.key in _BEING else _PLACE_COLUMNS | _WORKPLACE_COLUMNS
+        return any(cell.value and cell.column.lower() in columns for cell in unit.cells)
     return False
+
+
+def is_place_cell(cell: Cell) -> bool:
+    """Return whether a cell states where something is."""
+    return bool(cell.value) and cell.column.lower() in _PLACE_COLUMNS | _WORKPLACE_COLUMNS
 
 
 def singled_out(plan: QuestionPlan, rows: Sequence[Unit]) -> list[bool]:

@@ -6,13 +6,15 @@ the headings, the title, the sentences around it.
 
 from __future__ import annotations
 
+from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING
 from graphtide.infra.models.local.answers.matching.expressed import expresses
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
-from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
 from graphtide.infra.models.local.answers.values import (
+    days_in,
     has_phrase,
     has_quantity,
     same_day,
@@ -29,7 +31,7 @@ SYNONYM, EXPRESSED = 0.75, 0.6
 def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:  # noqa: PLR0911 -- one return for each form
     """Return how far a unit covers a term by its date, or by a value of the type that the term asks for."""
     plan = evidence.plan
-    if term.key in plan.date_keys and unit.date[1] and any(same_day(day, unit.date) for day in plan.dates):
+    if (term.key in plan.date_keys and _is_of_day(plan, unit)) or (term.text in _MONTHS and _is_of_month(term, unit)):
         return HEADING
     if term.text.lower() in STATES and plan.done is not None and unit.text.startswith((DONE, TO_DO)):
         return float(unit.text.startswith(DONE if plan.done else TO_DO))
@@ -45,6 +47,20 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
     return EXPRESSED if expressed and unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures) else 0.0
 
 
+def _is_of_day(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit states the day or the month of the question in any form, or is dated by it."""
+    stated = (unit.date, *days_in(unit.text))
+    return any(same_day(day, other) for day in plan.dates for other in stated if other[1])
+
+
+def _is_of_month(term: Term, unit: Unit) -> bool:
+    """Return whether a unit states a day of a month, in figures maybe, or is dated by one."""
+    return any(_MONTHS[term.text] == day[1] for day in (unit.date, *days_in(unit.text)))
+
+
+_MONTHS = {month.capitalize(): number for number, month in enumerate(MONTHS, start=1)}
+
+
 def _has_column_of_others(plan: QuestionPlan, term: Term, row: Unit) -> bool:
     """Return whether a row has a column for what is compared, so that it is one of the things asked for: "which tool
     cost most" and `price`.
@@ -56,10 +72,7 @@ def _has_column_of_others(plan: QuestionPlan, term: Term, row: Unit) -> bool:
 def _has_state(word: str, row: Unit) -> bool:
     """Return whether a row has a state of the same meaning in its column for states: "fixed" and `state: done`."""
     words = next((words for words in (FINISHED, UNFINISHED) if word in words), frozenset())
-    return any(cell.value.lower() in words for cell in row.cells if cell.column.lower() in _STATE_COLUMNS)
-
-
-_STATE_COLUMNS = word_set("state status stage progress")
+    return any(cell.value.lower() in words for cell in row.cells if is_state_column(cell))
 
 
 def _answers_yes_or_no(plan: QuestionPlan, term: Term, unit: Unit) -> bool:

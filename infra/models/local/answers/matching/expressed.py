@@ -24,8 +24,11 @@ _CONVERSES = {
     for keys in (keys_of("buy sell purchase"), keys_of("lend borrow"), keys_of("give receive"), keys_of("teach learn"))
     for key in keys
 }
-_BY_NAME = re.compile(r"\bby (?:the )?[A-Z]")
+_BY_NAME = re.compile(r"(?:^|\b[a-z]+(?:[dtn]|ade|ung) )[Bb]y (?:the )?[A-Z]")
 _PERIOD = ("to", "until", "till")
+_COMING_BACK = frozenset({"back", "return", "returns", "returning", "available"})
+_AWAY = ("leave", "holiday", "holidays", "vacation", "away", "absent", "ill", "sick", "off", "abroad", "travelling")
+"""Words of an absence, whose end is a return: "on leave until 9 June"."""
 _MAX_LABEL_WORDS = 5
 _OWN_WORDS = 3
 
@@ -50,6 +53,8 @@ def _expresses_date(term: Term, unit: Unit) -> bool:
     """Return whether the term is "time" or "day" and the unit has one, or "valid" and the unit has a period."""
     if term.text.lower() in DATE_NOUNS:
         return has_date(unit.text)
+    if term.text.lower() in _COMING_BACK and has_phrase(unit.text, _PERIOD) and has_phrase(unit.text, _AWAY):
+        return True
     return term.key in _VALIDITY and "from" in unit.text.lower().split() and has_phrase(unit.text, _PERIOD)
 
 

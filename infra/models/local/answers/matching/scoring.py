@@ -17,12 +17,13 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
     has_attribute,
     valued_heading,
 )
+from graphtide.infra.models.local.answers.matching.cell_values import is_place_cell
 from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT, cover, implied_coverage
 from graphtide.infra.models.local.answers.matching.expressed import defines, denies_existence
 from graphtide.infra.models.local.answers.matching.names import conflicts, names_holder, person_keys, with_first_names
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
-from graphtide.infra.models.local.answers.units import TO_DO, Cell, Unit, UnitKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Cell, Unit, UnitKind
 from graphtide.infra.models.local.answers.values import (
     has_phrase,
     stands_somewhere,
@@ -125,10 +126,10 @@ _WAS = ("was", "were", "former", "became", "had been")
 
 def _strength(evidence: AnswerEvidence, unit: Unit, heading: str) -> float:
     plan = evidence.plan
-    if heading:
-        return 0.5
+    if heading:  # the meeting at which a task was found to be done does not date it
+        return 0.0 if unit.text.startswith(DONE) else 0.5
     if plan.kind is Kind.PLACE:
-        return 1.5 if stands_somewhere(unit.text) else 0.6
+        return 1.5 if stands_somewhere(unit.text) or any(map(is_place_cell, unit.cells)) else 0.6
     if plan.kind is Kind.PERSON:
         named = any(_is_person_column(cell) for cell in unit.cells) or (
             not unit.cells and names_holder(evidence, unit.text)
