@@ -40,6 +40,11 @@ class AboutnessIndex:
         """Return the passages that are about what a normalised name names."""
         return self._passages.get(name, EMPTY)
 
+    def known(self, names: Iterable[str]) -> list[Collection[int]]:
+        """Return the passages of each name that some are about; of most names there are none."""
+        held = self._passages
+        return [held[name] for name in names if name in held]
+
     def keys(self, chunk: int) -> tuple[str, ...]:
         """Return the names of what a passage is about."""
         return self._keys.get(chunk, ())

@@ -25,6 +25,7 @@ whose what when where why how did do does as his her their he she they"""
 _FUNCTION_WORDS = frozenset(_WORDS.split())
 
 Strengths = dict[int, float]
+_NONE: Strengths = {}
 
 
 @dataclass(slots=True)
@@ -53,8 +54,8 @@ class PassageLinks:
         A name is any label of a mentioned entity. Cost: the labels of the passage's entities times HUB.
         """
         if number not in self._about:
-            links = (link for node in self._entities(number) for link in self._about_entity(node).items())
-            self._about[number] = self._but(number, _strongest(links))
+            each = map(self._about_entity, self._entities(number))
+            self._about[number] = self._but(number, _strongest(strengths for strengths in each if strengths))
         return self._about[number]
 
     def _entities(self, number: int) -> set[int]:
@@ -64,13 +65,14 @@ class PassageLinks:
 
     def _about_entity(self, node: int) -> Strengths:
         """Return the passages that are about an entity, with the strength of a link to each."""
-        if node not in self._called:
-            found = self.named(_names(self.view, node))
+        found = self._called.get(node)
+        if found is None:
+            things = self.view.about.known(_names(self.view, node))
+            found = self._called[node] = self._admitted(things) if things else _NONE
             if found:  # few entities have any
                 share = _share(len(self.view.entities[node].chunks))
-                found = {chunk: share * strength for chunk, strength in found.items()}
-            self._called[node] = found
-        return self._called[node]
+                found = self._called[node] = {chunk: share * strength for chunk, strength in found.items()}
+        return found
 
     def mentioning(self, number: int) -> Strengths:
         """Return the passages that mention what this one is about: the links' other end.
@@ -82,13 +84,13 @@ class PassageLinks:
 
     def named(self, names: Iterable[str]) -> Strengths:
         """Return the passages that are about one of the names, with the strength of the most specific one."""
-        return self._admitted(map(self.view.about.passages, names))
+        return self._admitted(self.view.about.known(names))
 
     def _admitted(self, things: Iterable[Collection[int]]) -> Strengths:
         """Return the admitted ones of the passages of some things, with the strength of the most specific thing."""
         found: Strengths = {}
         for passages in things:
-            if passages and (strength := specificity(len(passages))):
+            if strength := specificity(len(passages)):
                 for chunk in passages:
                     if found.get(chunk, 0.0) < strength:
                         found[chunk] = strength
@@ -131,11 +133,12 @@ def strongest(view: LiveView, links: Mapping[int, float], count: int) -> list[in
     return sorted(links, key=lambda number: (-links[number], view.chunks[number].chunk_id))[:count]
 
 
-def _strongest(links: Iterable[tuple[int, float]]) -> Strengths:
+def _strongest(each: Iterable[Strengths]) -> Strengths:
     found: Strengths = {}
-    for chunk, strength in links:
-        if found.get(chunk, 0.0) < strength:
-            found[chunk] = strength
+    for strengths in each:
+        for chunk, strength in strengths.items():
+            if found.get(chunk, 0.0) < strength:
+                found[chunk] = strength
     return found
 
 
@@ -146,8 +149,9 @@ def _spellings(span: str) -> Iterator[str]:
             yield name
 
 
-def _names(view: LiveView, node: int) -> set[str]:
-    return {view.labels[label].name for label in view.entities[node].labels}
+def _names(view: LiveView, node: int) -> list[str]:
+    labels = view.labels
+    return [labels[label].name for label in view.entities[node].labels]
 
 
 def _share(mentioning: int) -> float:

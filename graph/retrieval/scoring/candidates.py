@@ -5,7 +5,7 @@ Invariant: candidates are in the order of their chunk ids, so that a later stabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -97,7 +97,7 @@ def gather(
     kinds = (links.about, links.mentioning)
     more = set().union(*(_injected(view, base.numbers, expanded, kind, settings.injected) for kind in kinds))
     found = base.joined(view, score_passages(view, question, more))
-    asked, held = terms.occurrences(question.text, [titled(view, number) for number in found.numbers])
+    asked, held = _occurrences(view, question, found.numbers)
     candidates = replace(found.candidates(mass, scale, named), held=held, words=terms.weights(held))
     opening, second = (unary_scores(candidates, weights) for weights in (weighting.first, weighting.second))
     firsts = np.sort(best_first(opening, weighting.firsts))
@@ -107,6 +107,15 @@ def gather(
     return CandidatePool(
         found.numbers, candidates, opening, second, tuple(asked), firsts, read, mean, names, expanded, links, places
     )
+
+
+def _occurrences(view: LiveView, question: Question, numbers: Sequence[int]) -> tuple[list[str], terms.Held]:
+    """Return the question's words that occur, and (passages, words) which passage has which, in its text or title."""
+    chunks = [view.chunks[number] for number in numbers]
+    documents = [view.documents.get(chunk.doc_id) for chunk in chunks]
+    titles = [document.info.title if document else "" for document in documents]
+    asked, held = terms.occurrences(question.text, [*titles, *(chunk.text for chunk in chunks)])
+    return asked, held[: len(chunks)] | held[len(chunks) :]
 
 
 def _links_from(links: PassageLinks, number: int, places: Mapping[int, int], named: Scores) -> Links:

@@ -12,10 +12,12 @@ from graphtide.graph.view import LiveView
 
 HUB = 20  # a thing in more passages is an unspecific link, and would make every question expensive
 
+_SPECIFICITY = (0.0, *(1 / (1 + math.log(passages)) for passages in range(1, HUB + 1)))
+
 
 def specificity(passages: int) -> float:
     """Return 1 / (1 + ln n) for a thing in n passages: 1 for a single one, and 0 for more than HUB."""
-    return 1 / (1 + math.log(passages)) if 1 <= passages <= HUB else 0.0
+    return _SPECIFICITY[passages] if passages <= HUB else 0.0
 
 
 def linked_passages(
@@ -31,7 +33,7 @@ def linked_passages(
     reached: dict[int, float] = {}
     for node in entities_of(view, number) if entities is None else entities:
         chunks = view.entities[node].chunks
-        strength = bridge_strength(view, node)
+        strength = specificity(len(chunks))
         for chunk in chunks if strength else ():
             if chunk != number and reached.get(chunk, 0.0) < strength and (admits is None or admits(chunk)):
                 reached[chunk] = strength

@@ -40,7 +40,7 @@ def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
     asked = sorted(set(words(question)))
     if not asked or not texts:
         return [], np.zeros((len(texts), 0), dtype=bool)
-    held = word_occurrences([word.encode() for word in asked], [_searched(text) for text in texts])
+    held = word_occurrences(asked, [text if text.isascii() else _folded(text) for text in texts])
     seen = np.flatnonzero(held.any(axis=0))
     return [asked[column] for column in seen], held[:, seen]
 
@@ -63,14 +63,8 @@ def spaced(text: str) -> str:
     """Return the words of a text with blanks around each: a substring search for a few words is faster than a set of
     all.
     """
-    searched = _searched(text)
-    plain = searched.encode() if isinstance(searched, str) else searched
+    plain = text.encode() if text.isascii() else _MARK.sub(" ", _folded(text)).encode()
     return f" {plain.translate(_TABLE).decode()} "
-
-
-def _searched(text: str) -> str | bytes:
-    """Return a text whose words are separated by ASCII characters, as the kernel reads it."""
-    return text if text.isascii() else _MARK.sub(" ", _folded(text)).encode()
 
 
 def _folded(text: str) -> str:
