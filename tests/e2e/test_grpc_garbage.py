@@ -54,6 +54,7 @@ def _made_by_grpcio(kind: str) -> bool:
     """
     kinds = (
         "importlib._bootstrap._Metadatum",
+        "_frozen_importlib._Metadatum",  # its name since Python 3.13
         "grpc._cython.cygrpc.__pyx",
         "grpc._cython.cygrpc._HandlerCall",
         "_cython",

@@ -35,7 +35,9 @@ class Authority:
         """Return the files (certificate, key, both in one file) of a new certificate for 127.0.0.1 and localhost."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1")), x509.DNSName("localhost")])
-        issued = _builder(name, self.name, key).add_extension(names, critical=False).sign(self.key, hashes.SHA256())
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        builder = _builder(name, self.name, key).add_extension(names, critical=False)
+        issued = builder.add_extension(signer, critical=False).sign(self.key, hashes.SHA256())
         paths = tuple(self.folder / f"{name}.{kind}" for kind in ("crt", "key", "both.pem"))
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         parts = (issued.public_bytes(Encoding.PEM), pem, issued.public_bytes(Encoding.PEM) + pem)
@@ -45,13 +47,29 @@ class Authority:
 
 
 def authority(folder: Path, name: str = "ca") -> Authority:
-    """Return a new CA."""
+    """Return a new CA, with the extensions that Python demands of one since 3.13."""
     key = ec.generate_private_key(ec.SECP256R1())
-    constraint = x509.BasicConstraints(ca=True, path_length=None)
-    certificate = _builder(name, name, key).add_extension(constraint, critical=True).sign(key, hashes.SHA256())
+    constraint, usage = x509.BasicConstraints(ca=True, path_length=None), _signs_certificates()
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    builder = _builder(name, name, key).add_extension(constraint, critical=True).add_extension(usage, critical=True)
+    certificate = builder.add_extension(identifier, critical=False).sign(key, hashes.SHA256())
     made = Authority(folder, name, key, certificate)
     made.file.write_bytes(certificate.public_bytes(Encoding.PEM))
     return made
+
+
+def _signs_certificates() -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _builder(name: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:

@@ -56,14 +56,17 @@ async def _abort(context: ServicerContext, error: GraphtideError) -> None:
 
 
 def _forget_frames(end: grpc.aio.AbortError) -> None:
-    """Drop the traceback of `end` when the task of its call ends.
+    """Drop the tracebacks of `end`, and of the error that it reports, when the task of its call ends.
 
-    grpcio keeps the exception in the call's state, and its frames refer to that state. Without this every failed call
-    would leave such a cycle with the caller's message in it, until a full collection, which is rare by design.
+    grpcio keeps the exception in the call's state, and its frames refer to that state, as those of the error refer to
+    the error. Without this every failed call would leave such cycles with the caller's message in them, until a full
+    collection, which is rare by design.
     """
 
     def forget(_: object) -> None:
-        end.__context__ = end.__traceback__ = None
+        reported, end.__context__, end.__traceback__ = end.__context__, None, None
+        if reported is not None:
+            reported.__traceback__ = None
 
     task = asyncio.current_task()
     if task is not None:
