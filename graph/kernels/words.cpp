@@ -1,5 +1,5 @@
 // Occurrences of a few words in many texts: one pass over each text; a word is compared where an asked one has its first
-// letter and its length.
+// letter and its length. The bounds of words are found for a block of characters at a time.
 //
 // graph/retrieval/scoring/terms.py folds texts with characters beyond ASCII beforehand. The GIL stays held: the call is short.
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace py = pybind11;
@@ -44,12 +45,38 @@ inline Letter letter_of(Letter code) {
     return Py_UNICODE_ISALNUM(code) ? code : 0;
 }
 
+constexpr std::size_t BLOCK = 64;
+
+// A bit for each character of a block, set in words. The loop over ASCII compiles to vector instructions.
+template <typename Character>
+std::uint64_t word_bits(const Character* text, std::size_t size) {
+    std::array<Py_UCS1, BLOCK> in_word{};
+    if constexpr (std::is_same_v<Character, Ascii>) {
+        std::memcpy(in_word.data(), text, size);
+        for (Py_UCS1& code : in_word) {
+            const auto letter = static_cast<Py_UCS1>((code | 32) - 'a'), digit = static_cast<Py_UCS1>(code - '0');
+            code = static_cast<Py_UCS1>((letter < 26) | (digit < 10) | (code == '_'));
+        }
+    } else {
+        for (std::size_t at = 0; at < size; ++at) in_word[at] = letter_of(text[at]) != 0;
+    }
+    std::uint64_t bits = 0;
+    for (std::size_t at = 0; at < BLOCK; at += 8) {
+        std::uint64_t eight = 0;  // compiles to one load
+        for (std::size_t byte = 0; byte < 8; ++byte) eight |= std::uint64_t{in_word[at + byte]} << (8 * byte);
+        bits |= (eight * 0x0102040810204080U >> 56) << at;  // the product has byte n, 0 or 1, in bit 56 + n
+    }
+    return bits;
+}
+
 class AskedWords {
  public:
     explicit AskedWords(const py::list& words) : words_(words.size()) {
         for (std::size_t word = 0; word < words_.size(); ++word) {
             words_[word] = words[word].cast<std::u32string>();
-            lengths_[slot_of(words_[word][0])] |= bit_of(words_[word].size());
+            const std::size_t slot = slot_of(words_[word][0]);
+            lengths_[slot] |= bit_of(words_[word].size());
+            numbers_[slot].push_back(word);
         }
     }
 
@@ -69,34 +96,40 @@ class AskedWords {
     }
 
  private:
-    static std::size_t slot_of(Letter letter) { return letter & 255; }
+    static constexpr std::size_t SLOTS = 256;
+    static std::size_t slot_of(Letter letter) { return letter % SLOTS; }
     static std::uint64_t bit_of(std::size_t length) { return std::uint64_t{1} << std::min<std::size_t>(length, 63); }
 
     template <typename Character>
     void mark(const Character* text, std::size_t size, bool* held) const {
-        const Character* const end = text + size;
-        for (const Character* at = text; at < end; ++at) {
-            const Character* const first = at;
-            const Letter letter = letter_of(*at);
-            if (letter == 0) continue;
-            while (++at < end && letter_of(*at) != 0) {
+        std::size_t first = 0;
+        std::uint64_t inside = 0;  // 1 where the character before is in a word, which began at `first`
+        for (std::size_t block = 0; block <= size; block += BLOCK) {
+            const std::uint64_t bits = word_bits(text + block, std::min(BLOCK, size - block));
+            for (std::uint64_t bounds = bits ^ (bits << 1 | inside); bounds != 0; bounds &= bounds - 1) {
+                const std::size_t at = block + static_cast<std::size_t>(__builtin_ctzll(bounds));
+                if (inside == 0) first = at;
+                else find(text + first, at - first, held);
+                inside ^= 1;
             }
-            const auto length = static_cast<std::size_t>(at - first);
-            if ((lengths_[slot_of(letter)] & bit_of(length)) != 0) mark_word(first, length, held);
         }
     }
 
     template <typename Character>
-    void mark_word(const Character* word, std::size_t length, bool* held) const {
+    void find(const Character* word, std::size_t length, bool* held) const {
+        const std::size_t slot = slot_of(letter_of(*word));
+        if ((lengths_[slot] & bit_of(length)) == 0) return;
         const auto same = [](Character character, char32_t letter) { return letter_of(character) == letter; };
-        for (std::size_t number = 0; number < words_.size(); ++number) {
+        for (const std::size_t number : numbers_[slot]) {
             const std::u32string& asked = words_[number];
             if (!held[number] && asked.size() == length && std::equal(word, word + length, asked.begin(), same)) held[number] = true;
         }
     }
 
     std::vector<std::u32string> words_;
-    std::array<std::uint64_t, 256> lengths_{};  // of the asked words by first letter: a bit for each length
+    // By the slot of the first letter: a bit for each length of an asked word, and the words.
+    std::array<std::uint64_t, SLOTS> lengths_{};
+    std::array<std::vector<std::size_t>, SLOTS> numbers_;
 };
 
 py::array_t<bool> occurrences(const py::list& words, const py::list& texts) {
