@@ -18,8 +18,9 @@ from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKi
 from graphtide.infra.models.local.answers.words import key_of
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ANSWERS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
-_YEARS = (1_500, 2_100)
+_YEARS, _MIN_DATE = (1_500, 2_100), 15_000_000
 _SEPARATORS = str.maketrans("\u2212", "-", ",'\u2019\u20ac\u00a3$")
 """Deletes separators of thousands and signs of currencies, and replaces the typographic minus."""
 
@@ -98,13 +99,14 @@ def _beyond_column(plan: QuestionPlan, versus: Versus, rows: Sequence[Scored]) -
 
 def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     """Return the row with the greatest or least number in the column that the question names; none without one."""
-    column = _asked_column(plan, [scored.unit for scored in rows])
+    units = [scored.unit for scored in rows]
+    column = _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
     valued = [(_number(scored.unit, column), scored) for scored in rows] if column else []
     found = [(value, scored) for value, scored in valued if value is not None]
     if len(found) < 2:
         return []
-    by_age = not _AGES.isdisjoint(plan.text.lower().rstrip("?").split())
-    years = by_age and all(_YEARS[0] <= value <= _YEARS[1] for value, _ in found)
+    by_age = _asks_for_age(plan)
+    years = by_age and all(_YEARS[0] <= value <= _YEARS[1] or value > _MIN_DATE for value, _ in found)
     return [max(found, key=lambda pair: (-plan.extreme if years else plan.extreme) * pair[0])[1]]
 
 
@@ -112,13 +114,25 @@ def _asked_column(plan: QuestionPlan, rows: Sequence[Unit], other: str = "") -> 
     """Return the column of numbers, not the other one, that shares most words with the question; "" if none does."""
     terms = [term for term in plan.terms if term.kind is not TermKind.WEAK]
     asked = frozenset().union(*({term.key} | term.synonyms for term in terms))
-    measured = _measures_of_superlative(plan)
+    measured, by_age = _measures_of_superlative(plan), _asks_for_age(plan)
     best, shared = "", 0
     for name, keys in {cell.column: cell.column_keys for row in rows for cell in row.cells}.items():
         count = len(keys & asked) + _BY_MEASURE * bool(keys & measured)
+        if by_age and not keys & measured:
+            continue
         if name != other and count > shared and sum(_number(row, name) is not None for row in rows) >= 2:
             best, shared = name, count
     return best
+
+
+def _asks_for_age(plan: QuestionPlan) -> bool:
+    return not _AGES.isdisjoint(plan.text.lower().rstrip("?").split())
+
+
+def _dated_column(rows: Sequence[Unit]) -> str:
+    """Return the only column of dates in figures, "" without one or with several."""
+    names = {cell.column for row in rows for cell in row.cells if _DATE.fullmatch(cell.value)}
+    return names.pop() if len(names) == 1 else ""
 
 
 _BY_MEASURE = 10
@@ -140,8 +154,10 @@ def _cell(row: Unit, column: str) -> str:
 
 
 def _number(row: Unit, column: str) -> float | None:
-    """Return the number that a cell begins with."""
+    """Return the number that a cell begins with, for a date in figures that of its year, month and day together."""
     value = _cell(row, column)
+    if _DATE.fullmatch(value):
+        return float(value.replace("-", ""))
     number = value.translate(_SEPARATORS).strip().split(" ")[0].rstrip("%")
     digits = number.removeprefix("-").replace(".", "", 1)
     return float(number) if digits.isdecimal() and digits.isascii() else None

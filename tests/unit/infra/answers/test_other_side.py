@@ -76,3 +76,45 @@ async def test_what_happened_on_a_day_is_told_by_entries_of_that_day() -> None:
     given = await answer("What happened on 22 March?", log)
     assert "lightning" in given
     assert "repaired" not in given
+
+
+HARBOUR = (
+    table("boats.csv", "boat: Elsa; kind: cutter; built: 1998-05-02; note: no fish on board", title="boats.csv"),
+    table("boats.csv", "boat: Nixe; kind: cutter; built: 1987-03-30; note: new mast", title="boats.csv"),
+    table("boats.csv", "boat: Tern; kind: ketch; built: 1931-09-14; note: new deck", title="boats.csv"),
+    table("prices.csv", "service: wash; cutter: 40; ketch: 55", title="prices.csv"),
+    table("prices.csv", "service: winter berth; cutter: 900; ketch: 1200", title="prices.csv"),
+    table("crew.csv", "sailor: Aske; note: allergic to penicillin", title="crew.csv"),
+    table("crew.csv", "sailor: Birte; note: left-handed", title="crew.csv"),
+    note("plan.md", "The dredging of the harbour will take six days.", title="Plan"),
+    note("report.md", "The dredging took nine days.", title="Report"),
+    note(
+        "ferry.md", "The old ferry leaks at the bow.", "In May the old one goes to a museum in Ribe.", title="The ferry"
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "part", "other"),
+    [
+        ("What is our oldest cutter?", "Nixe", "Elsa"),
+        ("Which sailor must not get penicillin?", "Aske", "Birte"),
+        ("How many days did the dredging take?", "nine days", "six days"),
+        ("What happens to the old ferry?", "museum in Ribe", "leaks"),
+    ],
+)
+async def test_form_of_the_question_decides_between_units(question: str, part: str, other: str) -> None:
+    """The oldest has the first date, not the greatest price; what is forbidden is stated, not absent; what happened
+    was not planned.
+    """
+    given = await answer(question, *HARBOUR)
+    assert part in given
+    assert other not in given
+
+
+async def test_number_of_another_person_is_no_second_hop() -> None:
+    """The extension of the manager of what she bought is not hers."""
+    crew = table("crew.csv", "name: Sunniva Roth; role: product manager S8; extension: 415", title="crew.csv")
+    text = "Customer: Hedvig Lund. Product: S8, firmware 4.1.2."
+    mail = note("mail.txt", text, title="Hedvig Lund", headings=["Customer"])
+    assert await answer("What is the telephone number of the customer Hedvig Lund?", crew, mail) == NOTHING_FITS

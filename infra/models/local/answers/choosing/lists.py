@@ -32,19 +32,33 @@ def attribute_row(evidence: AnswerEvidence) -> Scored | None:
 
 
 def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored]) -> Scored | None:
-    """Return the row with the greatest or least value of the table that the best row is from, for "the largest field",
-    if the best unit is a sentence without a superlative.
+    """Return the row with the greatest or least value of its table, for "the largest field", if the best unit is a
+    sentence without a superlative, or a row of a table without such a value.
     """
     plan = evidence.plan
     words = best.unit.text.lower().split()
-    if not plan.extreme or best.unit.kind is UnitKind.ROW or not SUPERLATIVES.keys().isdisjoint(words):
+    if not plan.extreme:
         return None
-    row = next((scored for scored in ranked if scored.unit.kind is UnitKind.ROW), None)
-    if row is None or row.score < _NEARLY_BEST * best.score:
-        return None
-    own = _covered(plan, row, _SAME)
-    rows = _rows_alike(evidence, row, own, [i for i in own if plan.terms[i].key in row.unit.keys])
-    return next(iter(extreme_row(plan, rows)), None)
+    if best.unit.kind is UnitKind.ROW:
+        tables = _tables_near(best, ranked) if _extreme_of_table(evidence, best) is None else ()
+    else:
+        tables = _tables_near(best, ranked) if SUPERLATIVES.keys().isdisjoint(words) else ()
+    return next((row for table in tables if (row := _extreme_of_table(evidence, table)) is not None), None)
+
+
+def _tables_near(best: Scored, ranked: Sequence[Scored]) -> list[Scored]:
+    """Return the best row of each table that answers nearly as well as the best unit, the best first."""
+    found: dict[tuple[str, tuple[str, ...]], Scored] = {}
+    for scored in ranked:
+        if scored.unit.kind is UnitKind.ROW and scored.score >= _NEARLY_BEST * best.score:
+            found.setdefault((_file(scored.unit), scored.unit.headings), scored)
+    return list(found.values())
+
+
+def _extreme_of_table(evidence: AnswerEvidence, row: Scored) -> Scored | None:
+    own = _covered(evidence.plan, row, _SAME)
+    rows = _rows_alike(evidence, row, own, [i for i in own if evidence.plan.terms[i].key in row.unit.keys])
+    return next(iter(extreme_row(evidence.plan, rows)), None)
 
 
 _NEARLY_BEST = 0.7

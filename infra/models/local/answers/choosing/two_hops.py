@@ -57,6 +57,8 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
                 continue
             if _splits_name(plan, scored, partner) or not connected(evidence, [scored, partner]):
                 continue
+            if _is_number_of_another(plan, scored, partner):
+                continue
             shared = bridges[id(scored)] & bridges[id(partner)]
             rarity = max(1.0 / max(1, evidence.frequency[key], holding[key]) for key in shared)
             value = (
@@ -94,6 +96,19 @@ def _splits_name(plan: QuestionPlan, scored: Scored, partner: Scored) -> bool:
     names = {term.key: i for i, term in enumerate(plan.terms) if term.kind is TermKind.NAME}
     pairs = [(names[a], names[b]) for a, b in plan.pairs if a in names and b in names]
     return any(all(min(unit.covers[a], unit.covers[b]) < _SAME_NAME for unit in (scored, partner)) for a, b in pairs)
+
+
+def _is_number_of_another(plan: QuestionPlan, scored: Scored, partner: Scored) -> bool:
+    """Return whether the phone number of a person at the end of the question is asked for, and no unit with a number
+    has the whole name.
+    """
+    names = [i for i, term in enumerate(plan.terms) if term.kind is TermKind.NAME]
+    if plan.measures != _PHONE or not names or names[-1] != len(plan.terms) - 1:
+        return False
+    return not any(unit.fits and all(unit.covers[i] >= _SAME_NAME for i in names) for unit in (scored, partner))
+
+
+_PHONE = frozenset({"phone"})
 
 
 def _states_value(plan: QuestionPlan, scored: Scored, partner: Scored) -> bool:

@@ -114,6 +114,10 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
         found.score += DEFINED
     if plan.negated and not denies(unit.text):
         found.score *= NOT_DENIED
+    if plan.becomes and has_phrase(unit.text, _BECAME) and not unit.cells:
+        found.score += TOLD
+    if plan.past and plan.kind in (Kind.DATE, Kind.QUANTITY) and has_phrase(unit.text, _PLANNED):
+        found.score *= NOT_HAPPENED
     found.score *= _form(plan, unit)
     found.score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
     return found
@@ -121,6 +125,18 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
 
 CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6, 0.6, 0.8, 0.5
 DENIED, DEFINED = 0.25, 0.25
+NOT_HAPPENED, TOLD = 0.85, 0.2
+_BECAME = (
+    "goes to", "go to", "went to", "sold", "sells", "given to", "gave to", "scrapped", "donated", "thrown away",
+    "discarded", "becomes", "became", "turned into", "moved to", "moves to", "sent to", "returned to", "recycled",
+    "stored", "replaced", "destroyed", "stolen", "broke", "died",
+)  # fmt: skip
+"""Words of a sentence that tells what happens to something."""
+_PLANNED = (
+    "will", "shall", "plans", "planned", "expects", "expected", "reckons", "reckoned", "estimates", "estimated",
+    "going to", "goes", "is due", "should", "wants", "hopes", "would", "might", "quote", "offer",
+)  # fmt: skip
+"""Words of a sentence about what may happen, which does not tell what happened."""
 _WAS = ("was", "were", "former", "became", "had been")
 
 

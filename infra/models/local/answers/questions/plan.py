@@ -24,6 +24,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     CAUSING,
     CONDITIONS,
     INDIRECT,
+    MODALS,
     NEGATIONS,
     SENTENCE_END,
     SUPERLATIVES,
@@ -87,7 +88,8 @@ def plan_of(question: str) -> QuestionPlan:
         next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
         kind in (Kind.PERSON, Kind.THING, Kind.LIST)
         and state_asked(tokens) is None
-        and not NEGATIONS.isdisjoint(tokens),
+        and not NEGATIONS.isdisjoint(tokens)
+        and not _forbids(tokens),
         bound,
         has_phrase(asking, TO_DO),
         deed_of(tokens),
@@ -96,9 +98,18 @@ def plan_of(question: str) -> QuestionPlan:
         kind is Kind.YES_NO and "there" in tokens[1:2],
         conditions | setting_keys(tokens) if kind is Kind.YES_NO else frozenset(),
         versus,
-        not {"was", "were", "did"}.isdisjoint(tokens[1:3]),
-        verb_of_who(tokens),
+        not {"was", "were", "did"}.isdisjoint(tokens[1:4]),
+        who_verb=verb_of_who(tokens),
+        becomes=has_phrase(
+            asking,
+            ("happens to", "happen to", "happened to", "happens with", "happened with", "become of", "became of"),
+        ),
     )
+
+
+def _forbids(tokens: list[str]) -> bool:
+    """Return whether it asks for what is forbidden, which is stated as such: "which patient must not get"."""
+    return any(first in MODALS and second == "not" for first, second in pairwise(tokens))
 
 
 def _direct(text: str) -> str:

@@ -130,6 +130,8 @@ class QuestionPlan:
     versus: Versus | None = None
     past: bool = False
     """It asks for what happened: "when was", "when did"."""
+    becomes: bool = False
+    """It asks what happens to something."""
     who_verb: str = ""
     """Key of the verb in "who gave the money"."""
 
