@@ -137,8 +137,10 @@ class ConsolidateStage:
                     await self._seek(consumer)
                     reading = asyncio.create_task(self._poll(consumer))
                 change = asyncio.create_task(self._changed.wait())
-                await asyncio.wait({reading, change}, return_when=asyncio.FIRST_COMPLETED)
-                change.cancel()
+                try:
+                    await asyncio.wait({reading, change}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    change.cancel()
                 self._changed.clear()
                 if not reading.done() and any(worker.seek_to is not None for worker in self._workers.values()):
                     await _stop(reading)
