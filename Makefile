@@ -36,7 +36,8 @@ $(VENV)/.built: $(VENV)/.running requirements.lock
 	@echo "Adding the packages of tests and benches …"
 	@$(call install,requirements.lock)
 	@$(BIN)/python -m compileall -q tests
-	@$(BIN)/pytest -q --collect-only > /dev/null # pytest compiles test modules in its own way: once here, not in each of its processes
+# pytest compiles test modules in its own way: once here, not in each of its processes.
+	@$(BIN)/pytest -q --collect-only > $(VENV)/.collected || { tail -n 40 $(VENV)/.collected >&2; exit 1; }
 	@touch $@
 
 # uv installs several times as fast as pip. pip is the fallback when uv cannot reach the package index. Both compile the

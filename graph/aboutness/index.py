@@ -36,12 +36,8 @@ class AboutnessIndex:
         self.changed_keys: set[str] = set()
         """The keys whose passages the last delta changed."""
 
-    def passages(self, name: str) -> Collection[int]:
-        """Return the passages that are about what a normalised name names."""
-        return self._passages.get(name, EMPTY)
-
-    def known(self, names: Iterable[str]) -> list[Collection[int]]:
-        """Return the passages of each name that some are about; of most names there are none."""
+    def passages(self, names: Iterable[str]) -> list[Collection[int]]:
+        """Return the passages about what each of the normalised names names. Most names have none and are left out."""
         held = self._passages
         return [held[name] for name in names if name in held]
 

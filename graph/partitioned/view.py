@@ -10,7 +10,7 @@ approximate indexes the hits may differ, since each shard searches a graph of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -208,10 +208,11 @@ class _AnnouncingLinks(AboutnessIndex):
         self._keys, self._passages = whole._keys, whole._passages
         self._gatherer = gatherer
 
-    def passages(self, name: str) -> Any:
+    def passages(self, names: Iterable[str]) -> list[Collection[int]]:
         """See AboutnessIndex.passages."""
-        found = super().passages(name)
-        self._gatherer.announce("chunks", found, follow=False)
+        found = super().passages(names)
+        for numbers in found:
+            self._gatherer.announce("chunks", numbers, follow=False)
         return found
 
     def keys(self, chunk: int) -> tuple[str, ...]:

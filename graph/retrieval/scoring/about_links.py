@@ -67,11 +67,12 @@ class PassageLinks:
         """Return the passages that are about an entity, with the strength of a link to each."""
         found = self._called.get(node)
         if found is None:
-            things = self.view.about.known(_names(self.view, node))
-            found = self._called[node] = self._admitted(things) if things else _NONE
-            if found:  # few entities have any
+            things = self.view.about.passages(_names(self.view, node))
+            found = self._admitted(things) if things else _NONE  # few entities have any
+            if found:
                 share = _share(len(self.view.entities[node].chunks))
-                found = self._called[node] = {chunk: share * strength for chunk, strength in found.items()}
+                found = {chunk: share * strength for chunk, strength in found.items()}
+            self._called[node] = found
         return found
 
     def mentioning(self, number: int) -> Strengths:
@@ -84,7 +85,7 @@ class PassageLinks:
 
     def named(self, names: Iterable[str]) -> Strengths:
         """Return the passages that are about one of the names, with the strength of the most specific one."""
-        return self._admitted(self.view.about.known(names))
+        return self._admitted(self.view.about.passages(names))
 
     def _admitted(self, things: Iterable[Collection[int]]) -> Strengths:
         """Return the admitted ones of the passages of some things, with the strength of the most specific thing."""

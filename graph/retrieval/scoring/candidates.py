@@ -204,7 +204,7 @@ def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> 
 
 
 def titled(view: LiveView, number: int) -> str:
-    """Return a passage's text under the title of its document, unless it repeats the title."""
+    """Return a passage's text under the title of its document."""
     chunk = view.chunks[number]
     document = view.documents.get(chunk.doc_id)
     return f"{document.info.title}\n{chunk.text}" if document else chunk.text

@@ -33,7 +33,7 @@ def linked_passages(
     reached: dict[int, float] = {}
     for node in entities_of(view, number) if entities is None else entities:
         chunks = view.entities[node].chunks
-        strength = specificity(len(chunks))
+        strength = specificity(len(chunks))  # an entity of this passage alone leads nowhere
         for chunk in chunks if strength else ():
             if chunk != number and reached.get(chunk, 0.0) < strength and (admits is None or admits(chunk)):
                 reached[chunk] = strength

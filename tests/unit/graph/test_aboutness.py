@@ -44,7 +44,8 @@ def keys_by_passage(view: LiveView) -> Mapping[str, tuple[str, ...]]:
 
 def passages_by_key(view: LiveView) -> Mapping[str, set[str]]:
     keys = {key for number in view.chunks for key in view.about.keys(number)}
-    return {key: {view.chunks[number].chunk_id for number in view.about.passages(key)} for key in keys}
+    found = {key: [number for each in view.about.passages([key]) for number in each] for key in keys}
+    return {key: {view.chunks[number].chunk_id for number in numbers} for key, numbers in found.items()}
 
 
 def links_by_name(view: LiveView) -> Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]]:
@@ -85,7 +86,7 @@ def test_nothing_is_left_when_every_document_is_deleted() -> None:
     numbers = list(view.chunks)
     view.apply(world.change(*sorted(world.live)))
     assert names
-    assert not any(view.about.passages(name) for name in names)
+    assert not view.about.passages(names)
     assert not any(view.about.keys(number) for number in numbers)
 
 
@@ -103,7 +104,7 @@ def test_title_changes_links_when_the_text_stays() -> None:
     assert PassageLinks(view).about(a) == {b: 1.0}
     assert PassageLinks(view).mentioning(b) == {a: 1.0}
     view.apply(world.change(Extraction("b", 3, DocumentInfo("Ada"), (two,))))
-    assert not view.about.passages("charles")
+    assert not view.about.passages(["charles"])
     assert PassageLinks(view).about(a) == {view.documents["b"].chunks[0]: 1.0}
 
 

@@ -53,7 +53,7 @@ async def test_rows_in_another_state_are_left_out() -> None:
 
 
 async def test_rows_that_are_left_in_stock_are_left_out() -> None:
-    """Ten begins with a digit that is not nought, and ends with one."""
+    """A stock of 10 ends with a nought, and is none."""
     given = await answer("Which part is out of stock?", *YARD)
     assert "winch" not in given
     assert "rudder" not in given

@@ -35,23 +35,25 @@ def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored
     """Return the row with the greatest or least value of its table, for "the largest field", if the best unit is a
     sentence without a superlative, or a row of a table without such a value.
     """
-    plan = evidence.plan
-    words = best.unit.text.lower().split()
-    if not plan.extreme:
+    if not evidence.plan.extreme or _is_extreme(evidence, best):
         return None
-    if best.unit.kind is UnitKind.ROW:
-        tables = _tables_near(best, ranked) if _extreme_of_table(evidence, best) is None else ()
-    else:
-        tables = _tables_near(best, ranked) if SUPERLATIVES.keys().isdisjoint(words) else ()
+    tables = _tables_near(best, ranked)
     return next((row for table in tables if (row := _extreme_of_table(evidence, table)) is not None), None)
+
+
+def _is_extreme(evidence: AnswerEvidence, best: Scored) -> bool:
+    """Return whether a unit has a superlative, or is a row of a table that has a greatest or least value."""
+    if best.unit.kind is UnitKind.ROW:
+        return _extreme_of_table(evidence, best) is not None
+    return not SUPERLATIVES.keys().isdisjoint(best.unit.text.lower().split())
 
 
 def _tables_near(best: Scored, ranked: Sequence[Scored]) -> list[Scored]:
     """Return the best row of each table that answers nearly as well as the best unit, the best first."""
-    found: dict[tuple[str, tuple[str, ...]], Scored] = {}
+    found: dict[Table, Scored] = {}
     for scored in ranked:
         if scored.unit.kind is UnitKind.ROW and scored.score >= _NEARLY_BEST * best.score:
-            found.setdefault((_file(scored.unit), scored.unit.headings), scored)
+            found.setdefault(_table(scored.unit), scored)
     return list(found.values())
 
 
@@ -62,6 +64,7 @@ def _extreme_of_table(evidence: AnswerEvidence, row: Scored) -> Scored | None:
 
 
 _NEARLY_BEST = 0.7
+Table = tuple[str, tuple[str, ...], frozenset[str]]
 
 
 def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
@@ -148,20 +151,14 @@ def _states_count(evidence: AnswerEvidence, best: Scored) -> bool:
         cell.column for cell in best.unit.cells
         if evidence.plan.counted in cell.column_keys and has_number(cell.value)
     }  # fmt: skip
-    rows = [
-        scored.unit for scored in evidence.scored
-        if scored.unit.kind is UnitKind.ROW and _same_table(scored.unit, best.unit)
-    ]  # fmt: skip
+    rows = [scored.unit for scored in _rows_of_table(evidence, best)]
     return any(not _numbers_rows(name, rows) for name in names)
 
 
 def _numbers_rows(column: str, rows: Sequence[Unit]) -> bool:
     """Return whether the first column of a table is this one, and has the numbers from 1 to that of its rows."""
-    values = sorted(row.cells[0].value.zfill(_DIGITS) for row in rows if row.cells[0].column == column)
-    return len(rows) > 1 and values == [str(number).zfill(_DIGITS) for number in range(1, len(rows) + 1)]
-
-
-_DIGITS = 9
+    values = {row.cells[0].value for row in rows if row.cells[0].column == column}
+    return len(rows) > 1 and values == {str(number) for number in range(1, len(rows) + 1)}
 
 
 def _rows_counted(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
@@ -241,14 +238,18 @@ def other_rows(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     if best.unit.kind is not UnitKind.ROW:
         return []
     asked = {t.key for t in evidence.plan.terms if t.kind not in (TermKind.WEAK, TermKind.FOCUS)} & best.unit.keys
-    table = [
-        scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and _same_table(scored.unit, best.unit)
-    ]
-    found = [scored for scored in table if not asked <= scored.unit.keys]
+    found = [scored for scored in _rows_of_table(evidence, best) if not asked <= scored.unit.keys]
     for scored in found:
         scored.covers = tuple(map(max, zip(scored.covers, best.covers, strict=True)))
     return found if len(found) <= _MAX_ROWS else []
 
 
-def _same_table(scored: Unit, other: Unit) -> bool:
-    return _file(scored) == _file(other) and scored.headings == other.headings and scored.columns == other.columns
+def _rows_of_table(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
+    """Return the rows of the table that a row is from, itself among them."""
+    table = _table(row.unit)
+    return [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and _table(scored.unit) == table]
+
+
+def _table(row: Unit) -> Table:
+    """Return what the rows of one table have in common: file, headings and columns."""
+    return _file(row), row.headings, row.columns

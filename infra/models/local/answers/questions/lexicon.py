@@ -64,6 +64,7 @@ BOUNDS = {
 CAUSES = word_set("cause causes caused reason reasons")
 CAUSING = word_set("caused causes triggered")
 NEGATIONS = word_set("not never isn't aren't wasn't weren't doesn't don't didn't hasn't haven't cannot can't won't")
+BECOMING = ("happens to", "happen to", "happened to", "happens with", "happened with", "become of", "became of")
 MODALS = word_set("may can must should could")
 BEFORE_OBJECTS = word_set("the a an in on at into with to my our your his her their any")
 PERMISSIONS = word_set("allowed permitted forbidden prohibited")

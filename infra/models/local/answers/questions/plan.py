@@ -20,6 +20,7 @@ from graphtide.infra.models.local.answers.questions.forms import (
 )
 from graphtide.infra.models.local.answers.questions.kinds import asks_for_present, asks_for_several, focus_keys, kind_of
 from graphtide.infra.models.local.answers.questions.lexicon import (
+    BECOMING,
     CAUSES,
     CAUSING,
     CONDITIONS,
@@ -100,10 +101,7 @@ def plan_of(question: str) -> QuestionPlan:
         versus,
         not {"was", "were", "did"}.isdisjoint(tokens[1:4]),
         who_verb=verb_of_who(tokens),
-        becomes=has_phrase(
-            asking,
-            ("happens to", "happen to", "happened to", "happens with", "happened with", "become of", "became of"),
-        ),
+        becomes=has_phrase(asking, BECOMING),
     )
 
 
