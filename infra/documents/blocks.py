@@ -73,10 +73,12 @@ def _pairs(columns: Iterator[str], cells: Sequence[str]) -> Iterator[tuple[str, 
 def under_headings(blocks: Sequence[Block | HeadingBlock], title: str) -> list[Block]:
     """Return the blocks with the path of their headings. A heading without content becomes a block of its own.
 
-    The first heading of level 1 is left out of the paths when it is the document's `title`.
+    The first heading of level 1 is left out of the paths when it is the document's `title`, and is no block unless the
+    text says nothing else.
     """
     placed: list[Block] = []
     path: list[HeadingBlock] = []
+    says_more = any(block.text and not _is_title(block, title) for block in blocks)
     for at, block in enumerate(blocks):
         if isinstance(block, Block):
             above = tuple(heading.text for heading in path if heading.text)
@@ -84,11 +86,15 @@ def under_headings(blocks: Sequence[Block | HeadingBlock], title: str) -> list[B
             continue
         while path and path[-1].level >= block.level:
             path.pop()
-        is_title = block.level == 1 and block.text == title
+        is_title = _is_title(block, title)
         following = blocks[at + 1] if at + 1 < len(blocks) else None
         is_leaf = following is None or (isinstance(following, HeadingBlock) and following.level <= block.level)
-        if is_leaf and block.level and block.text and not (is_title and len(blocks) > 1):
+        if is_leaf and block.level and block.text and not (is_title and (says_more or placed)):
             above = tuple(heading.text for heading in path if heading.text)
             placed.append(Block(block.text, block.start, block.end, headings=above))
         path.append(replace(block, text="") if is_title else block)
     return placed
+
+
+def _is_title(block: Block | HeadingBlock, title: str) -> bool:
+    return isinstance(block, HeadingBlock) and block.level == 1 and block.text == title
