@@ -12,13 +12,9 @@
 #include <vector>
 
 #include "graph.hpp"
+#include "ranking.hpp"
 
 namespace pagerank {
-
-struct Scored {
-    Node node;
-    double score;
-};
 
 struct Restart {
     const Node* seeds;  // distinct
@@ -50,8 +46,10 @@ class Pusher {
     std::size_t memory_bytes() const { return places_.capacity() * sizeof(Place); }
 
  private:
+    static constexpr std::size_t kAhead = 8;  // places between a prefetch and its use
     struct Place {
         std::int64_t residue = 0, score = 0;
+        double limit = 0;  // the residue that need not be pushed
         bool queued = false, touched = false;
     };
     struct Held {
@@ -80,15 +78,22 @@ class Pusher {
             place(node).queued = false;
         }
         frontier_.clear();
-        for (const Held& held : held_) push(graph, restart, held);
+        for (std::size_t at = 0; at < held_.size(); ++at) {
+            if (at + 2 * kAhead < held_.size()) graph.fetch(held_[at + 2 * kAhead].node);
+            if (at + kAhead < held_.size()) graph.fetch_links(held_[at + kAhead].node);
+            push(graph, restart, held_[at]);
+        }
     }
 
     void push(const Graph& graph, const Restart& restart, Held held) {
         const auto units = static_cast<double>(held.units);
         place(held.node).score += static_cast<std::int64_t>((1 - restart.damping) * units);
         const double share = restart.damping * units / graph.degree(held.node);
-        for (const Link& link : graph.links(held.node))
-            add(graph, restart, link.node, static_cast<std::int64_t>(share * static_cast<double>(link.weight)));
+        const std::vector<Link>& links = graph.links(held.node);
+        for (std::size_t at = 0; at < links.size(); ++at) {
+            if (at + kAhead < links.size()) __builtin_prefetch(&place(links[at + kAhead].node), 1);
+            add(graph, restart, links[at].node, static_cast<std::int64_t>(share * static_cast<double>(links[at].weight)));
+        }
     }
 
     void add(const Graph& graph, const Restart& restart, Node node, std::int64_t units) {
@@ -96,9 +101,10 @@ class Pusher {
         here.residue += units;
         if (!here.touched) {
             here.touched = true;
+            here.limit = restart.tolerance * graph.degree(node);
             touched_.push_back(node);
         }
-        if (here.queued || !(static_cast<double>(here.residue) > restart.tolerance * graph.degree(node))) return;
+        if (here.queued || !(static_cast<double>(here.residue) > here.limit)) return;
         here.queued = true;
         frontier_.push_back(node);
     }
@@ -106,9 +112,7 @@ class Pusher {
     void collect(double unit) {
         for (const Node node : touched_)
             if (place(node).score > 0) ranked_.push_back({node, static_cast<double>(place(node).score) * unit});
-        std::sort(ranked_.begin(), ranked_.end(), [](const Scored& a, const Scored& b) {
-            return a.score > b.score || (a.score == b.score && a.node < b.node);
-        });
+        sort_.run(ranked_);
     }
 
     // Runs at the start of a run, so that the remains of a run that failed for lack of memory are removed, too.
@@ -123,6 +127,7 @@ class Pusher {
     std::vector<Node> touched_, frontier_;
     std::vector<Held> held_;
     std::vector<Scored> ranked_;
+    RankingSort sort_;
 };
 
 }  // namespace pagerank
