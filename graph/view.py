@@ -41,12 +41,23 @@ from graphtide.graph.view_state.tables import (
     ViewStatement,
     view_edge,
     walk_chunk,
+    walk_chunks,
+    walk_entities,
     walk_entity,
     with_neighbour,
     without_neighbour,
 )
 
-__all__ = ["IndexVersions", "LiveView", "VectorIndexes", "ViewEdge", "walk_chunk", "walk_entity"]
+__all__ = [
+    "IndexVersions",
+    "LiveView",
+    "VectorIndexes",
+    "ViewEdge",
+    "walk_chunk",
+    "walk_chunks",
+    "walk_entities",
+    "walk_entity",
+]
 
 Row = TypeVar("Row")
 

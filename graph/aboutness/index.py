@@ -4,20 +4,22 @@ Together with the labels that passages mention it gives directed links: passage 
 entity one of whose labels is a key of B. The index holds one direction, the view's own tables the other, so a link
 needs no row, and none can be left behind when a passage is edited or deleted.
 
+Beside it the index keeps the entities that have such a label, since most have none and a question meets hundreds.
+
 Invariant: the index equals the one that is built from the view's present tables, whatever the order of the deltas.
 Cost of a delta: the passages that it changes, and those of documents with a new title, or with a second passage or with
-one alone now.
+one alone now; the labels of its entities, and the entities of the names that it changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, KeysView, Mapping
 from typing import Protocol
 
 from graphtide.graph.aboutness.keys import passage_keys
-from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
 from graphtide.graph.records import DocumentRow, GraphDelta
-from graphtide.graph.view_state.tables import MentionTables, ViewStatement
+from graphtide.graph.view_state.tables import MentionTables, ViewEntity, ViewStatement
 
 
 class PassageTables(MentionTables, Protocol):
@@ -25,6 +27,11 @@ class PassageTables(MentionTables, Protocol):
 
     @property
     def statements(self) -> Mapping[int, ViewStatement]: ...
+
+    @property
+    def entities(self) -> Mapping[int, ViewEntity]: ...
+
+    def named(self, name: str) -> set[int]: ...
 
 
 class AboutnessIndex:
@@ -35,6 +42,12 @@ class AboutnessIndex:
         self._passages: dict[str, IntSet] = {}
         self.changed_keys: set[str] = set()
         """The keys whose passages the last delta changed."""
+        self.called: set[int] = set()
+        """The entities one of whose labels is a key."""
+
+    def names(self) -> KeysView[str]:
+        """Return the names that any passage is about."""
+        return self._passages.keys()
 
     def passages(self, names: Iterable[str]) -> list[Collection[int]]:
         """Return the passages about what each of the normalised names names. Most names have none and are left out."""
@@ -56,6 +69,18 @@ class AboutnessIndex:
             held = tables.chunks[chunk]
             subjects = [tables.labels[tables.statements[s.statement].subject].name for s in held.evidence]
             self._set(chunk, passage_keys(held, tables.documents.get(held.doc_id), subjects))
+        self._call(tables, delta)
+
+    def _call(self, tables: PassageTables, delta: GraphDelta) -> None:
+        """Find again which of the entities that a delta changes, and of those of changed keys, have a key as label."""
+        self.called.difference_update(delta.gone.entities)
+        nodes = {row.node for row in delta.entities}.union(*map(tables.named, self.changed_keys))
+        for node in nodes:
+            labels = tables.entities[node].labels
+            if any(tables.labels[label].name in self._passages for label in labels):
+                self.called.add(shared_int(node))
+            else:
+                self.called.discard(node)
 
     def _set(self, chunk: int, keys: tuple[str, ...]) -> None:
         before = self._keys.get(chunk, ())

@@ -74,6 +74,19 @@ class WalkGraph:
         start = checked_restart(seeds, mass, damping, epsilon, max_pushes)
         return self._kernel.push(start.seeds, start.units, start.damping, start.tolerance, start.unit, start.max_pushes)
 
+    def neighbours(self, node: int) -> Nodes:
+        """Return the nodes that an edge joins to this one, in no particular order."""
+        return self._kernel.neighbours(node)
+
+    def shared(self, sources: Nodes, targets: Nodes, strengths: Scores) -> Scores:
+        """Return the strengths of the links from odd nodes (m,) to others (n,) by even neighbours in common, (m, n).
+
+        A neighbour of n odd nodes links them with `strengths[n - 1]`, one of more odd nodes than there are strengths
+        with none; of several the strongest counts, and a node has no link to itself. `targets` are distinct. Cost: the
+        links of the sources' neighbours, of each up to those that are one too many.
+        """
+        return self._kernel.shared(sources, targets, strengths)
+
     def degree(self, node: int) -> float:
         """Return the sum of the weights of the node's edges; 0 for an unknown node."""
         return self._kernel.degree(node)

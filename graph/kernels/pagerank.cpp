@@ -6,6 +6,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,7 @@
 
 #include "pagerank/graph.hpp"
 #include "pagerank/push.hpp"
+#include "pagerank/shared.hpp"
 
 namespace py = pybind11;
 
@@ -60,6 +62,33 @@ class Kernel {
         auto result = write(*ranked);
         give_back(std::move(pusher));
         return result;
+    }
+
+    Nodes neighbours(Node node) const {
+        std::vector<Node> found;
+        {
+            py::gil_scoped_release release;
+            const std::shared_lock<std::shared_mutex> together(mutex_);
+            if (graph_.holds(node))
+                for (const pagerank::Link& link : graph_.links(node)) found.push_back(link.node);
+        }
+        return Nodes(static_cast<py::ssize_t>(found.size()), found.data());
+    }
+
+    Scores shared(const Nodes& sources, const Nodes& targets, const Scores& strengths) const {
+        if (sources.ndim() != 1 || targets.ndim() != 1 || strengths.ndim() != 1)
+            throw std::invalid_argument("expected sources (m,), targets (n,) and strengths (k,)");
+        const auto from = static_cast<std::size_t>(sources.shape(0)), to = static_cast<std::size_t>(targets.shape(0));
+        Scores found({sources.shape(0), targets.shape(0)});
+        double* rows = found.mutable_data();
+        const double* strength = strengths.data();
+        const Node *source = sources.data(), *target = targets.data();
+        py::gil_scoped_release release;
+        std::fill(rows, rows + from * to, 0.0);
+        const pagerank::SharedNeighbours shared(target, to, strength, static_cast<std::size_t>(strengths.shape(0)));
+        const std::shared_lock<std::shared_mutex> together(mutex_);
+        for (std::size_t row = 0; row < from; ++row) shared.read(graph_, source[row], rows + row * to);
+        return found;
     }
 
     double degree(Node node) const {
@@ -128,6 +157,8 @@ PYBIND11_MODULE(_pagerank, module) {
         .def("update", &Kernel::update, py::arg("edges").noconvert(), py::arg("weights").noconvert())
         .def("push", &Kernel::push, py::arg("seeds").noconvert(), py::arg("units").noconvert(), py::arg("damping"), py::arg("tolerance"),
              py::arg("unit"), py::arg("max_pushes"))
+        .def("neighbours", &Kernel::neighbours, py::arg("node"))
+        .def("shared", &Kernel::shared, py::arg("sources").noconvert(), py::arg("targets").noconvert(), py::arg("strengths").noconvert())
         .def("degree", &Kernel::degree, py::arg("node"))
         .def("weight", &Kernel::weight, py::arg("u"), py::arg("v"))
         .def("memory_bytes", &Kernel::memory_bytes)

@@ -205,7 +205,7 @@ class _AnnouncingLinks(AboutnessIndex):
 
     def __init__(self, whole: AboutnessIndex, gatherer: Gatherer) -> None:
         super().__init__()
-        self._keys, self._passages = whole._keys, whole._passages
+        self._keys, self._passages, self.called = whole._keys, whole._passages, whole.called
         self._gatherer = gatherer
 
     def passages(self, names: Iterable[str]) -> list[Collection[int]]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from graphtide.graph.identity import relation_id
 from graphtide.graph.retrieval.scoring.links import entities_of
+from graphtide.graph.retrieval.search.walk_mass import WalkMass
 from graphtide.graph.retrieval.types import AnswerEdge, AnswerNode, Subgraph
-from graphtide.graph.view import LiveView, walk_entity
+from graphtide.graph.view import LiveView, walk_entities, walk_entity
 
 MAX_NODES = 40
 MAX_EDGES = 60
@@ -21,11 +22,19 @@ def supported_subgraph(view: LiveView, chunks: Sequence[int], mass: Mapping[int,
     MAX_EDGES, the heaviest. Cost: linear in the passages' mentions.
     """
     mentioned = Counter(node for chunk in chunks for node in entities_of(view, chunk))
-    scores = {n: mass.get(walk_entity(n), 0.0) if mass is not None else float(times) for n, times in mentioned.items()}
+    scores = _scores(mentioned, mass)
     ids = {node: view.entity_id(node) for node in mentioned}
     kept = sorted(mentioned, key=lambda node: (-scores[node], -mentioned[node], ids[node]))[:MAX_NODES]
     nodes = (AnswerNode(ids[n], view.entities[n].name, view.entities[n].type, scores[n]) for n in kept)
     return Subgraph(tuple(nodes), _relations(view, chunks, {node: ids[node] for node in kept}))
+
+
+def _scores(mentioned: Mapping[int, int], mass: Mapping[int, float] | None) -> Mapping[int, float]:
+    if mass is None:
+        return {node: float(times) for node, times in mentioned.items()}
+    if isinstance(mass, WalkMass):
+        return dict(zip(mentioned, mass.of(walk_entities(list(mentioned))).tolist(), strict=True))
+    return {node: mass.get(walk_entity(node), 0.0) for node in mentioned}
 
 
 def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) -> tuple[AnswerEdge, ...]:

@@ -6,12 +6,15 @@ the numbers of entities and passages in the walk graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Protocol
 
+import numpy as np
+
+from graphtide.graph.algorithms.pagerank import Nodes
 from graphtide.graph.communities.replica import HierarchyReplica
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, EvidenceRow, MentionRow, Vector
@@ -201,3 +204,13 @@ def walk_entity(node: int) -> int:
 def walk_chunk(chunk: int) -> int:
     """Return the walk graph's number of a passage: odd."""
     return 2 * chunk + 1
+
+
+def walk_entities(nodes: Sequence[int]) -> Nodes:
+    """Return the walk graph's numbers of entities, (n,) int32."""
+    return 2 * np.array(nodes, np.int32)
+
+
+def walk_chunks(chunks: Sequence[int]) -> Nodes:
+    """Return the walk graph's numbers of passages, (n,) int32."""
+    return 2 * np.array(chunks, np.int32) + 1

@@ -35,6 +35,7 @@ from graphtide.graph.retrieval.search.community_filter import CommunityRegion, r
 from graphtide.graph.retrieval.search.entity_graph import EntityPathGraph
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.search.steiner import SteinerTree, steiner_tree
+from graphtide.graph.retrieval.search.walk_mass import WalkMass
 from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart, searched_indexes
 from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
 from graphtide.graph.retrieval.subgraph import supported_subgraph
@@ -60,7 +61,7 @@ class Explored:
     starts: Mapping[int, float]
     hops: Mapping[int, int]
     visits: tuple[Visit, ...]
-    mass: Mapping[int, float]
+    mass: WalkMass
     tree: SteinerTree
     crossings: tuple[bridge.PathEdge, ...]
 

@@ -8,13 +8,16 @@ the passages that mention the thing beyond HUB of them: a passage about a countr
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from graphtide.graph.algorithms.pagerank import Scores
 from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.retrieval.filters import ChunkPredicate
-from graphtide.graph.retrieval.scoring.links import HUB, entities_of, linked_passages, specificity
-from graphtide.graph.view import LiveView
+from graphtide.graph.retrieval.scoring.links import HUB, SPECIFICITY, entities_of, specificity
+from graphtide.graph.view import LiveView, walk_chunk, walk_chunks
 
 LONGEST = 12
 READ = 200
@@ -25,7 +28,8 @@ whose what when where why how did do does as his her their he she they"""
 _FUNCTION_WORDS = frozenset(_WORDS.split())
 
 Strengths = dict[int, float]
-_NONE: Strengths = {}
+_SHARED = np.array([0.0, *SPECIFICITY[2:]])
+"""The strength of an entity by its passages, from one on: one of a single passage leads nowhere."""
 
 
 @dataclass(slots=True)
@@ -37,42 +41,39 @@ class PassageLinks:
 
     view: LiveView
     admits: ChunkPredicate | None = None
-    _shared: dict[int, Strengths] = field(default_factory=dict)
     _about: dict[int, Strengths] = field(default_factory=dict)
-    _mentioned: dict[int, set[int]] = field(default_factory=dict)
     _called: dict[int, Strengths] = field(default_factory=dict)
 
-    def shared(self, number: int) -> Strengths:
-        """Return the passages that share an entity with this one, with the strength of the link."""
-        if number not in self._shared:
-            self._shared[number] = linked_passages(self.view, number, self.admits, self._entities(number))
-        return self._shared[number]
+    def shared(self, numbers: Sequence[int], others: Sequence[int]) -> Scores:
+        """Return the strength of each passage's link to each of `others` by an entity that they share, (m, n).
+
+        As `linked_passages`, where all of `others` are admitted. Cost: the entities of the passages times HUB.
+        """
+        return self.view.walk.shared(walk_chunks(numbers), walk_chunks(others), _SHARED)
 
     def about(self, number: int) -> Strengths:
         """Return the passages that are about what this one mentions, with the strength of the link to each.
 
         A name is any label of a mentioned entity. Cost: the labels of the passage's entities times HUB.
         """
-        if number not in self._about:
-            each = map(self._about_entity, self._entities(number))
-            self._about[number] = self._but(number, _strongest(strengths for strengths in each if strengths))
-        return self._about[number]
+        found = self._about.get(number)
+        if found is None:
+            called = self.view.about.called
+            nodes = [node for node in self._entities(number) if node in called]
+            found = self._about[number] = self._but(number, _strongest(map(self._about_entity, nodes)))
+        return found
 
-    def _entities(self, number: int) -> set[int]:
-        if number not in self._mentioned:
-            self._mentioned[number] = entities_of(self.view, number)
-        return self._mentioned[number]
+    def _entities(self, number: int) -> list[int]:
+        nodes: list[int] = (self.view.walk.neighbours(walk_chunk(number)) // 2).tolist()
+        return nodes
 
     def _about_entity(self, node: int) -> Strengths:
         """Return the passages that are about an entity, with the strength of a link to each."""
         found = self._called.get(node)
         if found is None:
-            things = self.view.about.passages(_names(self.view, node))
-            found = self._admitted(things) if things else _NONE  # few entities have any
-            if found:
-                share = _share(len(self.view.entities[node].chunks))
-                found = {chunk: share * strength for chunk, strength in found.items()}
-            self._called[node] = found
+            share = _share(len(self.view.entities[node].chunks))
+            admitted = self._admitted(self.view.about.passages(_names(self.view, node)))
+            found = self._called[node] = {chunk: share * strength for chunk, strength in admitted.items()}
         return found
 
     def mentioning(self, number: int) -> Strengths:

@@ -26,11 +26,12 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     unary_scores,
     worth,
 )
+from graphtide.graph.retrieval.search.walk_mass import WalkMass
 from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.vector_sum import vector_of
-from graphtide.graph.view import LiveView, walk_chunk
+from graphtide.graph.view import LiveView, walk_chunks
 
 NEAR = 100
 """The number of nearest passages in modes without an option for it."""
@@ -64,14 +65,14 @@ class CandidatePool:
         at = np.searchsorted(self.firsts, place)
         if at < len(self.links) and self.firsts[at] == place:
             return self.links[at]
-        return _links_from(self._links, self.numbers[place], self._places, self.candidates.named)
+        return _links_from(self._links, (self.numbers[place],), self.numbers, self._places, self.candidates.named)[0]
 
 
 def gather(
     view: LiveView,
     question: Question,
     seeds: Seeds,
-    mass: Mapping[int, float],
+    mass: WalkMass,
     admits: ChunkPredicate | None = None,
     weighting: Weighting = WEIGHTING,
 ) -> CandidatePool | None:
@@ -102,7 +103,8 @@ def gather(
     opening, second = (unary_scores(candidates, weights) for weights in (weighting.first, weighting.second))
     firsts = np.sort(best_first(opening, weighting.firsts))
     places = {number: place for place, number in enumerate(found.numbers)}
-    read = tuple(_links_from(links, found.numbers[place], places, candidates.named) for place in firsts.tolist())
+    opening_numbers = [found.numbers[place] for place in firsts.tolist()]
+    read = _links_from(links, opening_numbers, found.numbers, places, candidates.named)
     mean = Links.mean(read)
     return CandidatePool(
         found.numbers, candidates, opening, second, tuple(asked), firsts, read, mean, names, expanded, links, places
@@ -118,13 +120,17 @@ def _occurrences(view: LiveView, question: Question, numbers: Sequence[int]) -> 
     return asked, held[: len(chunks)] | held[len(chunks) :]
 
 
-def _links_from(links: PassageLinks, number: int, places: Mapping[int, int], named: Scores) -> Links:
-    """Return the links from a passage to the candidates at `places`."""
-    found = np.zeros((2, len(places)))
-    for row, strengths in zip(found, (links.shared(number), links.about(number)), strict=True):
+def _links_from(
+    links: PassageLinks, numbers: Sequence[int], others: Sequence[int], places: Mapping[int, int], named: Scores
+) -> tuple[Links, ...]:
+    """Return the links from each of some passages to the candidates `others`, which are at `places`."""
+    about = np.zeros((len(numbers), len(others)))
+    for row, number in zip(about, numbers, strict=True):
+        strengths = links.about(number)
         for other in strengths.keys() & places.keys():  # the larger of the two is not read whole
             row[places[other]] = strengths[other]
-    return Links(found[0], found[1] * (named == 0))
+    about *= named == 0
+    return tuple(map(Links, links.shared(numbers, others), about))
 
 
 def best_first(values: Scores, count: int) -> Positions:
@@ -142,28 +148,31 @@ def _injected(
     """Return the first `count` new passages that links lead to, from the best passage on, strongest links first."""
     held, found = set(present), set[int]()
     for number in expanded:
+        if len(found) == count:
+            break
         new = {n: strength for n, strength in links(number).items() if n not in held and n not in found}
-        found.update(strongest(view, new, count - len(found)))
+        found.update(new if len(found) + len(new) <= count else strongest(view, new, count - len(found)))
     return found
 
 
-def _walked(view: LiveView, mass: Mapping[int, float], count: int) -> set[int]:
-    """Return the `count` passages with most of the walk's mass, down to the end of its scale. `mass` is highest first.
+def _walked(view: LiveView, mass: WalkMass, count: int) -> set[int]:
+    """Return the `count` passages with most of the walk's mass, down to the end of its scale.
 
-    Cost: the nodes down to the last of these passages.
+    Of equal ones the first by chunk id. Cost: linear in the nodes that the walk reached.
     """
-    reached = ((node // 2, share) for node, share in mass.items() if node % 2)
-    first = next(reached, None)
-    if first is None or not count:
+    passages = mass.nodes % 2 == 1
+    numbers, shares = mass.nodes[passages] // 2, mass.mass[passages]
+    if not count or not len(numbers):
         return set()
-    within, least, lowest = [first], first[1] * 10.0**-DECADES, first[1]
-    for number, share in reached:
-        if share <= least or (len(within) >= count and share < lowest):
-            break
-        within.append((number, share))
-        lowest = share
-    best = sorted(within, key=lambda hit: (-hit[1], view.chunks[hit[0]].chunk_id))
-    return {number for number, _ in best[:count]}
+    within = shares > shares[0] * 10.0**-DECADES
+    if within.sum() > count:
+        within &= shares >= shares[count - 1]
+    found: list[int] = numbers[within].tolist()
+    if len(found) > count:
+        ranked = zip(shares[within].tolist(), found, strict=True)
+        best = sorted(ranked, key=lambda hit: (-hit[0], view.chunks[hit[1]].chunk_id))
+        found = [number for _, number in best[:count]]
+    return set(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +191,10 @@ class ScoredPassages:
         return ScoredPassages(tuple(numbers[place] for place in order), vectors[order], cosine[order])
 
     def candidates(
-        self, mass: Mapping[int, float], scale: tuple[float, float], named: Mapping[int, float] | None = None
+        self, mass: WalkMass, scale: tuple[float, float], named: Mapping[int, float] | None = None
     ) -> Candidates:
         """Return candidates with their similarity, the walk's mass and their names, and no words yet."""
-        walk = np.array([mass.get(walk_chunk(number), 0.0) for number in self.numbers])
+        walk = mass.of(walk_chunks(self.numbers))
         names = np.array([(named or {}).get(number, 0.0) for number in self.numbers])
         held = np.zeros((len(self.numbers), 0), dtype=bool)
         return Candidates(self.cosine, walk, names, self.vectors, held, np.zeros(0), scale)

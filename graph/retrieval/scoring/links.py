@@ -12,26 +12,22 @@ from graphtide.graph.view import LiveView
 
 HUB = 20  # a thing in more passages is an unspecific link, and would make every question expensive
 
-_SPECIFICITY = (0.0, *(1 / (1 + math.log(passages)) for passages in range(1, HUB + 1)))
+SPECIFICITY = (0.0, *(1 / (1 + math.log(passages)) for passages in range(1, HUB + 1)))
 
 
 def specificity(passages: int) -> float:
     """Return 1 / (1 + ln n) for a thing in n passages: 1 for a single one, and 0 for more than HUB."""
-    return _SPECIFICITY[passages] if passages <= HUB else 0.0
+    return SPECIFICITY[passages] if passages <= HUB else 0.0
 
 
-def linked_passages(
-    view: LiveView, number: int, admits: ChunkPredicate | None, entities: set[int] | None = None
-) -> dict[int, float]:
+def linked_passages(view: LiveView, number: int, admits: ChunkPredicate | None) -> dict[int, float]:
     """Return the passages that share an entity with this one, and the strength of the link.
-
-    `entities` are those that it mentions, where the caller has read them.
 
     An entity of n passages has strength 1 / (1 + ln n), 0.59 when it is in these two alone, and none with more than
     HUB. Of several entities the strongest counts.
     """
     reached: dict[int, float] = {}
-    for node in entities_of(view, number) if entities is None else entities:
+    for node in entities_of(view, number):
         chunks = view.entities[node].chunks
         strength = specificity(len(chunks))  # an entity of this passage alone leads nowhere
         for chunk in chunks if strength else ():

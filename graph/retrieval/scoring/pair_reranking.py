@@ -29,6 +29,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     products,
 )
 from graphtide.graph.retrieval.search.ppr import personalised_pagerank
+from graphtide.graph.retrieval.search.walk_mass import WalkMass
 from graphtide.graph.retrieval.seeds import SeedCounts, Seeds, restart, search_seeds, searched_indexes
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Trace
@@ -80,8 +81,8 @@ class PairRanking:
     searched: Seeds
     seeds: Seeds
     restart: Mapping[int, float]
-    reached: dict[int, float]
-    mass: dict[int, float]
+    reached: WalkMass
+    mass: WalkMass
     pool: CandidatePool | None
     scores: Scores
     relevance: Scores
@@ -133,11 +134,11 @@ def question_weighting(question: Question, weighting: Weighting) -> Weighting:
     return replace(weighting, firsts=settings.firsts, greedy=settings.coverage)
 
 
-def admitted_mass(mass: dict[int, float], admits: ChunkPredicate | None) -> dict[int, float]:
+def admitted_mass(mass: WalkMass, admits: ChunkPredicate | None) -> WalkMass:
     """Return the walk's mass without the passages that a filter excludes."""
     if admits is None:
         return mass
-    return {node: share for node, share in mass.items() if node % 2 == 0 or admits(node // 2)}
+    return mass.only(np.array([node % 2 == 0 or admits(node // 2) for node in mass], bool))
 
 
 def rerank_scores(pool: CandidatePool, weighting: Weighting) -> Scores:

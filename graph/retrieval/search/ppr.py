@@ -10,14 +10,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from graphtide.graph.algorithms.pagerank import WalkGraph
+from graphtide.graph.retrieval.search.walk_mass import WalkMass
 
 RESTART = 0.5
 EPSILON = 1e-6
 
 
-def personalised_pagerank(
-    graph: WalkGraph, restart: Mapping[int, float], probability: float = RESTART
-) -> dict[int, float]:
+def personalised_pagerank(graph: WalkGraph, restart: Mapping[int, float], probability: float = RESTART) -> WalkMass:
     """Return the stationary mass of the walk nodes that the walk reaches, most first; empty without restart mass.
 
     A step restarts with `probability`, by default as often as it continues (Gutiérrez et al. 2024, damping 0.5),
@@ -28,8 +27,7 @@ def personalised_pagerank(
     as large, some two thousand nodes.
     """
     if not restart:
-        return {}
+        return WalkMass(np.zeros(0, np.int32), np.zeros(0))
     seeds = np.fromiter(restart.keys(), dtype=np.int32, count=len(restart))
     shares = np.fromiter(restart.values(), dtype=np.float64, count=len(restart))
-    nodes, mass = graph.push(seeds, shares, damping=1 - probability, epsilon=EPSILON)
-    return dict(zip(nodes.tolist(), mass.tolist(), strict=True))
+    return WalkMass(*graph.push(seeds, shares, damping=1 - probability, epsilon=EPSILON))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.retrieval.filters import same_json
 from graphtide.graph.retrieval.scoring import terms
+from graphtide.graph.retrieval.scoring.about_links import PassageLinks
 from graphtide.graph.retrieval.scoring.links import HUB, linked_passages
 from graphtide.graph.retrieval.scoring.mmr import mmr
 from graphtide.graph.retrieval.scoring.pair_scoring import (
@@ -24,6 +25,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     unary_scores,
 )
 from graphtide.graph.retrieval.search.ppr import RESTART, personalised_pagerank
+from graphtide.graph.retrieval.search.walk_mass import WalkMass
 from graphtide.graph.retrieval.seeds import find_seeds, restart
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.text.dates import DateRange
@@ -178,6 +180,17 @@ def test_restart_and_walk_equal_their_definitions_on_random_graphs(seed: int) ->
     assert personalised_pagerank(view.walk, start) == pytest.approx(exact, abs=1e-4)
 
 
+def test_mass_of_many_nodes_is_that_of_each() -> None:
+    """Nodes that the walk did not reach have none, whatever the order in which they are asked for."""
+    rng = np.random.default_rng(5)
+    for count in (0, 1, 40):
+        mass = WalkMass(rng.permutation(90)[:count].astype(np.int32), np.sort(rng.random(count))[::-1])
+        asked = rng.permutation(100).astype(np.int32)
+        assert mass.of(asked).tolist() == [mass.get(node, 0.0) for node in asked.tolist()]
+        odd = mass.only(mass.nodes % 2 == 1)
+        assert dict(odd) == {node: share for node, share in mass.items() if node % 2}
+
+
 def test_walk_from_nowhere_goes_nowhere() -> None:
     """Without a seed the walk has no mass."""
     assert personalised_pagerank(small_view([]).walk, {}) == {}
@@ -199,6 +212,20 @@ def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:
         for n, strength in linked_passages(view, view.chunk_numbers["a#0"], None).items()
     }
     assert led_to == pytest.approx({"b": 1 / (1 + math.log(2)), "c": 1 / (1 + math.log(3))})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_links_between_many_passages_are_those_of_each(seed: int) -> None:
+    """The strengths read from the walk graph equal those from the tables, with hubs and entities of one passage."""
+    print("seed", seed)
+    rng = random.Random(seed)
+    names = [f"e{number}" for number in range(60)]
+    made = [SmallDocument(f"d{n:03d}", "amber", (*rng.sample(names, 3), *rng.sample(names[:3], 1))) for n in range(90)]
+    view = small_view(made)
+    asked, others = rng.sample(sorted(view.chunks), 20), rng.sample(sorted(view.chunks), 50)
+    each = [linked_passages(view, number, None) for number in asked]
+    expected = [[links.get(other, 0.0) for other in others] for links in each]
+    assert PassageLinks(view).shared(asked, others).tolist() == expected
 
 
 @pytest.mark.parametrize(
