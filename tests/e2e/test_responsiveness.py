@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from graphtide.graph.view import LiveView
 from graphtide.infra.settings import Settings
 from graphtide.services.api.http.app import create_app
-from graphtide.services.application import QueryRequest
+from graphtide.services.application import DocumentStatus, QueryRequest
 from graphtide.services.local_application import LARGE_READS, SMALL_CONTENT, LocalApplication
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage, GivenFact
@@ -174,14 +174,22 @@ async def test_healthz_is_answered_while_a_scrape_of_metrics_waits_for_an_index(
 class Reads:
     """The number of stored documents that are read, in all and at a time at most.
 
-    Each read waits until `together` of them have begun.
+    Each read waits until `together` of them have begun, and `callers` of a status have asked.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, application: LocalApplication, together: int = 1) -> None:
-        self.all = self.now = self.most = 0
-        begun = asyncio.Event()
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, application: LocalApplication, *, together: int = 1, callers: int = 0
+    ) -> None:
+        self.all = self.now = self.most = self.callers = 0
+        begun, asked = asyncio.Event(), asyncio.Event()
         store = type(application._runtime.store)
-        read = store.standings
+        read, share = store.standings, application._statuses.read
+
+        async def shared(key: Hashable, finish: Callable[[], Awaitable[DocumentStatus]]) -> DocumentStatus:
+            self.callers += 1
+            if self.callers >= callers:
+                asked.set()
+            return await share(key, finish)
 
         async def counted(
             given: object, graph: str, doc_ids: Iterable[str], *, vectors: bool = True
@@ -192,12 +200,15 @@ class Reads:
             if self.all >= together:
                 begun.set()
             await begun.wait()
+            if callers:
+                await asked.wait()
             try:
                 return await read(given, graph, doc_ids, vectors=vectors)  # type: ignore[arg-type]
             finally:
                 self.now -= 1
 
         monkeypatch.setattr(store, "standings", counted)
+        monkeypatch.setattr(application._statuses, "read", shared)
 
 
 async def test_parallel_statuses_of_one_document_share_one_read(
@@ -205,7 +216,7 @@ async def test_parallel_statuses_of_one_document_share_one_read(
 ) -> None:
     """Sixty callers of one large document cost one read of its extraction."""
     async with opened(tmp_path, [large("big")]) as (application, _):
-        reads = Reads(monkeypatch, application)
+        reads = Reads(monkeypatch, application, callers=60)
         statuses = await asyncio.gather(*(application.document(GRAPH, "big") for _ in range(60)))
         assert reads.all == 1
         assert {len(status.facts) for status in statuses} == {SMALL_CONTENT}

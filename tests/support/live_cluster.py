@@ -60,7 +60,11 @@ def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
 
 
 def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None) -> str:
-    """Return the token of a new revision, or of a deletion (None). Repeated while a server is unreachable."""
+    """Return the token of a new revision, or of a deletion (None). Repeated while a server is unreachable.
+
+    A deletion whose reply was lost with a killed replica is repeated by the gateway, or here, and is then refused with
+    404: the document is published and deleted once more, for a token.
+    """
     deadline = time.monotonic() + 90
     while True:
         url = f"{graph_url}/documents/{doc_id}"
@@ -68,5 +72,8 @@ def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None
         if response.status_code != 503 or time.monotonic() > deadline:
             break
         time.sleep(float(response.headers.get("retry-after", 1)))
+    if said is None and response.status_code == 404 and "is deleted already" in response.text:
+        publish(client, graph_url, doc_id, {"text": "Published again."})
+        return publish(client, graph_url, doc_id, None)
     assert response.status_code == 202, response.text
     return str(response.json()["token"])
