@@ -13,7 +13,7 @@ one alone now; the labels of its entities, and the entities of the names that it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, KeysView, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from graphtide.graph.aboutness.keys import passage_keys
@@ -44,10 +44,6 @@ class AboutnessIndex:
         """The keys whose passages the last delta changed."""
         self.called: set[int] = set()
         """The entities one of whose labels is a key."""
-
-    def names(self) -> KeysView[str]:
-        """Return the names that any passage is about."""
-        return self._passages.keys()
 
     def passages(self, names: Iterable[str]) -> list[Collection[int]]:
         """Return the passages about what each of the normalised names names. Most names have none and are left out."""

@@ -83,7 +83,7 @@ class WalkGraph:
 
         A neighbour of n odd nodes links them with `strengths[n - 1]`, one of more odd nodes than there are strengths
         with none; of several the strongest counts, and a node has no link to itself. `targets` are distinct. Cost: the
-        links of the sources' neighbours, of each up to those that are one too many.
+        links of the sources' neighbours, of each up to those that are one too many, and of such a one once a call.
         """
         return self._kernel.shared(sources, targets, strengths)
 

@@ -85,7 +85,7 @@ class Kernel {
         const Node *source = sources.data(), *target = targets.data();
         py::gil_scoped_release release;
         std::fill(rows, rows + from * to, 0.0);
-        const pagerank::SharedNeighbours shared(target, to, strength, static_cast<std::size_t>(strengths.shape(0)));
+        pagerank::SharedNeighbours shared(target, to, strength, static_cast<std::size_t>(strengths.shape(0)));
         const std::shared_lock<std::shared_mutex> together(mutex_);
         for (std::size_t row = 0; row < from; ++row) shared.read(graph_, source[row], rows + row * to);
         return found;

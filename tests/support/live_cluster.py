@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,20 +61,29 @@ def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
 
 
 def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None) -> str:
-    """Return the token of a new revision, or of a deletion (None). Repeated while a server is unreachable.
+    """Return the token of a new revision, or of the deletion of a live document (None). Repeated while a server is
+    unreachable.
 
     A deletion whose reply was lost with a killed replica is repeated by the gateway, or here, and is then refused with
     404: the document is published and deleted once more, for a token.
     """
-    deadline = time.monotonic() + 90
-    while True:
-        url = f"{graph_url}/documents/{doc_id}"
-        response = client.delete(url) if said is None else client.put(url, json=said)
-        if response.status_code != 503 or time.monotonic() > deadline:
-            break
-        time.sleep(float(response.headers.get("retry-after", 1)))
-    if said is None and response.status_code == 404 and "is deleted already" in response.text:
-        publish(client, graph_url, doc_id, {"text": "Published again."})
-        return publish(client, graph_url, doc_id, None)
+    url = f"{graph_url}/documents/{doc_id}"
+    if said is not None:
+        response = _repeated(lambda: client.put(url, json=said))
+    else:
+        live = _repeated(lambda: client.get(url))
+        assert live.json()["state"] != "deleted", live.text  # so a 404 below means that this deletion was accepted
+        response = _repeated(lambda: client.delete(url))
+        if response.status_code == 404 and "is deleted already" in response.text:
+            publish(client, graph_url, doc_id, {"text": "Published again."})
+            return publish(client, graph_url, doc_id, None)
     assert response.status_code == 202, response.text
     return str(response.json()["token"])
+
+
+def _repeated(call: Callable[[], httpx.Response]) -> httpx.Response:
+    """Return the first response that is not 503, or the last one after 90 s."""
+    deadline = time.monotonic() + 90
+    while (response := call()).status_code == 503 and time.monotonic() < deadline:
+        time.sleep(float(response.headers.get("retry-after", 1)))
+    return response

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "graph.hpp"
@@ -23,23 +24,23 @@ class SharedNeighbours {
     }
 
     // Raises the row's entries (targets,) to the strengths of the links from a node. Cost: the links of its neighbours up to
-    // the first that is one too many.
-    void read(const Graph& graph, Node source, double* row) const {
+    // the first that is one too many; a neighbour with too many is read for one source only.
+    void read(const Graph& graph, Node source, double* row) {
         if (!graph.holds(source)) return;
         std::vector<Node> odd(most_);
         for (const Link& shared : graph.links(source)) {
-            if (shared.node % 2 != 0) continue;
+            if (shared.node % 2 != 0 || hubs_.count(shared.node) != 0) continue;
             std::size_t count = 0;
-            bool few = true;
             for (const Link& link : graph.links(shared.node)) {
                 if (link.node % 2 == 0) continue;
                 if (count == most_) {
-                    few = false;
+                    hubs_.insert(shared.node);
+                    count = 0;
                     break;
                 }
                 odd[count++] = link.node;
             }
-            if (!few || count < 2) continue;
+            if (count < 2) continue;
             const double strength = strengths_[count - 1];
             for (std::size_t at = 0; at < count; ++at) {
                 if (odd[at] == source) continue;
@@ -64,6 +65,7 @@ class SharedNeighbours {
     const double* strengths_;
     std::size_t most_;
     std::vector<std::int32_t> table_;
+    std::unordered_set<Node> hubs_;  // the neighbours found to have too many odd neighbours
 };
 
 }  // namespace pagerank

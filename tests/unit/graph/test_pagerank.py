@@ -122,13 +122,14 @@ def test_push_gives_equal_scores_when_the_nodes_are_renumbered(seed: int) -> Non
             assert {int(number[node]): score for node, score in one.items()} == two
 
 
-def test_push_ranks_by_score_and_then_by_node(graph: WalkGraph) -> None:
-    """Nodes with equal scores by symmetry are sorted by number."""
-    star = np.array([[5, leaf] for leaf in (9, 2, 7, 1)], dtype=np.int32)
-    graph.update(star, np.ones(4))
-    nodes, scores = graph.push(ints(5), np.ones(1))
-    assert nodes.tolist() == [5, 1, 2, 7, 9]
-    assert all(one >= other for one, other in pairwise(scores.tolist()))
+@pytest.mark.parametrize("leaves", [4, 300])
+def test_push_ranks_by_score_and_then_by_node(graph: WalkGraph, leaves: int) -> None:
+    """Nodes with equal scores by symmetry are sorted by number, whether few are sorted or many."""
+    others = np.random.default_rng(2).permutation(2 * leaves).astype(np.int32)[:leaves] + 1
+    graph.update(np.column_stack((np.zeros_like(others), others)), np.ones(leaves))
+    nodes, scores = graph.push(ints(0), np.ones(1))
+    assert nodes.tolist() == [0, *sorted(others.tolist())]
+    assert scores[0] > scores[1]
     assert len(set(scores[1:].tolist())) == 1
 
 
