@@ -16,7 +16,7 @@ from typing import Protocol
 
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.standing.evaluator import GraphEvaluator
-from graphtide.graph.standing.types import EvidenceChange
+from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.graph.view import LiveView
 from graphtide.streams.changes.change_log import ChangeRecord
 from graphtide.streams.ports import RevisionState
@@ -51,6 +51,38 @@ class EvaluationHistory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """A question with the stored evidence, which is that of `version` and of the versions evaluated after it."""
+
+    question: Question
+    version: int
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class _EvaluatedView:
+    """A view of an earlier version, and the evidence of all questions at it."""
+
+    view: LiveView
+    evaluator: GraphEvaluator
+    evidence: Mapping[str, Evidence]
+
+    @classmethod
+    def of(cls, view: LiveView, asked: Mapping[str, AskedAgain]) -> _EvaluatedView:
+        evaluator = GraphEvaluator()
+        found = evaluator.put_all(view, {question_id: each.question for question_id, each in asked.items()})
+        return cls(view, evaluator, found)
+
+    def outdated(self, asked: Mapping[str, AskedAgain]) -> list[str]:
+        """Return the questions whose stored evidence is older than this version, and differs from the present one."""
+        return [
+            question_id
+            for question_id, each in asked.items()
+            if each.version <= self.view.version and not same_evidence(each.evidence, self.evidence[question_id])
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class MissedVersions:
     """The versions of a graph after `since`, up to that of its present view."""
 
@@ -60,35 +92,40 @@ class MissedVersions:
     most_s: float = MAX_REPLAY_S
     clock: Callable[[], float] = time.monotonic
 
-    async def evaluate(self, asked: Mapping[str, Question], settle: Settle) -> None:
+    async def evaluate(self, asked: Mapping[str, AskedAgain], settle: Settle) -> None:
         """Evaluate these questions at each of the versions, until `most_s` have passed. Does nothing when the versions
         are not retained.
+
+        A question whose stored evidence is not that at `since` was unknown to the worker that noted `since`: the
+        evaluation then begins at the version of that evidence.
         """
         until = self.clock() + self.most_s
-        view = await self.history.open(self.graph, self.since)
-        if view is None:
-            log.warning("graph %s: the versions after %d are evaluated as one", self.graph, self.since)
+        since, opened = self.since, await self._open(self.since, asked)
+        if opened and (outdated := opened.outdated(asked)):
+            since = min(asked[question_id].version for question_id in outdated)
+            opened = await self._open(since, asked)
+        if opened is None:
+            log.warning("graph %s: the versions after %d are evaluated as one", self.graph, since)
             return
-        evaluator = GraphEvaluator()
-        await asyncio.to_thread(_put_all, evaluator, view, asked)
-        async for record in self.history.after(self.graph, self.since):
-            changes = await asyncio.to_thread(_step, evaluator, view, record)
+        view = opened.view
+        async for record in self.history.after(self.graph, since):
+            changes = await asyncio.to_thread(_step, opened.evaluator, view, record)
             if changes:
                 await settle(record.version, changes, causes_of(record))
             if self.clock() >= until:
                 log.warning("graph %s: out of time: versions after %d are evaluated as one", self.graph, record.version)
                 return
-        log.info("graph %s: evaluated the versions %d to %d", self.graph, self.since + 1, view.version)
+        log.info("graph %s: evaluated the versions %d to %d", self.graph, since + 1, view.version)
+
+    async def _open(self, version: int, asked: Mapping[str, AskedAgain]) -> _EvaluatedView | None:
+        view = await self.history.open(self.graph, version)
+        return await asyncio.to_thread(_EvaluatedView.of, view, asked) if view is not None else None
 
 
 def causes_of(record: ChangeRecord) -> tuple[Cause, ...]:
     """Return the revisions that a commit applied or deleted, by document."""
     found = {each.id: each.revision for each in record.documents if each.state in CAUSES}
     return tuple(Cause(doc_id, revision) for doc_id, revision in sorted(found.items()))
-
-
-def _put_all(evaluator: GraphEvaluator, view: LiveView, asked: Mapping[str, Question]) -> None:
-    evaluator.put_all(view, asked)
 
 
 def _step(evaluator: GraphEvaluator, view: LiveView, record: ChangeRecord) -> tuple[EvidenceChange, ...]:

@@ -37,7 +37,7 @@ from graphtide.streams.standing.records import (
     QuestionEvent,
     StoredQuestion,
 )
-from graphtide.streams.standing.replay import MAX_REPLAYED, EvaluationHistory, MissedVersions
+from graphtide.streams.standing.replay import MAX_REPLAYED, AskedAgain, EvaluationHistory, MissedVersions
 from graphtide.streams.standing.store import QuestionStore
 from graphtide.streams.usage import BillingContext, paid_by
 
@@ -178,24 +178,26 @@ class StandingStage:
         """Evaluate the versions that no process has evaluated, where the history has them."""
         if self.history is None:
             return
-        since = max(held.version, await self.history.evaluated(graph))
-        if not 0 < view.version - since <= MAX_REPLAYED or not since:
+        if (noted := max(held.version, await self.history.evaluated(graph))) >= view.version:
             return
-        asked, after, answers = dict[str, Question](), "", dict[str, bool]()
+        asked, answers, after = dict[str, AskedAgain](), dict[str, bool](), ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
             found = await self._asked_until_embedded(graph, [each for each in page if each.version])
-            asked |= {each.definition.id: question for each, question in found}
+            asked |= {e.definition.id: AskedAgain(question, e.version, e.evidence) for e, question in found}
             answers |= {each.definition.id: each.definition.answer for each, _ in found}
+        # Workers that died soon have noted no version; the oldest stored evidence bounds what they may have missed.
+        since = max(noted, min((each.version for each in asked.values()), default=0))
+        if not asked or not 0 < view.version - since <= MAX_REPLAYED:
+            return
 
         async def settle(version: int, changes: Sequence[EvidenceChange], causes: tuple[Cause, ...]) -> None:
             rows = [EvaluatedQuestion(e.question_id, e.after, causes, answers[e.question_id]) for e in changes]
             await self._settle(graph, version, rows, None, causes)
 
-        if asked:
-            failure = await outcome_of(MissedVersions(self.history, graph, since).evaluate(asked, settle))
-            if failure is not None:
-                log.error("graph %s: versions after %d are evaluated as one", graph, since, exc_info=failure)
+        failure = await outcome_of(MissedVersions(self.history, graph, since).evaluate(asked, settle))
+        if failure is not None:
+            log.error("graph %s: versions after %d are evaluated as one", graph, since, exc_info=failure)
 
     async def _asked_until_embedded(self, graph: str, page: Sequence[StoredQuestion]) -> list[Asked]:
         """Return the questions with their vectors. A failure of the embedder delays the next version of the view."""
