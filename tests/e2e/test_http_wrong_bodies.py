@@ -13,7 +13,10 @@ from graphtide.services.api.schema.requests.documents import LineCount
 from tests.support.processes import Service, held, service
 
 AS_JSON, AS_LINES = {"content-type": "application/json"}, {"content-type": "application/x-ndjson"}
+AS_RPC = {**AS_JSON, "accept": "application/json, text/event-stream"}
+AS_EVENT, AS_EVENTS = ({"content-type": f"application/cloudevents{end}"} for end in ("+json", "-batch+json"))
 DOCUMENT, DOCUMENTS, QUERY = (f"/v1/graphs/notes/{rest}" for rest in ("documents/a", "documents", "query"))
+PREVIEW, STANDING, CHAT = "/v1/graphs/notes/preview", "/v1/graphs/notes/questions/q", "/v1/chat/completions"
 MIB = 1 << 20
 MAX_GROWTH_BYTES = 160 * MIB
 """The permitted growth over the start: twice the largest body, and the values of a document."""
@@ -27,6 +30,17 @@ def listed(item: bytes, count: int) -> bytes:
 def named(count: int) -> bytes:
     """Return the members of an object with that many keys."""
     return b",".join(b'"k%d":1' % n for n in range(count))
+
+
+def tool(arguments: bytes) -> bytes:
+    """Return a call of a tool with these arguments."""
+    params = b'{"name":"ask","arguments":{"graph":"notes","question":"a",' + arguments + b"}}"
+    return b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}"
+
+
+def event(data: bytes) -> bytes:
+    """Return a CloudEvent with a document."""
+    return b'{"specversion":"1.0","id":"a","source":"s","type":"t","data":{"text":"a",' + data + b"}}"
 
 
 WRONG: dict[str, tuple[str, str, dict[str, str], bytes]] = {
@@ -45,6 +59,19 @@ WRONG: dict[str, tuple[str, str, dict[str, str], bytes]] = {
         AS_JSON,
         listed(b'{"id":"a","text":"a","facts":' + listed(b"{}", 50_000) + b"}", 300),
     ),
+    "a preview": ("POST", PREVIEW, AS_JSON, b'{"publish":' + listed(b"{}", 2_700_000) + b"}"),
+    "a standing question": (
+        "PUT",
+        STANDING,
+        AS_JSON,
+        b'{"question":"a","filters":{"doc_ids":' + listed(b"1", 30_000) + b"}}",
+    ),
+    "a chat": ("POST", CHAT, AS_JSON, b'{"model":"notes","messages":' + listed(b"{}", 2_000_000) + b"}"),
+    "arguments of a tool": ("POST", "/mcp", AS_RPC, tool(b'"doc_ids":' + listed(b"1", 800_000))),
+    "unknown arguments of a tool": ("POST", "/mcp", AS_RPC, tool(named(400_000))),
+    "a list of tool calls": ("POST", "/mcp", AS_RPC, listed(b"{}", 2_600_000)),
+    "an event": ("POST", DOCUMENTS, AS_EVENT, event(b'"facts":' + listed(b"{}", 600_000))),
+    "events": ("POST", DOCUMENTS, AS_EVENTS, listed(event(b'"facts":' + listed(b"{}", 40_000)), 30)),
     "lines of objects": ("POST", DOCUMENTS, AS_LINES, b"{}\n" * 8_000_000),
     "blank lines": ("POST", DOCUMENTS, AS_LINES, b"\n" * (24 * MIB)),
 }

@@ -247,10 +247,13 @@ async def test_browser_pages_of_other_sites_are_refused_and_streams_end_with_the
     async with httpx.AsyncClient(timeout=60) as http, http_service(app) as url:
         evil = {"origin": "http://evil.example:8080", "host": "evil.example:8080"}
         assert (await http.post(f"{url}/mcp", json={}, headers=evil)).status_code == 403
+        for wrong in ("null", "http://[::1", "http://[", "//"):
+            assert (await http.post(f"{url}/mcp", json={}, headers={"origin": wrong})).status_code == 403
         assert (await http.post(f"{url}/mcp", json={}, headers={"origin": "http://localhost:1"})).status_code != 403
         allowed = await http.post(f"{url}/mcp", json={}, headers={"origin": "https://agents.example"})
         assert allowed.status_code != 403
         assert (await http.put(f"{url}/mcp")).status_code == 405
+        assert 'method="POST",route="/mcp",status="403"' in (await http.get(f"{url}/metrics")).text
         events = {"accept": "text/event-stream"}
         async with http.stream("GET", f"{url}/mcp", headers=events) as stream:
             assert stream.status_code == 200 and streams.running == 1
@@ -319,7 +322,8 @@ def test_uris_of_resources_name_a_graph_a_kind_and_an_id() -> None:
     """Ids with slashes may be written with and without encoding; anything else is refused."""
     assert parse_uri("graphtide://Notes/documents/a%2Fb") == ("Notes", "documents", "a/b")
     assert parse_uri("graphtide://Notes/documents/a/b") == ("Notes", "documents", "a/b")
-    for wrong in ("graphtide://n/documents/", "http://n/documents/a", "graphtide://n/other/a", "graphtide://[/x/y"):
+    malformed = ("graphtide://[/x/y", "graphtide://n/documents/%ed%a0%80", "graphtide://%ff/documents/a")
+    for wrong in ("graphtide://n/documents/", "http://n/documents/a", "graphtide://n/other/a", *malformed):
         with pytest.raises(graphtide.Invalid):
             parse_uri(wrong)
 

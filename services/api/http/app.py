@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Depends, FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from graphtide.infra.sources.decoder import DirectValues
@@ -94,7 +94,7 @@ def create_app(
     app.include_router(page_routes(has_page))
     app.include_router(chat_routes(application, limits, gate))
     agents = McpEndpoint(application, limits, streams)
-    app.router.routes.append(Route(PATH, agents, methods=METHODS, include_in_schema=False))
+    app.router.routes.append(_NamedRoute(PATH, agents, methods=METHODS, include_in_schema=False))
     app.add_middleware(AccessMiddleware, gate=gate, limits=limits)
     app.add_middleware(Observation, registry=registry)
     app.add_middleware(RequestPacing)
@@ -103,6 +103,14 @@ def create_app(
     app.openapi = lambda: _described(app, limits)  # type: ignore[method-assign]
     _resolve_routes(app)
     return app
+
+
+class _NamedRoute(Route):
+    """A route that metrics and the log name, as they name those of FastAPI."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, found = super().matches(scope)
+        return match, {**found, "route": self}
 
 
 def _resolve_routes(app: FastAPI) -> None:

@@ -1,16 +1,20 @@
 """Arguments of the tools. Their JSON Schema is what an agent reads, so every field has a description.
 
-The invariant: unknown arguments are refused by name, so a misspelt one never changes the meaning of a call.
+The invariants: unknown arguments are refused by name, so a misspelt one never changes the meaning of a call; a call has
+few errors however much of it is wrong, because the event loop collects them.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 MAX_PASSAGES = 20
 MAX_ITEMS = 100
+MAX_UNKNOWN = 5
+"""Unknown arguments of one call that are refused by name; a call with more is refused as a whole."""
 
 GraphName = Annotated[str, Field(description="The graph's name, as list_graphs returns it.")]
 DocumentId = Annotated[str, Field(description="The document's id, as citations and lists return it.")]
@@ -22,6 +26,14 @@ Token = Annotated[
 
 class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_many_unknown(cls, value: object) -> object:
+        if isinstance(value, dict) and len(value) > len(cls.model_fields) + MAX_UNKNOWN:
+            context = {"known": ", ".join(cls.model_fields) or "none"}
+            raise PydanticCustomError("many", "has many unknown arguments; known are {known}", context)
+        return value
 
     @property
     def scope(self) -> str | None:
@@ -52,8 +64,10 @@ class AgentQuestion(Arguments):
             "dynagrag; auto has none. An unknown name is refused with the known ones."
         ),
     ] = {}
-    doc_ids: Annotated[list[str], Field(description="Only passages of these documents.")] = []
-    sources: Annotated[list[str], Field(description="Only passages of documents from these sources.")] = []
+    doc_ids: Annotated[list[str], Field(description="Only passages of these documents.", fail_fast=True)] = []
+    sources: Annotated[
+        list[str], Field(description="Only passages of documents from these sources.", fail_fast=True)
+    ] = []
     metadata: Annotated[
         dict[str, Any], Field(description="Only passages of documents with exactly these values of metadata.")
     ] = {}

@@ -1,7 +1,8 @@
 """The endpoint /mcp: Streamable HTTP without sessions, so any replica behind a gateway answers any request.
 
-The invariants: a body is read within the limits of every other route; a page of another site cannot call the endpoint,
-because browsers send Origin, and only pages of this machine and of `cors_origins` are admitted.
+The invariants: a body is read within the limits of every other route, and its values are counted before the SDK
+validates them in the event loop; a page of another site cannot call the endpoint, because browsers send Origin, and
+only pages of this machine and of `cors_origins` are admitted.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from graphtide.services.api.http.errors import error_response
 from graphtide.services.api.mcp.session import AgentSession
 from graphtide.services.api.schema.errors import Forbidden
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.json_structure import check_value_count
 from graphtide.services.api.schema.shapes import dump
 from graphtide.services.application import Application
 from graphtide.services.sdk.embedded import EmbeddedDatabase
@@ -59,6 +61,7 @@ class McpEndpoint:
         try:
             _check_origin(request)
             body = await read_body(request, self._limits.max_body_bytes, self._limits)
+            check_value_count(body, self._limits.max_question_values)
             with self._place(request):
                 whole = _Completed(send)
                 await self._serve(await self._loaded(), scope, _replayed(body, receive, self._streams), whole)
@@ -121,8 +124,16 @@ def _check_origin(request: Request) -> None:
     allowed: frozenset[str] = getattr(request.app.state, "cors_origins", frozenset())
     if origin is None or origin in allowed or "*" in allowed:
         return
-    if (urlsplit(origin).hostname or "") not in _THIS_MACHINE:
+    if _host_of(origin) not in _THIS_MACHINE:
         raise Forbidden(f"pages of {origin[:80]!r} may not use {PATH}; call it from a program")
+
+
+def _host_of(origin: str) -> str:
+    """Return the host in an origin, "" without a valid one."""
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _replayed(body: bytes, receive: Receive, streams: EventStreams) -> Receive:

@@ -89,7 +89,10 @@ def parse_uri(uri: str) -> tuple[str, str, str]:
     kind, _, name = parts.path.removeprefix("/").partition("/")
     if parts.scheme != SCHEME or not parts.netloc or kind not in TEMPLATES or not name or parts.query or parts.fragment:
         raise wrong
-    return unquote(parts.netloc), kind, unquote(name, errors="strict")
+    try:
+        return unquote(parts.netloc, errors="strict"), kind, unquote(name, errors="strict")
+    except UnicodeDecodeError as error:
+        raise Invalid("uri", f"{uri[:200]!r} is not percent-encoded UTF-8; encode its parts as UTF-8") from error
 
 
 def _document_text(status: DocumentStatus) -> ResourceText:
