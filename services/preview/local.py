@@ -1,8 +1,10 @@
 """Previews of an application on the stored graphs of this process or its cluster. Nothing is written.
 
 Models extract and embed the documents as for publishing, under the graph's budget, and their results are cached as
-always, so publishing the same document afterwards calls them no more. One preview is computed at a time: it holds a
-copy of its graph.
+always, so publishing the same document afterwards calls them no more.
+
+Invariants: one preview is computed at a time, because it holds a copy of its graph; at most EXTRACTED previews hold
+extracted documents; graphs take turns at both; a preview ends by its deadline.
 """
 
 from __future__ import annotations
@@ -19,12 +21,17 @@ from graphtide.services.preview.types import MAX_PASSAGES, Preview, PreviewReque
 from graphtide.services.runtime import Runtime
 from graphtide.services.standing.service import with_default_options
 from graphtide.services.standing.types import QuestionDefinition
-from graphtide.streams.errors import Invalid, Overloaded, Rejected
+from graphtide.streams.errors import DeadlineExceeded, Invalid, Overloaded, Rejected
 from graphtide.streams.extract.pipeline import extract
 from graphtide.streams.messages import DocumentMessage, decode_stored
 from graphtide.streams.ports import RevisionState
+from graphtide.streams.scheduling.fair_queue import Slots
 from graphtide.streams.usage import BillingContext, paid_by
 
+EXTRACTED = 4
+"""Maximum number of previews that hold extracted documents: each takes up to some 20 MB."""
+TIMEOUT_S = 60.0
+"""Timeout of a preview with its waits, the same as that of a gateway's calls."""
 READS = 5
 """Attempts to read rows and documents at one version, while the graph changes."""
 
@@ -32,9 +39,10 @@ READS = 5
 class LocalPreview:
     """The previews of a process."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, timeout_s: float = TIMEOUT_S) -> None:
         self._runtime = runtime
-        self._computing = asyncio.Lock()
+        self._timeout_s = timeout_s
+        self._extracting, self._computing = Slots(EXTRACTED), Slots(1)
 
     async def preview(self, view: LiveView, request: PreviewRequest) -> Preview:
         """See Application.preview."""
@@ -42,11 +50,20 @@ class LocalPreview:
             raise Invalid(
                 "graph", f"has {len(view.chunks):,} passages; a preview copies the graph, at most {MAX_PASSAGES:,}"
             )
+        try:
+            async with asyncio.timeout(self._timeout_s), self._extracting.one(view.graph):
+                return await self._preview(view, request)
+        except TimeoutError as error:
+            raise DeadlineExceeded(
+                f"the preview was not ready within {self._timeout_s:g} s; preview fewer documents, or try again later"
+            ) from error
+
+    async def _preview(self, view: LiveView, request: PreviewRequest) -> Preview:
         graph = view.graph
         with paid_by(BillingContext(graph)):
             new = {document.doc_id: await self._extracted(document) for document in request.publish}
             questions = await self._embedded(request.questions)
-        async with self._computing:
+        async with self._computing.one(graph):
             stored, old = await self._stored(view, sorted({*new, *request.delete}))
             missing = [doc_id for doc_id in request.delete if old.get(doc_id) is None]
             if missing:

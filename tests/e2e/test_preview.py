@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import httpx
 import pytest
@@ -19,11 +21,13 @@ from graphtide.services.application import ChangeQuery, Preview, QueryRequest
 from graphtide.services.changes.types import Change
 from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.services.local_application import LocalApplication
+from graphtide.services.preview import local
 from graphtide.services.preview.messages import preview_body
 from graphtide.services.preview.types import PreviewRequest
 from graphtide.services.sdk.embedded import EmbeddedDatabase
 from graphtide.services.sdk.remote.decoding import decode
-from graphtide.streams.errors import Invalid
+from graphtide.streams.errors import DeadlineExceeded, Invalid
+from graphtide.streams.extract.pipeline import extract
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.standing.records import QuestionDefinition
 from tests.e2e.test_graph_deletion import WAIT_S, document, opened
@@ -89,6 +93,50 @@ async def test_preview_refuses_what_it_cannot_bound_or_find(tmp_path: Path, monk
         monkeypatch.setattr("graphtide.services.preview.local.MAX_PASSAGES", 0)
         with pytest.raises(Invalid, match="passages"):
             await application.preview("g", PreviewRequest(delete=("a",)))
+
+
+async def test_waiting_previews_hold_few_documents_and_graphs_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Extract few of many previews of one graph at a time; one of another graph does not wait for all of them."""
+    begun, are_full, may_go_on = list[str](), asyncio.Event(), asyncio.Event()
+
+    async def extracted(given: DocumentMessage, *rest: Any) -> Any:
+        begun.append(given.graph)
+        if len(begun) == local.EXTRACTED:
+            are_full.set()
+        await may_go_on.wait()
+        return await extract(given, *rest)
+
+    async with opened(tmp_path) as application:
+        for graph in ("g", "h"):
+            receipt = await application.publish([document(graph, "a", Random(1))])
+            assert (await application.token_state(graph, receipt.token, WAIT_S)).reached
+        monkeypatch.setattr(local, "extract", extracted)
+        requests = [(graph, PreviewRequest((document(graph, "b", Random(2)),))) for graph in "g" * 12 + "h"]
+        async with asyncio.TaskGroup() as tasks:
+            for graph, request in requests:
+                tasks.create_task(application.preview(graph, request))
+            await are_full.wait()
+            for _ in range(1000):  # more would begin meanwhile
+                await asyncio.sleep(0)
+            assert begun == ["g"] * local.EXTRACTED
+            may_go_on.set()
+        assert len(begun) == len(requests) and begun.index("h") <= local.EXTRACTED + 1
+
+
+async def test_preview_ends_by_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preview whose model never answers is refused, and the next one is served."""
+    async with opened(tmp_path) as application:
+        receipt = await application.publish([document("g", "a", Random(1))])
+        assert (await application.token_state("g", receipt.token, WAIT_S)).reached
+        request = PreviewRequest((document("g", "b", Random(2)),))
+        with monkeypatch.context() as patched:
+            patched.setattr(local, "extract", lambda *_: asyncio.Event().wait())
+            patched.setattr(application._previews, "_timeout_s", 0.1)
+            with pytest.raises(DeadlineExceeded, match="preview fewer documents"):
+                await application.preview("g", request)
+        assert (await application.preview("g", request)).version == 1
 
 
 @asynccontextmanager
