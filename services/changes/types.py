@@ -94,3 +94,14 @@ class Change:
 
 
 FeedItem = FeedOpened | FeedProgress | GraphRows | Change
+
+
+def size_of(item: FeedItem) -> int:
+    """Return the number of rows, entities and relations of an item."""
+    if isinstance(item, FeedOpened | FeedProgress):
+        return 0
+    rows = sum(len(each) for each in (item.rows or {}).values() if isinstance(each, list))
+    if isinstance(item, GraphRows):
+        return rows
+    parts = ((each.added, each.changed, each.removed) for each in (item.entities, item.relations))
+    return rows + len(item.documents) + sum(len(part) for kinds in parts for part in kinds)

@@ -1,24 +1,30 @@
 """Batches of streamed documents, so that one durable step accepts many.
 
-The invariant: memory holds at most one batch, of one graph, within the limits of a batch over HTTP.
+The invariant: memory holds at most one batch, of one graph, within the limits of a batch over HTTP, and the reasons of
+at most MAX_REJECTED rejections.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 
 from graphtide.services.api.grpc.conversion import request_value
+from graphtide.services.api.grpc.large_messages.aside import read_aside
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.envelope import document_id, graph_name
 from graphtide.services.api.schema.errors import Rejection, TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.documents import document_of
+from graphtide.services.api.schema.requests.json_structure import check_value_count
 from graphtide.services.application import Application
 from graphtide.streams.errors import Invalid, Rejected
 from graphtide.streams.messages import DocumentMessage, decode_document, document_key
 
 BATCH_DOCUMENTS = 256
 BATCH_BYTES = 4 << 20
+MAX_REJECTED = 10_000
+"""Rejected documents of one stream; it ends with the next one."""
 
 
 class PublishBatches:
@@ -38,9 +44,13 @@ class PublishBatches:
         """Add the next document; publish a full batch. Raises what `Application.publish` raises."""
         index, self._seen = self._seen, self._seen + 1
         try:
-            document = document_of(graph_name(request.graph), request_value(request), self._limits)
+            document = await read_aside(partial(self._document, request), request.ByteSize())
         except Invalid as error:
             self._rejected.append(Rejection(index, _printable(request.id), error.field, error.message))
+            if len(self._rejected) > MAX_REJECTED:
+                raise Invalid(
+                    error.field, f"{error.message}; so are {MAX_REJECTED} other documents of the stream: correct them"
+                ) from error
             return
         if self._held and self._held[0].graph != document.graph:
             await self._publish()
@@ -48,6 +58,9 @@ class PublishBatches:
         self._held_bytes += request.ByteSize()
         if len(self._held) >= min(BATCH_DOCUMENTS, self._limits.max_batch_documents) or self._held_bytes >= BATCH_BYTES:
             await self._publish()
+
+    def _document(self, request: pb.PublishRequest) -> DocumentMessage:
+        return document_of(graph_name(request.graph), request_value(request), self._limits)
 
     async def finish(self) -> None:
         """Publish the rest. Raises Invalid when the stream was empty."""
@@ -86,6 +99,7 @@ class Whole:
         if self._held and self._held[0].graph != request.graph:
             raise Invalid("graph", "differs from the graph of the previous documents; send one graph per stream")
         key = document_key(graph_name(request.graph), document_id(request.id))
+        check_value_count(request.document, self._limits.max_document_values)
         try:
             self._held.append(decode_document(key, request.document))
         except Rejected as error:

@@ -60,17 +60,20 @@ class Admitted(Protocol):
 
 
 class CallHandler:
-    """Server of the calls of one method. `inner` is the handler of the service itself."""
+    """Server of the calls of one method. `inner` is the handler of the service itself, `parse` reads its messages."""
 
-    def __init__(self, method: str, inner: Any, admission: Admission, send_timeout_s: float) -> None:
+    def __init__(
+        self, method: str, inner: Any, parse: Callable[[bytes], Any], admission: Admission, send_timeout_s: float
+    ) -> None:
         self._method = method
         self._inner = inner
+        self._parse = parse
         self._admission = admission
         self._send_timeout_s = send_timeout_s
 
     def handler(self) -> grpc.RpcMethodHandler:
         """Return the handler to register instead of `inner`."""
-        codecs = (self._inner.request_deserializer, self._inner.response_serializer)
+        codecs = (self._parse, self._inner.response_serializer)
         if self._inner.response_streaming:
             return grpc.stream_stream_rpc_method_handler(self._stream, *codecs)
         return grpc.stream_unary_rpc_method_handler(self._answer, *codecs)

@@ -17,6 +17,7 @@ from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.grpc.access import AccessInterceptor
 from graphtide.services.api.grpc.calls import CallHandler
 from graphtide.services.api.grpc.health import ApplicationHealth
+from graphtide.services.api.grpc.large_messages.wire_bounds import bounded
 from graphtide.services.api.grpc.servicer import Servicer
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import add_calls
@@ -79,9 +80,7 @@ def create_server(
         *(connections or ConnectionLimits()).options(2 * limits.max_in_flight),
     ]
     # `maximum_concurrent_rpcs` would count probes and calls whose message never arrives; `AccessInterceptor` counts.
-    server = grpc.aio.server(
-        options=options, interceptors=[Calls(AccessInterceptor(gate, limits, streams), limits.body_timeout_s)]
-    )
+    server = grpc.aio.server(options=options, interceptors=[Calls(AccessInterceptor(gate, limits, streams), limits)])
     add_calls(Servicer(application, limits), server)
     health_pb2_grpc.add_HealthServicer_to_server(ApplicationHealth(application, (SERVICE, ""), gate), server)
     reflection.enable_server_reflection((SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
@@ -91,9 +90,9 @@ def create_server(
 class Calls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     """Interceptor that replaces the handler of every method by a `CallHandler`."""
 
-    def __init__(self, access: AccessInterceptor, send_timeout_s: float) -> None:
+    def __init__(self, access: AccessInterceptor, limits: RequestLimits) -> None:
         self._access = access
-        self._send_timeout_s = send_timeout_s
+        self._limits = limits
         self._handlers: dict[str, grpc.RpcMethodHandler] = {}
 
     async def intercept_service(
@@ -104,7 +103,8 @@ class Calls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             inner = await continuation(handler_call_details)
             if inner is None:  # not cached: the number of unknown names is unbounded
                 return None
-            handling = CallHandler(method, inner, self._access.admission(method), self._send_timeout_s)
+            parse, admission = bounded(inner.request_deserializer, self._limits), self._access.admission(method)
+            handling = CallHandler(method, inner, parse, admission, self._limits.body_timeout_s)
             self._handlers[method] = handling.handler()
         return self._handlers[method]
 

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from grpc.aio import ServicerContext
@@ -19,6 +20,7 @@ from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.policy import visible
 from graphtide.services.api.grpc.batching import PublishBatches, Whole
 from graphtide.services.api.grpc.conversion import message_of, parameters, request_value
+from graphtide.services.api.grpc.large_messages.aside import LARGE_ITEMS, read_aside, write_aside
 from graphtide.services.api.grpc.standing.questions import QuestionCalls
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.envelope import RELATED, document_id, graph_name, letters_graph, related_count
@@ -31,6 +33,7 @@ from graphtide.services.api.schema.requests.questions import question_of
 from graphtide.services.api.schema.shapes import answer_json, fields_json, reports_json
 from graphtide.services.application import Answer, Application, FeedItem, LetterQuery, Piece, QueryRequest
 from graphtide.services.changes.messages import change_event
+from graphtide.services.changes.types import size_of
 from graphtide.services.inspection.graph_pages import graphs_page
 from graphtide.services.preview.messages import preview_message
 
@@ -46,8 +49,9 @@ class Servicer(QuestionCalls):
         self._limits = limits
 
     async def Publish(self, request: pb.PublishRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
-        document = document_of(graph_name(request.graph), request_value(request), self._limits)
-        receipt = await self._application.publish([document])
+        graph = graph_name(request.graph)
+        read = lambda: document_of(graph, request_value(request), self._limits)  # noqa: E731
+        receipt = await self._application.publish([await read_aside(read, request.ByteSize())])
         return pb.Receipt(token=receipt.token)
 
     async def PublishStream(  # noqa: N802
@@ -64,7 +68,7 @@ class Servicer(QuestionCalls):
     ) -> pb.Receipt:
         held = Whole(self._limits)
         async for request in requests:
-            held.add(request)
+            await read_aside(partial(held.add, request), request.ByteSize())
         receipt = await self._application.publish(held.documents())
         return pb.Receipt(token=receipt.token)
 
@@ -74,7 +78,7 @@ class Servicer(QuestionCalls):
 
     async def GetDocument(self, request: pb.DocumentRef, context: ServicerContext) -> pb.DocumentStatus:  # noqa: N802
         status = await self._application.document(graph_name(request.graph), document_id(request.id))
-        return message_of(pb.DocumentStatus, fields_json(status))
+        return await write_aside(lambda: message_of(pb.DocumentStatus, fields_json(status)), len(status.facts))
 
     async def RelatedDocuments(  # noqa: N802
         self, request: pb.RelatedRequest, context: ServicerContext
@@ -90,7 +94,8 @@ class Servicer(QuestionCalls):
     async def Preview(self, request: pb.PreviewRequest, context: ServicerContext) -> pb.PreviewReply:  # noqa: N802
         graph = graph_name(request.graph)
         asked = await asyncio.to_thread(read_preview, graph, request.body, self._limits)
-        return preview_message(await self._application.preview(graph, asked))
+        found = await self._application.preview(graph, asked)
+        return await write_aside(lambda: preview_message(found), LARGE_ITEMS)
 
     async def QueryStream(  # noqa: N802
         self, request: pb.QueryRequest, context: ServicerContext
@@ -109,7 +114,7 @@ class Servicer(QuestionCalls):
 
     async def Reports(self, request: pb.GraphRef, context: ServicerContext) -> pb.ReportList:  # noqa: N802
         reports = await self._application.reports(graph_name(request.graph))
-        return message_of(pb.ReportList, reports_json(reports))
+        return await write_aside(lambda: message_of(pb.ReportList, reports_json(reports)), len(reports))
 
     async def Stats(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphStats:  # noqa: N802
         stats = await self._application.stats(graph_name(request.graph))
@@ -191,7 +196,7 @@ class Servicer(QuestionCalls):
         items = self._application.changes(graph_name(request.graph), query)
         async with aclosing(cast("AsyncGenerator[FeedItem, None]", items)) as found:
             async for item in found:
-                yield change_event(item)
+                yield await write_aside(partial(change_event, item), size_of(item))
 
     async def ListDeadLetters(  # noqa: N802
         self, request: pb.DeadLetterQuery, context: ServicerContext
@@ -209,7 +214,8 @@ class Servicer(QuestionCalls):
         graph, correction = letters_graph(request.graph), None
         if request.HasField("document"):
             letter = await self._application.dead_letter(graph, request.id)
-            correction = correction_of(letter, request.document, self._limits)
+            read = partial(correction_of, letter, request.document, self._limits)
+            correction = await read_aside(read, len(request.document))
         receipt = await self._application.retry_letter(graph, request.id, correction)
         return pb.Receipt(token=receipt.token)
 

@@ -22,6 +22,7 @@ from graphtide.services.api.http.event_stream import NDJSON, OPENED, SSE, Stream
 from graphtide.services.api.schema.requests.browsing import MAX_TEXT, change_query
 from graphtide.services.api.schema.shapes import change_json, dump, fields_json
 from graphtide.services.application import Application, Change, FeedItem, FeedProgress, GraphRows
+from graphtide.services.changes.types import size_of
 
 LARGE_ITEMS = 200
 """Items of a change from which its JSON is made in a thread."""
@@ -83,8 +84,7 @@ async def _events(items: AsyncIterator[FeedItem]) -> AsyncIterator[StreamEvent]:
 
 async def _event(item: FeedItem) -> StreamEvent:
     if isinstance(item, Change):
-        changed = len(item.documents) + sum(1 for _ in item.entities.all()) + sum(1 for _ in item.relations.all())
-        large = item.rows is not None or changed >= LARGE_ITEMS
+        large = item.rows is not None or size_of(item) >= LARGE_ITEMS
         data = await encode_large(lambda: change_json(item)) if large else dump(change_json(item))
         return StreamEvent("change", data, item.token)
     if isinstance(item, GraphRows):

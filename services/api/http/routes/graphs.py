@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graphtide.services.api.http.documentation.openapi import AT, GraphPath, errors, graph_in, reply
+from graphtide.services.api.http.documentation.openapi import AT, GraphPath, errors, graph_in, large_reply, reply
 from graphtide.services.api.http.documentation.response_models import (
     DeletedGraphBody,
     DigestBody,
@@ -22,6 +22,8 @@ from graphtide.services.api.schema.shapes import fields_json, reports_json
 from graphtide.services.application import Application
 
 _ERRORS = errors(404, 422, 429, 503)
+REPORT_CHARS = 1_000
+"""Approximate size of a report in a response."""
 
 
 def graph_routes(application: Application) -> APIRouter:
@@ -52,7 +54,8 @@ def _add_views(router: APIRouter, application: Application) -> None:
     @router.get("/v1/graphs/{graph}/reports", responses={200: {"model": ReportList}, **_ERRORS})
     async def list_reports(request: Request, graph: GraphPath) -> Response:
         """Return the reports of the graph's communities, the coarsest first. Each cites live chunks only."""
-        return reply(reports_json(await application.reports(graph_in(request, graph))))
+        found = await application.reports(graph_in(request, graph))
+        return await large_reply(lambda: reports_json(found), REPORT_CHARS * len(found))
 
     @router.get(
         "/v1/graphs/{graph}/digest",
