@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain, product
 from pathlib import Path
-from re import _constants as c
+from re import _constants as c  # type: ignore[attr-defined] # typeshed leaves the module out
 from typing import Any
 
 from tests.support.backtracking import Node, Search
