@@ -56,7 +56,8 @@ IDENTIFIERS = {
 UNCHECKED_NAMES = ("tests/", "infra/models/")
 """Tests, and the adapters of models, whose names are not all migrated."""
 
-OPENINGS = re.compile(r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How)\b")
+_OPENINGS = r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How)\b"
+OPENINGS = re.compile(_OPENINGS)
 """Words that a docstring does not open with: a function's opens with a verb, a module's with a noun phrase."""
 
 CODE = re.compile(r"`[^`]*`")
@@ -64,6 +65,11 @@ FENCE = re.compile(r"^\s*(?:```|~~~)")
 WORDS = [
     (re.compile(rf"(?<![\w`.:/-])(?:{pattern})(?![\w`/-])", re.IGNORECASE), hint) for pattern, hint in PATTERNS.items()
 ]
+# Most files have no hit. A search of the whole text finds those that may have one, and only they are parsed: a file
+# without one of these has no hit, while one with it may have none, since the search reads code, too.
+MAYBE_WORDS = re.compile(rf"\b(?:{'|'.join(PATTERNS)})(?!\w)")
+MAYBE_OPENINGS = re.compile(rf"""["']\\?\s*{_OPENINGS}""")
+MAYBE_IDENTIFIERS = re.compile(rf"\b_*(?:{'|'.join(IDENTIFIERS)})_*\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +86,26 @@ class Hit:
 
 
 def hits_in(file: Path, text: str) -> Iterator[Hit]:
-    """Yield the hits of one file, in the order of its lines."""
-    lines = python_prose(text) if file.suffix == ".py" else markdown_prose(text)
-    for number, prose in lines:
+    """Yield the hits of one file: first of words, then of openings, then of names."""
+    if MAYBE_WORDS.search(text.lower()):
+        yield from words_in(file, text)
+    if file.suffix == ".py":
+        has_names = not str(file).startswith(UNCHECKED_NAMES) and MAYBE_IDENTIFIERS.search(text)
+        has_openings = MAYBE_OPENINGS.search(text)
+        nodes = list(ast.walk(ast.parse(text))) if has_names or has_openings else []
+        if has_openings:
+            yield from openings_in(file, nodes)
+        if has_names:
+            yield from identifiers_in(file, nodes)
+
+
+def words_in(file: Path, text: str) -> Iterator[Hit]:
+    """Yield the hits of the words, in the order of the lines."""
+    for number, prose in python_prose(text) if file.suffix == ".py" else markdown_prose(text):
         bare = CODE.sub(lambda found: " " * len(found[0]), prose)
         for pattern, hint in WORDS:
             for found in pattern.finditer(bare):
                 yield Hit(file, number, found[0], hint)
-    if file.suffix == ".py":
-        nodes = list(ast.walk(ast.parse(text)))
-        yield from openings_in(file, nodes)
-        if not str(file).startswith(UNCHECKED_NAMES):
-            yield from identifiers_in(file, nodes)
 
 
 def openings_in(file: Path, nodes: Iterable[ast.AST]) -> Iterator[Hit]:
