@@ -7,7 +7,9 @@ own.
 
 from __future__ import annotations
 
+import gc
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path.relative_to(TESTS).parts[:1] in [(folder,) for folder in other] else None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Leave modules and tests out of garbage collection: they live as long as the process, and each full collection
+    would traverse them, also those in tests that measure memory.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what needs servers. Their layer runs by file, so that the tests of a module share its costly fixtures."""
     if isinstance(item, pytest.Function) and _needs_servers(item):
@@ -58,7 +73,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def _needs_servers(item: pytest.Function) -> bool:
     chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return _folder(item) in SLOW_FOLDERS or bool(
-        SERVERS & set(item.fixturenames) or ADAPTERS & {one for one in chosen if isinstance(one, str)}
+        SERVERS & set(item.fixturenames) or ADAPTERS & {value for value in chosen if isinstance(value, str)}
     )
 
 

@@ -13,7 +13,7 @@ from graphtide.services.cluster.graph_routing import SERVICE
 from tests.support.named_replicas import SERVING, STOPPED, four, gateway
 from tests.support.stages import eventually
 
-GRAPHS = [f"g{n}" for n in range(60)] + ["Größe 🌊"]
+GRAPHS = [f"g{n}" for n in range(30)] + ["Größe 🌊"]
 
 
 async def holders(stub: GraphtideStub, calls: int = 6) -> Mapping[str, frozenset[str]]:

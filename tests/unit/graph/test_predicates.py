@@ -34,6 +34,7 @@ from graphtide.streams.follow import delta_codec
 from graphtide.streams.messages import unit_key
 from tests.support.extractions import vector
 from tests.support.judged_world import EVERYTHING, JudgedWorld, random_changes
+from tests.support.seeds import seeds
 
 MEANINGS = {
     "founded": "begin",
@@ -112,7 +113,7 @@ def _document(rng: random.Random, doc_id: str, revision: int) -> Extraction:
     return Extraction(doc_id, revision, DocumentInfo(), (passage(f"Passage {doc_id} {revision}.", facts),))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(1, 6))
 def test_links_are_those_of_the_live_documents_when_a_judge_answers_at_any_time(seed: int) -> None:
     """After each step the rows are a rebuild's, in one batch and in several; when all is answered, those of the live
     documents in another order. Restarts lose nothing."""

@@ -18,6 +18,7 @@ from graphtide.graph.resolution.synonyms.blocking import MAX_NEIGHBOURS, synonym
 from graphtide.graph.resolution.synonyms.scoring import assess_synonym
 from tests.support.extractions import unit
 from tests.support.judged_world import EVERYTHING, JudgedWorld, random_changes
+from tests.support.seeds import seeds
 
 MEANINGS = {
     "a road vehicle with an engine for few passengers": ("car", "automobile", "motorcar", "wagon"),
@@ -50,7 +51,7 @@ def _document(rng: random.Random, doc_id: str, revision: int) -> Extraction:
     return Extraction(doc_id, revision, DocumentInfo(), tuple(units))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, 6))
 def test_graph_is_that_of_the_live_documents_when_a_judge_answers_at_any_time(seed: int) -> None:
     """After each step the rows are a rebuild's; when all is answered, those of the live documents in another order.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -26,13 +27,17 @@ from graphtide.streams.errors import Invalid
 from tests.support.application import InMemoryApplication
 
 LIMITS = RequestLimits(max_top_k=7, max_name_chars=20, max_facts=3, max_question_chars=50)
-DESCRIBED: dict[str, Any] = create_app(InMemoryApplication(), LIMITS).openapi()
-SCHEMAS = DESCRIBED["components"]["schemas"]
+
+
+@cache
+def description() -> dict[str, Any]:
+    """Return the description by these limits. It is made in the processes of pytest that run one of these tests."""
+    return create_app(InMemoryApplication(), LIMITS).openapi()
 
 
 def allows(schema: str, value: object) -> bool:
     """Return whether a schema of the description allows the value."""
-    whole = {"$ref": f"#/components/schemas/{schema}", "components": DESCRIBED["components"]}
+    whole = {"$ref": f"#/components/schemas/{schema}", "components": description()["components"]}
     return Draft202012Validator(whole).is_valid(value)
 
 
@@ -148,10 +153,10 @@ def test_document_is_accepted_exactly_when_the_description_allows_it(changed: di
 
 def test_described_events_are_those_that_are_read() -> None:
     """An event has data, unless it deletes a document."""
-    schema = DESCRIBED["paths"]["/v1/graphs/{graph}/documents"]["post"]["requestBody"]["content"][
+    schema = description()["paths"]["/v1/graphs/{graph}/documents"]["post"]["requestBody"]["content"][
         "application/cloudevents+json"
     ]["schema"]
-    described = Draft202012Validator({**schema, "components": DESCRIBED["components"]})
+    described = Draft202012Validator({**schema, "components": description()["components"]})
     event = {"specversion": "1.0", "id": "e", "source": "/s", "type": "t"}
     reader = EventReader("notes", DirectValues({}), LIMITS)
     for changed in (
@@ -178,14 +183,16 @@ def test_wait_is_read_in_every_form_of_a_number() -> None:
 
 def test_limits_are_those_of_the_service() -> None:
     """No bound is the name of a limit any more, and each has the value of the settings."""
-    assert SCHEMAS["FactBody"]["properties"]["subject"]["maxLength"] == 20
-    assert not re.search(rf'"({"|".join(BOUNDS)})": "', json.dumps(DESCRIBED))
+    assert description()["components"]["schemas"]["FactBody"]["properties"]["subject"]["maxLength"] == 20
+    assert not re.search(rf'"({"|".join(BOUNDS)})": "', json.dumps(description()))
 
 
 def test_links_lead_to_operations_with_these_parameters() -> None:
     """Each link names an operation of the description, and a value for each parameter of its path."""
     found = {
-        each["operationId"]: (path, each) for path, methods in DESCRIBED["paths"].items() for each in methods.values()
+        each["operationId"]: (path, each)
+        for path, methods in description()["paths"].items()
+        for each in methods.values()
     }
     for source, links in LINKS.items():
         described = [response.get("links", {}) for response in found[source][1]["responses"].values()]

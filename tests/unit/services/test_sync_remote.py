@@ -68,6 +68,7 @@ def content(rng: random.Random, name: str) -> str:
     return f"<h1>Page</h1><p>{person} lives in {town}.</p>" if name.endswith(".html") else f"{person} is in {town}."
 
 
+@pytest.mark.parametrize("store", ["memory", pytest.param("s3", marks=pytest.mark.thorough)], indirect=True)
 @pytest.mark.parametrize("seed", [3])
 def test_store_followed_through_random_changes_equals_a_folder_of_equal_files(
     tmp_path: Path, store: Any, seed: int

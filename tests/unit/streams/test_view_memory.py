@@ -22,6 +22,7 @@ from graphtide.streams.follow.view_size import snapshot_bytes, view_bytes
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import Commit, GraphCommit
 from tests.model.memory import MemoryBackend, MemoryOutbox
+from tests.support.seeds import seeds
 from tests.support.stages import ExactKeeper, eventually, running
 from tests.support.worlds import RandomWorld
 
@@ -177,7 +178,7 @@ async def test_views_that_outgrow_the_bound_are_evicted(monkeypatch: pytest.Monk
         await eventually(has_left)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(1, 6))
 async def test_any_uses_and_commits_stay_within_the_bound_and_show_the_stored_graphs(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
