@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 MAX_TUPLE = 16
 MAX_SHARED = 1 << 22
@@ -33,6 +34,10 @@ def shared_int(number: int) -> int:
         _singles.extend([EMPTY] * (number + 1 + number // 8 - len(_singles)))
     _singles[number] = (number,)
     return number
+
+
+shared_value = lru_cache(maxsize=1_024)(int)
+"""Return an int that is no number of a row; the frequent ones, such as weights, are the same object at each call."""
 
 
 def single(member: int) -> tuple[int, ...]:

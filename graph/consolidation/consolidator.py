@@ -37,6 +37,7 @@ from graphtide.graph.consolidation.signed_counts import (
 )
 from graphtide.graph.consolidation.state import EdgeKey, LabelState, Tables
 from graphtide.graph.consolidation.topology import edge_pairs
+from graphtide.graph.int_sets import shared_value
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import (
     ClusterChange,
@@ -284,7 +285,7 @@ class Consolidator:
             statement = self._tables.statement(triple)
             before = statement.count
             for (weight_milli, vector), count in changes.items():
-                statement.weight_milli += weight_milli * count
+                statement.weight_milli = shared_value(statement.weight_milli + weight_milli * count)
                 _add(statement, vector, count)
             batch.statements.add(statement.number)
             if not before or not statement.count:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from graphtide.graph.consolidation.signed_counts import UnitDiff, label_keys, occurrence_index, predicate_key
 from graphtide.graph.consolidation.state import LabelState, Tables
 from graphtide.graph.identity import chunk_id
-from graphtide.graph.int_sets import shared_tuple
+from graphtide.graph.int_sets import shared_tuple, shared_value
 from graphtide.graph.records import (
     ChunkContribution,
     ChunkRow,
@@ -126,7 +126,7 @@ def _evidence_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[
         number = tables.statement_numbers[keys[fact.subject], predicate_key(fact.predicate), keys[fact.object]]
         rows[number, fact.description, fact.sentence, fact.weight_milli, fact.valid_from, fact.valid_to] += 1
     return [
-        EvidenceRow(number, chunk, description, sentence, weight, n, since, till)
+        EvidenceRow(number, chunk, description, sentence, shared_value(weight), n, since, till)
         for (number, description, sentence, weight, since, till), n in rows.items()
     ]
 

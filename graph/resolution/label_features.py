@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from sys import intern
 
 from graphtide.graph.resolution import lexicon as lx
@@ -58,31 +59,88 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
-    """One label's features for comparison. All words are case-folded, singular and in one spelling."""
+class Traits:
+    """The features of a label that it has in common with many others; labels with equal ones share one object."""
 
-    name: str
-    type: str
     kind: str  # coarse type, "" if unknown
-    words: tuple[str, ...]  # of the part before a comma or bracket, without articles, titles and suffix
-    tail: tuple[str, ...]  # of the rest: a region, a qualifier
     title: str
     suffix: str  # junior, senior
-    numbers: tuple[str, ...]  # sorted, from the whole label
     qualifiers: frozenset[str]
     turned: bool  # "X of Y", which is "Y X" in another order
+    bracketed: bool  # the rest was in brackets
+    short_form: str  # letters that the label itself gives in brackets as its abbreviation
     is_person: bool  # could be a person's name
     is_plural: bool  # its last word lost a plural ending
     is_generic: bool  # refers to an earlier mention ("the city"); matches no label
-    bracketed: bool  # the rest was in brackets
-    letters: str  # of a label that is a single word of two to six letters and so may be initials, else ""
-    short_form: str  # letters that the label itself gives in brackets as its abbreviation
     is_dated: bool  # made of numbers and words of the calendar
+
+
+_shared_traits = lru_cache(maxsize=4_096)(Traits)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One label's features for comparison. All words are case-folded, singular and in one spelling.
+
+    Memory: seven fields; with the traits in each label it would be eighteen.
+    """
+
+    name: str
+    type: str
+    words: tuple[str, ...]  # of the part before a comma or bracket, without articles, titles and suffix
+    tail: tuple[str, ...]  # of the rest: a region, a qualifier
+    numbers: tuple[str, ...]  # sorted, from the whole label
+    letters: str  # of a label that is a single word of two to six letters and so may be initials, else ""
+    traits: Traits
 
     @property
     def bag(self) -> tuple[str, ...]:
         """Return all words in a canonical order."""
         return tuple(sorted(self.words + self.tail))
+
+    @property
+    def kind(self) -> str:
+        return self.traits.kind
+
+    @property
+    def title(self) -> str:
+        return self.traits.title
+
+    @property
+    def suffix(self) -> str:
+        return self.traits.suffix
+
+    @property
+    def qualifiers(self) -> frozenset[str]:
+        return self.traits.qualifiers
+
+    @property
+    def turned(self) -> bool:
+        return self.traits.turned
+
+    @property
+    def bracketed(self) -> bool:
+        return self.traits.bracketed
+
+    @property
+    def short_form(self) -> str:
+        return self.traits.short_form
+
+    @property
+    def is_person(self) -> bool:
+        return self.traits.is_person
+
+    @property
+    def is_plural(self) -> bool:
+        return self.traits.is_plural
+
+    @property
+    def is_generic(self) -> bool:
+        return self.traits.is_generic
+
+    @property
+    def is_dated(self) -> bool:
+        return self.traits.is_dated
 
 
 def parse_label(name: str, type_: str) -> Signature:
@@ -96,24 +154,27 @@ def parse_label(name: str, type_: str) -> Signature:
     tail_words = tuple(_expand_states(_words(tail)))
     kind = _KINDS.get(type_.replace(" ", "_"), "")
     everything = words + tail_words
+    traits = _shared_traits(
+        kind,
+        title,
+        suffix,
+        _qualifiers(words),
+        "of" in plain[1:-1] and words[-1:] != words[:1] and _keeps_of(plain, words),
+        bool(tail_words) and "(" in folded,
+        short_form,
+        kind == "person" or (kind == "" and not tail_words and _could_be_a_person(plain, words)),
+        _is_plural(plain),
+        _is_generic(words, plain, title),
+        bool(everything) and all(w[:1].isdigit() or w in lx.MONTHS or w in lx.DATE_WORDS for w in everything),
+    )
     return Signature(
         name=name,
         type=type_,
-        kind=kind,
         words=tuple(map(intern, words)),
         tail=tuple(map(intern, tail_words)),
-        title=title,
-        suffix=suffix,
         numbers=tuple(sorted(w for w in everything if w[-1:].isdigit() or w[:1].isdigit())),
-        qualifiers=_qualifiers(words),
-        turned="of" in plain[1:-1] and words[-1:] != words[:1] and _keeps_of(plain, words),
-        bracketed=bool(tail_words) and "(" in folded,
         letters=_initials(name, words, tail_words),
-        short_form=short_form,
-        is_person=kind == "person" or (kind == "" and not tail_words and _could_be_a_person(plain, words)),
-        is_plural=_is_plural(plain),
-        is_generic=_is_generic(words, plain, title),
-        is_dated=bool(everything) and all(w[:1].isdigit() or w in lx.MONTHS or w in lx.DATE_WORDS for w in everything),
+        traits=traits,
     )
 
 

@@ -41,25 +41,23 @@ Verdict = int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LabelFeatures:
-    """A label prepared for comparison. It holds its vector, or the bytes (`same`) of that from which it is computed."""
+class LabelFeatures(Signature):
+    """A label prepared for comparison: its signature, and its vector or the bytes of that from which it is computed."""
 
-    signature: Signature
-    quantised: Quantised | None
-    same: bytes | None = None
+    held: Quantised | bytes | None
 
     @property
     def vector(self) -> Quantised | None:
         """Return the mean in the form in which cosines are exact. Cost: operations on a vector where it is shared."""
-        if self.same is None:
-            return self.quantised
-        mean = unit_of(vector_of(self.same))
+        if not isinstance(self.held, bytes):
+            return self.held
+        mean = unit_of(vector_of(self.held))
         return None if mean is None else quantise(mean)
 
     @property
     def key(self) -> LabelKey:
         """Return (name, type), the key that breaks ties."""
-        return self.signature.name, self.signature.type
+        return self.name, self.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +84,13 @@ def label_features(view: LabelView, known: Signature | None = None) -> LabelFeat
     """Return a label's features; `known` is its signature if name and type are unchanged. Cost: linear in name and
     vector.
     """
-    signature = known if known is not None else parse_label(view.name, view.type)
+    of = known if known is not None else parse_label(view.name, view.type)
+    held: Quantised | bytes | None = view.same
     if view.vector is None:
-        return LabelFeatures(signature, None)
-    if view.same is not None:
-        return LabelFeatures(signature, None, view.same)
-    return LabelFeatures(signature, quantise(view.vector))
+        held = None
+    elif held is None:
+        held = quantise(view.vector)
+    return LabelFeatures(of.name, of.type, of.words, of.tail, of.numbers, of.letters, of.traits, held)
 
 
 def pair_key(a: LabelFeatures, b: LabelFeatures) -> PairKey:
@@ -112,7 +111,7 @@ def score_pair(a: LabelFeatures, b: LabelFeatures, verdicts: Mapping[PairKey, Ve
 
 def assess_pair(a: LabelFeatures, b: LabelFeatures) -> Proposal | Borderline | None:
     """Assess one pair by rules. The score is the mean of the lexical and the vector similarity, in thousandths."""
-    relation = match_rule(a.signature, b.signature)
+    relation = match_rule(a, b)
     if relation is None:
         return None
     rule = relation.rule

@@ -189,7 +189,7 @@ class _Update:
             self._forget(label)
             return
         unchanged = old is not None and old.key == (view.name, view.type)
-        new = label_features(view, old.signature if old is not None and unchanged else None)
+        new = label_features(view, old if old is not None and unchanged else None)
         vector = _quantised(view)
         if old is not None:
             if unchanged and _equal(old.vector, vector):
@@ -205,8 +205,8 @@ class _Update:
         if label not in state._profiles:
             self._new.add(label)
         state._profiles[label] = new
-        words = None if same_words else lexical_keys(new.signature)
-        self._blocks_changed.update(state._blocks.put(label, words, vector_keys(new.signature, vector)))
+        words = None if same_words else lexical_keys(new)
+        self._blocks_changed.update(state._blocks.put(label, words, vector_keys(new, vector)))
         if state._synonyms is not None:
             self._neighbourhoods_changed.update(state._synonyms.put(label, {}, synonym_keys(new)))
         self._touched.add(label)
@@ -279,7 +279,7 @@ class _Update:
             region,
             sure,
             keys,
-            lambda x, y: cannot_link_reason(profiles[x].signature, profiles[y].signature) is not None,
+            lambda x, y: cannot_link_reason(profiles[x], profiles[y]) is not None,
         )
 
     def _region(self) -> set[int]:

@@ -128,7 +128,7 @@ def _report(rows: list[tuple[str, str, bool, bool, bool]]) -> PairReport:
 
 
 def _are_candidates(a: LabelFeatures, b: LabelFeatures) -> bool:
-    one, other = (lexical_keys(p.signature) | vector_keys(p.signature, p.vector) for p in (a, b))
+    one, other = (lexical_keys(p) | vector_keys(p, p.vector) for p in (a, b))
     return any(roles_compatible(one[key], other[key]) for key in one.keys() & other.keys())
 
 

@@ -88,8 +88,7 @@ class NaiveResolver:
         if self._all_pairs:
             return pairs
         keys = {
-            label: {**blocking.lexical_keys(p.signature), **blocking.vector_keys(p.signature, p.vector)}
-            for label, p in self._live.items()
+            label: {**blocking.lexical_keys(p), **blocking.vector_keys(p, p.vector)} for label, p in self._live.items()
         }
         sizes = Counter(key for its in keys.values() for key in its)
         return [
@@ -118,4 +117,4 @@ class NaiveResolver:
         return -self._proposals[pair].score_milli, pair_key(self._live[pair[0]], self._live[pair[1]])
 
     def _conflict(self, x: int, y: int) -> bool:
-        return cannot_link_reason(self._live[x].signature, self._live[y].signature) is not None
+        return cannot_link_reason(self._live[x], self._live[y]) is not None

@@ -33,7 +33,7 @@ def synonym_keys(label: LabelFeatures) -> Keys:
 
     Cost: `TREES * max(DEPTHS) * d` multiplications.
     """
-    if not is_eligible(label.signature) or (vector := label.vector) is None:
+    if not is_eligible(label) or (vector := label.vector) is None:
         return {}
     return path_keys(vector)
 

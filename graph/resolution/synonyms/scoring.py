@@ -34,10 +34,9 @@ def assess_synonym(a: LabelFeatures, b: LabelFeatures) -> Borderline | None:
     Both must be of one type, or one type unknown, and have vectors with a cosine of `MIN_COSINE_MILLI` or more. A pair
     that a cannot-link constraint separates is never asked about. The score is below that of any decision by words.
     """
-    x, y = a.signature, b.signature
-    if (x.type and y.type and x.type != y.type) or a.vector is None or b.vector is None:
+    if (a.type and b.type and a.type != b.type) or a.vector is None or b.vector is None:
         return None
     cosine = cosine_milli(a.vector, b.vector)
-    if cosine < MIN_COSINE_MILLI or cannot_link_reason(x, y) is not None:
+    if cosine < MIN_COSINE_MILLI or cannot_link_reason(a, b) is not None:
         return None
     return Borderline(Proposal(RULE, cosine // 2 - JUDGED_PENALTY, -1), by_context=True)

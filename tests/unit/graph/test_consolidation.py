@@ -310,6 +310,15 @@ def test_equal_predicates_are_one_string() -> None:
         assert len(predicates) > len({id(predicate) for predicate in predicates}) == len(set(predicates))
 
 
+def test_statements_and_evidence_of_one_weight_hold_it_once() -> None:
+    """Weights above 256 would be an object for each row."""
+    world, rng = World(), random.Random(5)
+    rows = [row for n in range(12) for row in world.change(random_extraction(rng, f"d{n}", n + 1, None)).evidence]
+    sums = [statement.weight_milli for statement in world.writer._tables.statements.values()]
+    for weights in ([row.weight_milli for row in rows], sums):
+        assert len(weights) > len({id(weight) for weight in weights}) == len(set(weights))
+
+
 def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> None:
     """Entity resolution computes such a label's mean from the sum's own vector, with the bits of a stored one."""
     world, rng = World(), random.Random(4)
@@ -320,7 +329,7 @@ def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> No
     assert alike and len(features) == len(labels)
     for number in alike:
         mean, held = labels[number].mean(), features[number]
-        assert held.same is labels[number].same and held.quantised is None
+        assert held.held is labels[number].same
         vector = held.vector
         assert (vector is None) == (mean is None)
         assert vector is None or mean is None or np.array_equal(vector, quantise(mean))

@@ -15,6 +15,7 @@ from graphtide.graph.int_sets import (
     int_set,
     shared_int,
     shared_tuple,
+    shared_value,
 )
 
 
@@ -64,3 +65,10 @@ def test_one_tuple_is_shared_by_the_sets_of_one_number() -> None:
     assert alone == (5_000,) and alone[0] is number is shared_int(5_000)
     assert excluding(including(alone, other), other) is alone is shared_tuple([number]) is int_set([number])
     assert shared_int(MAX_SHARED) == MAX_SHARED and including(EMPTY, -1) == (-1,)
+
+
+def test_equal_weights_are_held_once() -> None:
+    """The same object is returned for equal values, and nothing is kept for each number up to the largest."""
+    first, second = int("1000"), int("1000")
+    assert first is not second and shared_value(first) is shared_value(second)
+    assert shared_value(MAX_SHARED + 1) == MAX_SHARED + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from graphtide.graph.resolution import LabelView, Resolver, blocking, normalise
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.label_features import parse_label
+from graphtide.graph.resolution.pair_scoring import label_features
 from graphtide.graph.resolution.similarity import cosine_milli, match_rule, quantise
 from tests.bench.core_resolution import find_data, load_vectors, measure_pairs, static_vectors
 from tests.support.label_views import POOL, label_vector, label_view, resolved
@@ -213,6 +215,14 @@ def test_verdict_links_no_pair_whose_block_closed_before_it_arrived(monkeypatch:
     assert [resolver.cluster_of(n) for n in views] == [later.cluster_of(n) for n in views] == [{n} for n in views]
     resolver.update({2: None, 3: None})
     assert resolver.cluster_of(0) == {0, 1}
+
+
+def test_labels_share_the_traits_that_are_equal() -> None:
+    """Features that many labels have in common are one object, and a label's own ones fit in a hundred bytes."""
+    names = [normalise(name) for name in ("Lake Garda", "Red River", "Blue Ridge")]
+    labels = [label_features(LabelView(name, "place", None)) for name in names]
+    assert len({id(label.traits) for label in labels}) == 1
+    assert all(sys.getsizeof(label) <= 100 for label in labels)
 
 
 def test_relation_is_symmetric_when_sides_are_swapped() -> None:
