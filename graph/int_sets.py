@@ -1,7 +1,8 @@
 """Compact sets of ints for tables of many small sets: a sorted tuple while small, a `set` above.
 
 A `set` takes 216 bytes for one member, a tuple 48. Both are iterated, counted and tested alike; only the functions here
-change them. Invariant: a tuple is ascending and has at most MAX_TUPLE members; a `set` has more than MAX_TUPLE // 2.
+change them. Invariant: a tuple is ascending and has at most MAX_TUPLE members; a `set` has more than MAX_TUPLE // 2. So
+has a PatchedSet, which takes the place of a `set` in forks of a view.
 
 A number of a table occurs in many others, and most sets have one member. So `shared_int` keeps one int and one tuple
 for each number that tables allocate, in all graphs of the process, and sets of this one member are that tuple. Numbers
@@ -11,14 +12,56 @@ are reused, so these are as many as the largest graph had.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 MAX_TUPLE = 16
 MAX_SHARED = 1 << 22
 """Larger numbers are not shared: the table of tuples takes 8 bytes for each number up to the largest."""
 
-IntSet = tuple[int, ...] | set[int]
+
+class PatchedSet(Collection[int]):
+    """A set of ints that holds only what differs from another set, which must not change while this one is used.
+
+    A fork of a view has such a set for each large one that it changes. Cost of a change: O(1).
+    """
+
+    __slots__ = ("_added", "_below", "_removed")
+
+    def __init__(self, below: Collection[int]) -> None:
+        self._below = below
+        self._added: set[int] = set()
+        self._removed: set[int] = set()
+
+    def __contains__(self, member: object) -> bool:
+        return member in self._added or (member in self._below and member not in self._removed)
+
+    def __iter__(self) -> Iterator[int]:
+        yield from (member for member in self._below if member not in self._removed)
+        yield from self._added
+
+    def __len__(self) -> int:
+        return len(self._below) + len(self._added) - len(self._removed)
+
+    def add(self, member: int) -> None:
+        """Add a member."""
+        self._removed.discard(member)
+        if member not in self._below:
+            self._added.add(member)
+
+    def discard(self, member: int) -> None:
+        """Remove a member, if it is one."""
+        self._added.discard(member)
+        if member in self._below:
+            self._removed.add(member)
+
+    def difference_update(self, members: Iterable[int]) -> None:
+        """Remove these members."""
+        for member in members:
+            self.discard(member)
+
+
+IntSet = tuple[int, ...] | set[int] | PatchedSet
 EMPTY: tuple[int, ...] = ()
 _singles: list[tuple[int, ...]] = []
 
@@ -51,8 +94,8 @@ def shared_tuple(members: Sequence[int]) -> tuple[int, ...]:
 
 
 def including(held: IntSet, member: int) -> IntSet:
-    """Return the set with a member; a `set` is changed in place. Cost: at most MAX_TUPLE."""
-    if isinstance(held, set):
+    """Return the set with a member; one that is no tuple is changed in place. Cost: at most MAX_TUPLE."""
+    if not isinstance(held, tuple):
         held.add(member)
         return held
     if not held:
@@ -66,8 +109,8 @@ def including(held: IntSet, member: int) -> IntSet:
 
 
 def excluding(held: IntSet, member: int) -> IntSet:
-    """Return the set without a member, if it was one; a `set` is changed in place. Cost: at most MAX_TUPLE."""
-    if isinstance(held, set):
+    """Return the set without a member; one that is no tuple is changed in place. Cost: at most MAX_TUPLE."""
+    if not isinstance(held, tuple):
         held.discard(member)
         return held if len(held) > MAX_TUPLE // 2 else tuple(sorted(held))
     if member not in held:

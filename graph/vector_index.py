@@ -9,7 +9,7 @@ similarities agree within 1e-6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -222,8 +222,14 @@ class ExactIndex:
 
     def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
         """Return the k most similar of each query, exactly, see VectorIndex.search."""
+        return self.search_without((), queries, k, allowed)
+
+    def search_without(
+        self, without: Collection[int], queries: Vectors, k: int, allowed: Callable[[int], bool] | None = None
+    ) -> SearchResult:
+        """Return the result of `search` in an index without these ids. Cost: they are no more than a search is."""
         unit = checked_queries(queries, k, self._dimensions)
-        eligible = self._eligible(allowed)
+        eligible = self._eligible(allowed, without)
         rows: list[tuple[Ids, Vectors]] = []
         for start in range(0, len(unit), QUERY_BLOCK):
             block = unit[start : start + QUERY_BLOCK]
@@ -258,8 +264,11 @@ class ExactIndex:
         self._used += 1
         return self._used - 1
 
-    def _eligible(self, allowed: Callable[[int], bool] | None) -> NDArray[np.intp]:
+    def _eligible(self, allowed: Callable[[int], bool] | None, without: Collection[int]) -> NDArray[np.intp]:
         owners = self._owner[: self._used]
+        if without:
+            owners = owners.copy()
+            owners[[self._slots[number] for number in without if number in self._slots]] = PADDING
         if allowed is None:
             return np.flatnonzero(owners != PADDING)
         return np.array([slot for slot, id_ in enumerate(owners.tolist()) if id_ >= 0 and allowed(id_)], dtype=np.intp)

@@ -79,6 +79,12 @@ class LiveView(ViewContent):
             raise ValueError(
                 f"the view holds version {self.version}: a delta to version {delta.version} does not follow it"
             )
+        for undo_log in self.undo_logs:
+            undo_log.note(self, delta)
+        self._take(delta, indexed or IndexVersions())
+
+    def _take(self, delta: GraphDelta, indexed: IndexVersions) -> None:
+        """Change the tables by a delta, and move to its version."""
         self.digests.note(self, delta)
         self._walked.clear()
         self.new_names.clear()
@@ -104,7 +110,7 @@ class LiveView(ViewContent):
         self.contents.follow(self, delta)
         if isinstance(delta.communities, CommunityChange):
             self.reports.drop(delta.communities.removed.tolist())
-        self._index(delta, indexed or IndexVersions())
+        self._index(delta, indexed)
         self.exact.follow(delta)
         self._relate(delta)
         if self.followers:

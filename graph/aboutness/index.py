@@ -13,12 +13,13 @@ one alone now; the labels of its entities, and the entities of the names that it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from typing import Protocol
 
 from graphtide.graph.aboutness.keys import passage_keys
-from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
+from graphtide.graph.int_sets import EMPTY, IntSet, PatchedSet, excluding, including, shared_int
 from graphtide.graph.records import DocumentRow, GraphDelta
+from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
 from graphtide.graph.view_state.tables import MentionTables, ViewEntity, ViewStatement
 
 
@@ -38,12 +39,20 @@ class AboutnessIndex:
     """See the module. Passages are the numbers of the view."""
 
     def __init__(self) -> None:
-        self._keys: dict[int, tuple[str, ...]] = {}
-        self._passages: dict[str, IntSet] = {}
+        self._keys: MutableMapping[int, tuple[str, ...]] = {}
+        self._passages: MutableMapping[str, IntSet] = {}
         self.changed_keys: set[str] = set()
         """The keys whose passages the last delta changed."""
-        self.called: set[int] = set()
+        self.called: set[int] | PatchedSet = set()
         """The entities one of whose labels is a key."""
+
+    def fork(self, writing: Writing) -> AboutnessIndex:
+        """Return an index over this one, for a fork of its view (view_state/overlay.py)."""
+        forked = AboutnessIndex()
+        forked._keys = Overlay(self._keys, writing)
+        forked._passages = Overlay(self._passages, writing, own_ints)
+        forked.called = PatchedSet(self.called)
+        return forked
 
     def passages(self, names: Iterable[str]) -> list[Collection[int]]:
         """Return the passages about what each of the normalised names names. Most names have none and are left out."""

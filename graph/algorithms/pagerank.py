@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph._pagerank import Kernel
+from graphtide.graph._pagerank import Kernel, PatchedKernel
 
 # Weights are multiples of 2^-24 that float32 holds exactly, so that degrees are integer sums: adding and retracting an
 # edge restores the degree, and a degree does not depend on the order of its edges.
@@ -34,6 +34,16 @@ class WalkGraph:
     def __init__(self) -> None:
         """Create an empty graph."""
         self._kernel = Kernel()
+
+    def fork(self) -> "WalkGraph":
+        """Return a graph with the same edges that holds only what is changed in it. O(1).
+
+        This graph must not change while the other is used, and must not be a fork itself. A push in the other costs as
+        much more as the nodes that it reaches have changed links.
+        """
+        forked = WalkGraph.__new__(WalkGraph)
+        forked._kernel = PatchedKernel(self._kernel)
+        return forked
 
     def update(self, edges: Nodes, weights: Scores) -> None:
         """Set the weight of each edge, (n, 2) int32 in any direction, to `weights` (n,); 0 removes the edge.

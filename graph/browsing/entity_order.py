@@ -121,7 +121,7 @@ class EntityOrder:
         if delta.snapshot:
             return None
         nodes = _nodes(delta)
-        return TouchedEntities(nodes, _keys_by_id(view, nodes))
+        return TouchedEntities(nodes, keys_by_id(view, nodes))
 
     def follow(self, view: EntityTables, delta: GraphDelta, touched: TouchedEntities | None) -> None:
         """Record an applied delta: `touched` is from before it. Cost: the entities and edges of the delta."""
@@ -130,7 +130,7 @@ class EntityOrder:
             self._orders.clear()
             self._size, self._floor = 0, delta.version
             return
-        before, after = touched.keys, _keys_by_id(view, touched.nodes)
+        before, after = touched.keys, keys_by_id(view, touched.nodes)
         self._changes.append(_Change(delta.version, before, tuple(after)))
         self._size += len(before) + len(after)
         limit = min(HISTORY, max(self._least, 2 * len(view.entities)))
@@ -163,7 +163,7 @@ class EntityOrder:
         if began < self._floor:
             raise ListingExpired(f"the listing began at version {began}, and the history begins at {self._floor}")
         moved = self._moved_since(began)
-        order = self._order(view, sort)
+        order = self.order(view, sort)
         start = 0 if after is None else order.bisect_right(after)
         still = (key for key in order.islice(start) if key[2] not in moved)
         live = self._live(moved)
@@ -196,7 +196,8 @@ class EntityOrder:
                     then.setdefault(entity_id, None)
         return then
 
-    def _order(self, view: EntityTables, sort: EntitySort) -> SortedList:
+    def order(self, view: EntityTables, sort: EntitySort) -> SortedList:
+        """Return the sort keys of all entities, in order. Cost of the first call: the graph's entities."""
         with self._building:
             self._read_at[sort] = view.version
             if sort not in self._orders:
@@ -212,7 +213,8 @@ def _nodes(delta: GraphDelta) -> set[int]:
     return nodes
 
 
-def _keys_by_id(view: EntityTables, nodes: set[int]) -> dict[str, EntityKeys]:
+def keys_by_id(view: EntityTables, nodes: set[int]) -> dict[str, EntityKeys]:
+    """Return the sort keys of those of the nodes that exist, by public id."""
     return {view.entities[node].id: _keys(view, node) for node in nodes if node in view.entities}
 
 

@@ -4,13 +4,14 @@ It decides nothing and holds no weights, so it has no modularity. After each cha
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 
 import numpy as np
 
 from graphtide.graph.communities.types import DEPTH, CommunityChange, Hierarchy, Int64
-from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
+from graphtide.graph.int_sets import EMPTY, IntSet, PatchedSet, excluding, including, shared_int
 from graphtide.graph.numbered_ints import NumberedInts
+from graphtide.graph.view_state.overlay import Overlay, OverlayColumn, OverlayInts, Writing, own_ints
 
 
 class HierarchyReplica:
@@ -21,12 +22,12 @@ class HierarchyReplica:
 
     def __init__(self, snapshot: Hierarchy | None = None) -> None:
         self._community = NumberedInts()
-        self._rows: dict[int, int] = {}
+        self._rows: MutableMapping[int, int] = {}
         self._free: list[int] = []
-        self._levels = array("b")
-        self._parents = array("q")
-        self._members: list[IntSet] = []
-        self._roots: set[int] = set()
+        self._levels: array[int] | OverlayColumn[int] = array("b")
+        self._parents: array[int] | OverlayColumn[int] = array("q")
+        self._members: list[IntSet] | OverlayColumn[IntSet] = []
+        self._roots: set[int] | PatchedSet = set()
         if snapshot is not None:
             none = np.zeros(0, dtype=np.int64)
             self.apply(
@@ -34,6 +35,16 @@ class HierarchyReplica:
                     snapshot.nodes, snapshot.communities, snapshot.ids, snapshot.levels, snapshot.parents, none
                 )
             )
+
+    def fork(self, writing: Writing) -> "HierarchyReplica":
+        """Return a copy that refers to this one, for a fork of its view (view_state/overlay.py)."""
+        forked = HierarchyReplica()
+        forked._community, forked._rows = OverlayInts(self._community, writing), Overlay(self._rows, writing)
+        forked._levels = OverlayColumn(self._levels, writing)  # type: ignore[arg-type]
+        forked._parents = OverlayColumn(self._parents, writing)  # type: ignore[arg-type]
+        forked._members = OverlayColumn(self._members, writing, own_ints)  # type: ignore[arg-type]
+        forked._roots = PatchedSet(self._roots)
+        return forked
 
     def apply(self, change: CommunityChange) -> None:
         """Apply one change; O(change). Raises KeyError for a change out of order that refers to an unknown node or
@@ -83,6 +94,9 @@ class HierarchyReplica:
         row = self._rows.get(community)
         if row is not None:
             self._members[row] = excluding(self._members[row], member)
+
+    def __contains__(self, community: int) -> bool:
+        return community in self._rows
 
     def levels(self) -> int:
         """Return the number of levels, which is fixed."""

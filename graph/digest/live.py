@@ -92,6 +92,15 @@ class _Rows:
         return some + len(self.entities) + len(self.same_as) + len(self.edges) + len(self.predicate_links)
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The result of a reading: the elements before and after the changes, or all rows, or neither."""
+
+    version: int
+    changes: tuple[set[str], set[str]] = (set(), set())
+    rows: GraphDelta | None = None
+
+
 class LiveDigest:
     """The digest of one view; see the module. Any thread may call `read`; the view's writer calls `note`."""
 
@@ -123,22 +132,69 @@ class LiveDigest:
                 self._before = None
                 raise
 
+    def read_fork(self, view: DigestTables, fork: ForkDigest, forked: DigestTables) -> str:
+        """Return the digest of a fork of the view, which shares its lock. Cost: a reading of this one, and the fork's
+        changes.
+        """
+        with self._reading:
+            try:
+                with forked.lock.read():
+                    taken = self._take(view)
+                    was, now = _differing(fork.before, forked)
+                self._settle(taken)
+            except BaseException:
+                self._before = None
+                raise
+            return published(self._state.copy().remove(was - now).add(now - was))
+
     def _read(self, view: DigestTables) -> tuple[int, str]:
         with view.lock.read():
-            version, before = view.version, self._before
-            if version == self._last[0] and before is not None:
-                return self._last
-            self._before = _Rows()
-            if before is None:
-                rows = view.rows()
-            else:
-                was, now = _differing(before, view)
+            taken = self._take(view)
+        return self._settle(taken)
+
+    def _take(self, view: DigestTables) -> _Taken:
+        """Return what the hash has to take over. Call under the view's read lock."""
+        before = self._before
+        if view.version == self._last[0] and before is not None:
+            return _Taken(view.version)
+        self._before = _Rows()
         if before is None:
-            self._state = MultisetHash().add(elements(rows))
+            return _Taken(view.version, rows=view.rows())
+        return _Taken(view.version, _differing(before, view))
+
+    def _settle(self, taken: _Taken) -> tuple[int, str]:
+        if taken.rows is not None:
+            self._state = MultisetHash().add(elements(taken.rows))
+        elif taken.version == self._last[0]:
+            return self._last
         else:
+            was, now = taken.changes
             self._state.remove(was - now).add(now - was)
-        self._last = version, published(self._state)
+        self._last = taken.version, published(self._state)
         return self._last
+
+
+class ForkDigest(LiveDigest):
+    """The digest of a fork of a view: that of the view, and the fork's changes."""
+
+    def __init__(self, view: DigestTables, digests: LiveDigest) -> None:
+        super().__init__()
+        self._view = view
+        self._digests = digests
+        self._last = (-1, "")
+        self.before = _Rows()
+        """What the fork has changed, as it is in the view."""
+
+    def note(self, view: DigestTables, delta: GraphDelta) -> None:
+        """See LiveDigest.note."""
+        _keep(self.before, view, delta)
+
+    def read(self, view: DigestTables) -> tuple[int, str]:
+        """See LiveDigest.read."""
+        with self._reading:
+            if self._last[0] != view.version:
+                self._last = view.version, self._digests.read_fork(self._view, self, view)
+            return self._last
 
 
 def _things(view: DigestTables) -> int:

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "pagerank/graph.hpp"
+#include "pagerank/patched.hpp"
 #include "pagerank/push.hpp"
 #include "pagerank/shared.hpp"
 
@@ -31,8 +32,14 @@ using Weights = py::array_t<float, py::array::c_style>;
 using Units = py::array_t<std::int64_t, py::array::c_style>;
 using Scores = py::array_t<double, py::array::c_style>;
 
-class Kernel {
+template <class Adjacency>
+class KernelOf {
  public:
+    template <class... Below>
+    explicit KernelOf(const Below&... below) : graph_(below...) {}
+
+    const Adjacency& graph() const { return graph_; }
+
     void update(const Nodes& edges, const Weights& weights) {
         if (edges.ndim() != 2 || edges.shape(1) != 2 || weights.ndim() != 1 || weights.shape(0) != edges.shape(0))
             throw std::invalid_argument("expected edges (n, 2) and weights (n,)");
@@ -142,18 +149,19 @@ class Kernel {
         idle_.push_back(std::move(pusher));
     }
 
-    pagerank::Graph graph_;
+    Adjacency graph_;
     mutable std::shared_mutex mutex_;
     std::vector<std::unique_ptr<Pusher>> idle_;
     mutable std::mutex idle_mutex_;
 };
 
-}  // namespace
+using Kernel = KernelOf<pagerank::Graph>;
+using PatchedKernel = KernelOf<pagerank::PatchedGraph>;
 
-PYBIND11_MODULE(_pagerank, module) {
-    module.doc() = "Compiled kernel of graphtide.graph.algorithms.pagerank.";
-    py::class_<Kernel>(module, "Kernel")
-        .def(py::init<>())
+template <class Adjacency>
+py::class_<KernelOf<Adjacency>> bind(py::module_& module, const char* name) {
+    using Kernel = KernelOf<Adjacency>;
+    return py::class_<Kernel>(module, name)
         .def("update", &Kernel::update, py::arg("edges").noconvert(), py::arg("weights").noconvert())
         .def("push", &Kernel::push, py::arg("seeds").noconvert(), py::arg("units").noconvert(), py::arg("damping"), py::arg("tolerance"),
              py::arg("unit"), py::arg("max_pushes"))
@@ -163,4 +171,14 @@ PYBIND11_MODULE(_pagerank, module) {
         .def("weight", &Kernel::weight, py::arg("u"), py::arg("v"))
         .def("memory_bytes", &Kernel::memory_bytes)
         .def("__len__", &Kernel::size);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_pagerank, module) {
+    module.doc() = "Compiled kernel of graphtide.graph.algorithms.pagerank.";
+    bind<pagerank::Graph>(module, "Kernel").def(py::init<>());
+    bind<pagerank::PatchedGraph>(module, "PatchedKernel")
+        .def(py::init([](const Kernel& below) { return std::make_unique<PatchedKernel>(below.graph()); }), py::arg("below"),
+             py::keep_alive<1, 2>());
 }

@@ -7,7 +7,8 @@ calls `follow`, under the view's write lock; readers read the weights under its 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from dataclasses import replace
 from typing import Protocol
 
 from graphtide.graph.aboutness import title_keys
@@ -23,6 +24,7 @@ from graphtide.graph.relatedness.pairs import (
     passage_key,
 )
 from graphtide.graph.relatedness.statistics import SufficientStatistics, Weights, fit_weights
+from graphtide.graph.view_state.overlay import Overlay, Writing
 from graphtide.graph.view_state.tables import MentionTables, ViewEntity
 
 BLOCK = 1 << 11
@@ -43,12 +45,21 @@ class RelatednessModel:
     """The model; see the module. Memory: some 0.4 kB per passage; a vector is the view's own."""
 
     def __init__(self) -> None:
-        self._passages: dict[int, PairPassage] = {}
-        self._titles: dict[str, str] = {}
-        self._members: dict[int, _Members] = {}
+        self._passages: MutableMapping[int, PairPassage] = {}
+        self._titles: MutableMapping[str, str] = {}
+        self._members: MutableMapping[int, _Members] = {}
         self._all = HashRing()
         self.together = SufficientStatistics()
         self.chance = SufficientStatistics()
+
+    def fork(self, writing: Writing) -> RelatednessModel:
+        """Return a model over this one, for a fork of its view (view_state/overlay.py)."""
+        forked = RelatednessModel()
+        forked._passages, forked._titles = Overlay(self._passages, writing), Overlay(self._titles, writing)
+        forked._members = Overlay(self._members, writing)
+        forked._all = self._all.fork(writing)
+        forked.together, forked.chance = replace(self.together), replace(self.chance)
+        return forked
 
     def names(self, number: int) -> Collection[str]:
         """Return the normalised names that a passage mentions; none for a passage without a vector."""

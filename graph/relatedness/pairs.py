@@ -10,11 +10,12 @@ Invariant: the pairs are a function of the set of passages alone, not of their o
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from graphtide.graph.records import Vector
+from graphtide.graph.view_state.overlay import Overlay, Writing
 
 BUCKETS = 1 << 12
 TOGETHER = 16  # an entity in more passages is weak evidence, and would make each change expensive
@@ -71,8 +72,14 @@ class HashRing:
     """
 
     def __init__(self) -> None:
-        self._buckets: dict[int, tuple[PairPassage, ...]] = {}
+        self._buckets: MutableMapping[int, tuple[PairPassage, ...]] = {}
         self._count = 0
+
+    def fork(self, writing: Writing) -> HashRing:
+        """Return a ring over this one (view_state/overlay.py)."""
+        forked = HashRing()
+        forked._buckets, forked._count = Overlay(self._buckets, writing), self._count
+        return forked
 
     def add(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Insert a passage; return the removed pairs and the added pairs."""

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
+from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -37,12 +39,21 @@ from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view_state.exact_indexes import ExactIndexes
 from graphtide.graph.view_state.indexes import VectorIndexes
 from graphtide.graph.view_state.tables import (
+    Neighbours,
     ViewChunk,
-    ViewEdge,
     ViewEntity,
     ViewLabel,
     ViewStatement,
 )
+
+
+class DeltaObserver(Protocol):
+    """A keeper of the rows that deltas overwrite."""
+
+    def note(self, view: Any, delta: GraphDelta) -> None:
+        """Note a delta that the view is about to apply."""
+        ...
+
 
 NO_VECTOR: Vector = np.empty(0, np.float16)
 
@@ -73,20 +84,20 @@ class ViewContent:
         self.reports = ReportCache()
         self.summaries = EntitySummaryCache()
         self.order = EntityOrder()
-        self.documents: dict[str, DocumentRow] = {}
-        self.chunks: dict[int, ViewChunk] = {}
+        self.documents: MutableMapping[str, DocumentRow] = {}
+        self.chunks: MutableMapping[int, ViewChunk] = {}
         self.text_bytes = 0
         """UTF-8 bytes of all passages."""
-        self.chunk_numbers: dict[str, int] = {}
-        self.labels: dict[int, ViewLabel] = {}
-        self.names: dict[str, IntSet] = {}
-        self.statements: dict[int, ViewStatement] = {}
-        self.entities: dict[int, ViewEntity] = {}
-        self.entity_nodes: dict[str, int] = {}
-        self.neighbours: dict[int, dict[int, ViewEdge]] = {}
+        self.chunk_numbers: MutableMapping[str, int] = {}
+        self.labels: MutableMapping[int, ViewLabel] = {}
+        self.names: MutableMapping[str, IntSet] = {}
+        self.statements: MutableMapping[int, ViewStatement] = {}
+        self.entities: MutableMapping[int, ViewEntity] = {}
+        self.entity_nodes: MutableMapping[str, int] = {}
+        self.neighbours: MutableMapping[int, Neighbours] = {}
         self.edge_count = 0
-        self.same_as: dict[tuple[int, int], SameAsRow] = {}
-        self._linked: dict[int, set[tuple[int, int]]] = {}
+        self.same_as: MutableMapping[tuple[int, int], SameAsRow] = {}
+        self._linked: MutableMapping[int, set[tuple[int, int]]] = {}
         self.predicates = PredicateGroups()
         self._walked: set[tuple[int, int]] = set()
         self.changed_links: list[tuple[int, int]] = []
@@ -95,6 +106,8 @@ class ViewContent:
         """The nodes of the walk graph whose degree the last delta made smaller."""
         self.new_names: set[str] = set()
         """The names of the labels that the last delta added."""
+        self.undo_logs: WeakSet[DeltaObserver] = WeakSet()
+        """The logs that note each delta before it is applied, under the write lock."""
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

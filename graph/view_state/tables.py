@@ -6,8 +6,8 @@ the numbers of entities and passages in the walk graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Protocol
@@ -20,6 +20,7 @@ from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, EvidenceRow, MentionRow, Vector
 from graphtide.graph.text.place import NO_PLACE, Place
 from graphtide.graph.vector_sum import vector_of
+from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
 
 
 class _Embedded:
@@ -32,6 +33,13 @@ class _Embedded:
     def vector(self) -> Vector:
         """Return the vector `(d,)` as an array over the bytes, (0,) for a row without one. O(1)."""
         return vector_of(self.vector_bytes)
+
+
+class HasBytes(Protocol):
+    """A row with the bytes of its vector, none for a row without one."""
+
+    @property
+    def vector_bytes(self) -> bytes: ...
 
 
 @dataclass(slots=True)
@@ -95,7 +103,7 @@ class ViewEntity(_Embedded):
     mentions: int
     vector_bytes: bytes
     chunks: IntSet = EMPTY
-    repeats: dict[int, int] | None = None
+    repeats: MutableMapping[int, int] | None = None
 
     def times(self, chunk: int) -> int:
         """Return how often a chunk mentions the entity."""
@@ -125,7 +133,7 @@ view_edge = lru_cache(maxsize=4_096)(ViewEdge)
 """Return an edge; most equal ones are one object."""
 
 
-Neighbours = dict[int, ViewEdge]
+Neighbours = dict[int, ViewEdge] | Overlay[int, ViewEdge]
 """The edges of one entity by the node of the other. One of a single edge is never written to: entities share it."""
 
 
@@ -214,3 +222,31 @@ def walk_entities(nodes: Sequence[int]) -> Nodes:
 def walk_chunks(chunks: Sequence[int]) -> Nodes:
     """Return the walk graph's numbers of passages, (n,) int32."""
     return 2 * np.array(chunks, np.int32) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTables:
+    """Copies of rows that a fork of a view may change (overlay.py). Cost: O(1); large sets refer to the old ones."""
+
+    writing: Writing
+
+    def chunk(self, row: ViewChunk) -> ViewChunk:
+        """Return a copy of a passage."""
+        return replace(row)
+
+    def label(self, row: ViewLabel) -> ViewLabel:
+        """Return a copy of a label."""
+        return replace(row, chunks=own_ints(row.chunks), statements=own_ints(row.statements))
+
+    def statement(self, row: ViewStatement) -> ViewStatement:
+        """Return a copy of a statement."""
+        return replace(row, chunks=own_ints(row.chunks))
+
+    def entity(self, row: ViewEntity) -> ViewEntity:
+        """Return a copy of an entity."""
+        repeats = None if row.repeats is None else Overlay(row.repeats, self.writing)
+        return replace(row, chunks=own_ints(row.chunks), repeats=repeats)
+
+    def neighbours(self, edges: Neighbours) -> Neighbours:
+        """Return edges that may be changed. A single one is never written to."""
+        return Overlay(edges, self.writing) if len(edges) > 1 else edges

@@ -1,8 +1,8 @@
-"""Views of earlier versions of a graph: the present view without the commits since, undone one by one.
+"""Views of earlier versions of a graph: the present view, with the rows that the commits since overwrote.
 
-An opened view answers questions like the present one, from exact indexes. The costs: opening copies the rows of the
-present view and undoes the commits since; memory holds at most `most` opened views, of which the least recently used
-one is dropped; one is opened at a time.
+An opened view answers questions like the present one, from exact indexes. The costs: opening reads the commits since
+the version, and nothing else of the graph; an opened view holds what they overwrote, and a commit to the graph adds its
+own; memory holds at most `most` opened views, of which the least recently used one is dropped; one is opened at a time.
 
 Invariant: the rows of `view_at(graph, version)` are those that the graph had at that version.
 """
@@ -12,25 +12,24 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
-from graphtide.graph.changes.tables import RowTables
-from graphtide.graph.records import GraphDelta
-from graphtide.graph.validity.predicates import FunctionalPredicates
-from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
+from graphtide.graph.earlier.undo_log import UndoLog
+from graphtide.graph.earlier.view import EarlierView
+from graphtide.graph.view import LiveView
 from graphtide.services.changes.feed import resolve
 from graphtide.services.runtime import Runtime
 from graphtide.streams.changes.change_log import ChangeReader, ChangeRecord
 from graphtide.streams.changes.changed_document import change_token
 from graphtide.streams.errors import Expired, Invalid, NotFound
-from graphtide.streams.follow.view_registry import dimensions
 
 MAX_VIEWS = 2
 _NUMBER = re.compile("[0-9]{1,15}")
 PAGE = 32
-NONE_INDEXED = IndexVersions(-1, -1, -1)
-"""Every row with a vector is indexed: rows that a replica has restored have no version."""
+
+Run = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs a function outside the event loop."""
 
 
 class PastViews:
@@ -39,7 +38,7 @@ class PastViews:
     def __init__(self, runtime: Runtime, most: int = MAX_VIEWS) -> None:
         self._runtime = runtime
         self._most = most
-        self._opened: OrderedDict[tuple[str, int, int], LiveView] = OrderedDict()
+        self._opened: OrderedDict[tuple[str, int, int], EarlierView] = OrderedDict()
         self._opening = asyncio.Lock()
         self._purges = 0
         runtime.views.on_ended = self.release
@@ -64,7 +63,7 @@ class PastViews:
         """Return the view of the graph at `version`. It never changes.
 
         Raises NotFound for a graph without a view, Invalid for a later version than it has, and Expired for one that
-        is no longer retained. Cost: the rows of the graph, and the commits since that version.
+        is no longer retained. Cost: the commits since that version.
         """
         async with self._opening:
             present = await self._present(graph, version)
@@ -72,7 +71,7 @@ class PastViews:
             view = self._opened.get(key)
             if view is None:
                 purges = self._purges
-                view = await self._open(present, version)
+                view = await open_earlier(present, version, self._runtime.changes, partial(self._run, graph))
                 if self._runtime.views.get(graph) is not present or self._purges != purges:
                     return view  # the graph was deleted or rebuilt meanwhile, or purged: the view is not kept
                 self._opened[key] = view
@@ -95,50 +94,42 @@ class PastViews:
             )
         return view
 
-    async def _open(self, present: LiveView, version: int) -> LiveView:
-        tables = await self._runtime.pool.run(lambda: copy_of(present), present.graph)
-        async for records in newest_first(self._runtime.changes, present.graph, version, tables.version):
-            await self._runtime.pool.run(lambda records=records: undo(tables, records), present.graph)  # type: ignore[misc]
-        if tables.version != version:
+    async def _run(self, graph: str, call: Callable[[], None]) -> None:
+        await self._runtime.pool.run(call, graph)
+
+
+async def open_earlier(present: LiveView, version: int, history: ChangeReader, run: Run) -> EarlierView:
+    """Return the view of an earlier version. Raises Expired when the history does not reach back to it.
+
+    Cost: the commits since the version, in time and memory.
+    """
+    log, later = UndoLog(present.graph, version), UndoLog(present.graph, version)
+
+    def follow() -> None:
+        with present.lock.read():
+            later.version = present.version
+            present.undo_logs.add(later)
+
+    def note(records: Sequence[ChangeRecord]) -> None:
+        for record in records:
+            log.overwritten(record.delta(), record.old_rows().rows)
+
+    opened: list[EarlierView] = []
+
+    def finish() -> None:
+        with present.lock.read():
+            log.continue_with(later)
+            present.undo_logs.discard(later)
+            present.undo_logs.add(log)
+            opened.append(EarlierView(present, log))
+
+    await run(follow)
+    at = version
+    while at < later.version:
+        records = await history.read(present.graph, at, min(PAGE, later.version - at))
+        if not records or records[0].version != at + 1 or records[0].replaced:
             raise Expired(f"version {version} of graph {present.graph!r} is no longer retained")
-        predicates = present.functional_predicates
-        return await self._runtime.pool.run(lambda: view_of(tables.snapshot(), predicates), present.graph)
-
-
-def copy_of(view: LiveView) -> RowTables:
-    """Return the rows of a view, vectors and communities included. Cost: the rows; vectors are not copied."""
-    with view.lock.read():
-        rows = view.rows(vectors=True)
-    tables = RowTables(view.graph)
-    tables.apply(rows)
-    return tables
-
-
-def undo(tables: RowTables, records: list[ChangeRecord]) -> None:
-    """Undo the records, the newest first."""
-    for record in records:
-        tables.revert(record.delta(), record.old_rows().rows)
-
-
-async def newest_first(log: ChangeReader, graph: str, after: int, until: int) -> AsyncIterator[list[ChangeRecord]]:
-    """Yield the records of the versions `until` down to `after` + 1, a page at a time. Raises Expired for a gap."""
-    top = until
-    while top > after:
-        start = max(after, top - PAGE)
-        page: list[ChangeRecord] = []
-        while start + len(page) < top:
-            found = await log.read(graph, start + len(page), top - start - len(page))
-            if not found or found[0].version != start + len(page) + 1 or found[0].replaced:
-                raise Expired(f"version {after} of graph {graph!r} is no longer retained")
-            page += found
-        yield page[::-1]
-        top = start
-
-
-def view_of(snapshot: GraphDelta, predicates: FunctionalPredicates) -> LiveView:
-    """Return a view of the rows, with exact indexes."""
-    size = dimensions(snapshot)
-    indexes = VectorIndexes(ExactIndex(size), ExactIndex(size), ExactIndex(size))
-    view = LiveView(snapshot.graph, indexes, predicates)
-    view.apply(snapshot, indexed=NONE_INDEXED)
-    return view
+        await run(partial(note, records))
+        at = records[-1].version
+    await run(finish)
+    return opened.pop()

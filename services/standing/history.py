@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from graphtide.graph.view import LiveView
-from graphtide.services.changes.past_views import copy_of, newest_first, undo, view_of
+from graphtide.services.changes.past_views import open_earlier
 from graphtide.streams.changes.change_log import ChangeRecord
 from graphtide.streams.changes.cluster_log import RELAY_POLL_S, RELAY_TIMEOUT_S
 from graphtide.streams.changes.retained_deltas import RetainedDeltas
@@ -34,17 +34,14 @@ class RetainedHistory:
         return await self._retained.read(graph, after, limit, self._views.version(graph))
 
     async def open(self, graph: str, version: int) -> LiveView | None:
-        """See EvaluationHistory.open. Cost: the rows of the graph, and the commits since that version."""
+        """See EvaluationHistory.open. Cost: the commits since that version."""
         present = self._views.get(graph)
         if present is None or not await self._is_relayed(graph, present.version):
             return None
-        tables = await asyncio.to_thread(copy_of, present)
         try:
-            async for records in newest_first(self, graph, version, tables.version):
-                await asyncio.to_thread(undo, tables, records)
+            return await open_earlier(present, version, self, asyncio.to_thread)
         except Expired:
             return None
-        return await asyncio.to_thread(view_of, tables.snapshot(), present.functional_predicates)
 
     async def after(self, graph: str, version: int) -> AsyncIterator[ChangeRecord]:
         """See EvaluationHistory.after."""

@@ -70,7 +70,8 @@ class _EvaluatedView:
     @classmethod
     def of(cls, view: LiveView, asked: Mapping[str, AskedAgain]) -> _EvaluatedView:
         evaluator = GraphEvaluator()
-        found = evaluator.put_all(view, {question_id: each.question for question_id, each in asked.items()})
+        with view.lock.read():
+            found = evaluator.put_all(view, {question_id: each.question for question_id, each in asked.items()})
         return cls(view, evaluator, found)
 
     def outdated(self, asked: Mapping[str, AskedAgain]) -> list[str]:
@@ -130,5 +131,6 @@ def causes_of(record: ChangeRecord) -> tuple[Cause, ...]:
 
 def _step(evaluator: GraphEvaluator, view: LiveView, record: ChangeRecord) -> tuple[EvidenceChange, ...]:
     delta = record.delta()
-    view.apply(delta)
-    return evaluator.advance(view, delta)
+    with view.lock.read():  # the view is this evaluation's own: the lock keeps the present one as it is meanwhile
+        view.apply(delta)
+        return evaluator.advance(view, delta)

@@ -17,7 +17,6 @@ from graphtide.graph.identity import entity_id, relation_id
 from graphtide.graph.records import DocumentChange, EntityRow, Extraction, GraphDelta
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.sqlite import SqliteBackend
-from graphtide.services.changes.past_views import copy_of
 from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention
 from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.changes.recent import RecentChanges
@@ -150,7 +149,7 @@ async def test_replica_records_what_its_views_apply(backend: SqliteBackend, tmp_
         stored.append(await backend.store.snapshot(GRAPH))
     view = views.get(GRAPH)
     assert view is not None
-    back, records = copy_of(view), await changes.read(GRAPH, 0, 100)
+    back, records = tables_of(view.rows(vectors=True)), await changes.read(GRAPH, 0, 100)
     assert [record.version for record in records] == list(range(6, 26))
     assert (await changes.first(GRAPH), await changes.last(GRAPH)) == (5, 25)
     for record, snapshot in zip(reversed(records), stored[-2::-1], strict=False):

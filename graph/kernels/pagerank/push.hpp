@@ -24,12 +24,14 @@ struct Restart {
     std::int64_t max_pushes;
 };
 
-// The memory of one push, as large as the graph. It is reused: clearing costs the touched nodes only.
+// The memory of one push, as large as the graph. It is reused: clearing costs the touched nodes only. `Adjacency` is Graph, or
+// PatchedGraph (patched.hpp).
 class Pusher {
  public:
     // Returns the scores, highest first; valid until the next run. Cost: the degrees of the pushed nodes, of which there are
     // at most `max_pushes`, and a sort of the scored nodes.
-    const std::vector<Scored>& run(const Graph& graph, const Restart& restart) {
+    template <class Adjacency>
+    const std::vector<Scored>& run(const Adjacency& graph, const Restart& restart) {
         clear();
         if (places_.size() < graph.nodes()) places_.resize(graph.nodes() + graph.nodes() / 4);
         sow(graph, restart);
@@ -58,7 +60,8 @@ class Pusher {
 
     Place& place(Node node) { return places_[static_cast<std::size_t>(node)]; }
 
-    void sow(const Graph& graph, const Restart& restart) {
+    template <class Adjacency>
+    void sow(const Adjacency& graph, const Restart& restart) {
         for (std::size_t seed = 0; seed < restart.count; ++seed) {
             const Node node = restart.seeds[seed];
             if (graph.holds(node) && !graph.links(node).empty())
@@ -69,7 +72,8 @@ class Pusher {
     }
 
     // Takes all residues before it distributes any: mass that a node receives in this round is pushed in the next.
-    void round(const Graph& graph, const Restart& restart) {
+    template <class Adjacency>
+    void round(const Adjacency& graph, const Restart& restart) {
         held_.clear();
         for (const Node node : frontier_) {
             held_.push_back({node, place(node).residue});
@@ -84,18 +88,20 @@ class Pusher {
         }
     }
 
-    void push(const Graph& graph, const Restart& restart, Held held) {
+    template <class Adjacency>
+    void push(const Adjacency& graph, const Restart& restart, Held held) {
         const auto units = static_cast<double>(held.units);
         place(held.node).score += static_cast<std::int64_t>((1 - restart.damping) * units);
         const double share = restart.damping * units / graph.degree(held.node);
-        const std::vector<Link>& links = graph.links(held.node);
+        const auto& links = graph.links(held.node);
         for (std::size_t at = 0; at < links.size(); ++at) {
             if (at + kAhead < links.size()) __builtin_prefetch(&place(links[at + kAhead].node), 1);
             add(graph, restart, links[at].node, static_cast<std::int64_t>(share * static_cast<double>(links[at].weight)));
         }
     }
 
-    void add(const Graph& graph, const Restart& restart, Node node, std::int64_t units) {
+    template <class Adjacency>
+    void add(const Adjacency& graph, const Restart& restart, Node node, std::int64_t units) {
         Place& here = place(node);
         here.residue += units;
         if (!here.touched) {

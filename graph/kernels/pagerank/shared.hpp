@@ -25,7 +25,8 @@ class SharedNeighbours {
 
     // Raises the row's entries (targets,) to the strengths of the links from a node. Cost: the links of its neighbours up to
     // the first that is one too many; a neighbour with too many is read for one source only.
-    void read(const Graph& graph, Node source, double* row) {
+    template <class Adjacency>
+    void read(const Adjacency& graph, Node source, double* row) {
         if (!graph.holds(source)) return;
         std::vector<Node> odd(most_);
         for (const Link& shared : graph.links(source)) {

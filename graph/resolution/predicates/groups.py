@@ -5,25 +5,32 @@ Invariant: groups are a function of the set of links alone. A predicate without 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 
 from graphtide.graph.resolution.predicates.pairs import PredicatePair
+from graphtide.graph.view_state.overlay import Overlay, Writing
 
 
 class PredicateGroups:
     """The groups of one view. Memory: the linked predicates."""
 
     def __init__(self, links: Iterable[PredicatePair] = ()) -> None:
-        self._links: dict[str, set[str]] = {}
-        self._groups: dict[str, tuple[str, ...]] = {}
+        self._links: MutableMapping[str, set[str]] = {}
+        self._groups: MutableMapping[str, tuple[str, ...]] = {}
         self.apply(links, ())
+
+    def fork(self, writing: Writing) -> PredicateGroups:
+        """Return groups over these, for a fork of their view (view_state/overlay.py)."""
+        forked = PredicateGroups()
+        forked._links, forked._groups = Overlay(self._links, writing, set), Overlay(self._groups, writing)
+        return forked
 
     def apply(self, added: Iterable[PredicatePair], removed: Iterable[PredicatePair]) -> None:
         """Add and remove links. Cost: the groups of their predicates."""
         touched = set[str]()
         for a, b in removed:
             for one, other in ((a, b), (b, a)):
-                self._links.get(one, set()).discard(other)
+                self._links.get(one, set[str]()).discard(other)
                 touched.update(self.members(one))
         for a, b in added:
             for one, other in ((a, b), (b, a)):
