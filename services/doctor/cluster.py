@@ -20,24 +20,28 @@ _STOPPED = "documents are neither accepted nor processed"
 _UNREAD = "no graph can be read or written"
 
 
-async def cluster_findings(settings: Settings) -> AsyncIterator[DoctorFinding]:
-    """Yield the findings of the cluster; none when the settings name no cluster."""
+async def cluster_findings(settings: Settings, timeout_s: float = TIMEOUT_S) -> AsyncIterator[DoctorFinding]:
+    """Yield the findings of the cluster; none when the settings name no cluster.
+
+    A server that does not answer a check within `timeout_s` is a finding.
+    """
     if settings.kafka:
-        async for finding in _kafka(settings):
+        async for finding in _kafka(settings, timeout_s):
             yield finding
     if settings.bolt:
-        async for finding in _bolt(settings):
+        async for finding in _bolt(settings, timeout_s):
             yield finding
 
 
-async def _kafka(settings: Settings) -> AsyncIterator[DoctorFinding]:
+async def _kafka(settings: Settings, timeout_s: float) -> AsyncIterator[DoctorFinding]:
     try:
-        states = await _topics(settings)
+        async with asyncio.timeout(timeout_s):
+            states = await _topics(settings)
     except ImportError:
         yield DoctorFinding("kafka", "the cluster's packages are not installed", _STOPPED, _INSTALL)
         return
     except (GraphtideError, TimeoutError) as error:
-        message = str(error) or f"no answer within {TIMEOUT_S:g} s"
+        message = str(error) or f"no answer within {timeout_s:g} s"
         if isinstance(error, Broken):  # the message names the setting to change
             cure = "change the settings that the message names (docs/settings.md), or the user's rights on the brokers"
         else:
@@ -52,7 +56,7 @@ async def _kafka(settings: Settings) -> AsyncIterator[DoctorFinding]:
             what = f"the topic {state.name} differs from its required configuration: {differences}"
             yield DoctorFinding("kafka", what, "records may be lost or wait", "graphtide topics apply", serious=False)
     if all(state.partitions for state in states):
-        async for finding in _letters(settings):
+        async for finding in _letters(settings, timeout_s):
             yield finding
 
 
@@ -60,18 +64,17 @@ async def _topics(settings: Settings) -> Sequence[TopicState]:
     from graphtide.infra.kafka.address import kafka_address
     from graphtide.infra.kafka.topics import compare
 
-    async with asyncio.timeout(TIMEOUT_S):
-        return await compare(kafka_address(settings))
+    return await compare(kafka_address(settings))
 
 
-async def _letters(settings: Settings) -> AsyncIterator[DoctorFinding]:
+async def _letters(settings: Settings, timeout_s: float) -> AsyncIterator[DoctorFinding]:
     try:
-        waiting = await _waiting(settings)
+        async with asyncio.timeout(timeout_s):
+            waiting = await _waiting(settings)
     except (GraphtideError, TimeoutError) as error:
+        what = f"the dead letters cannot be read: {str(error) or f'no answer within {timeout_s:g} s'}"
         why = "it is unknown whether documents failed"
-        yield DoctorFinding(
-            "dead letters", f"the dead letters cannot be read: {error}", why, "graphtide topics apply", serious=False
-        )
+        yield DoctorFinding("dead letters", what, why, "graphtide topics apply", serious=False)
         return
     for graph, count in sorted(waiting.items()):
         named = f"graph {graph}" if graph else "an unknown graph"
@@ -88,19 +91,19 @@ async def _waiting(settings: Settings) -> Mapping[str, int]:
 
     log = KafkaLog(kafka_address(settings))
     try:
-        async with asyncio.timeout(TIMEOUT_S):
-            return await count_dead_letters(log)
+        return await count_dead_letters(log)
     finally:
         await log.close()
 
 
-async def _bolt(settings: Settings) -> AsyncIterator[DoctorFinding]:
+async def _bolt(settings: Settings, timeout_s: float) -> AsyncIterator[DoctorFinding]:
     try:
-        await _asked(settings)
+        async with asyncio.timeout(timeout_s):
+            await _asked(settings)
     except ImportError:
         yield DoctorFinding("bolt", "the cluster's packages are not installed", _UNREAD, _INSTALL)
     except (GraphtideError, TimeoutError) as error:
-        message = str(error) or f"{settings.bolt} did not answer within {TIMEOUT_S:g} s"
+        message = str(error) or f"{settings.bolt} did not answer within {timeout_s:g} s"
         yield DoctorFinding("bolt", message, _UNREAD, _cure(message, isinstance(error, Broken)))
 
 
@@ -109,12 +112,11 @@ async def _asked(settings: Settings) -> None:
     from graphtide.infra.bolt.database import BoltDatabase
     from graphtide.services.cluster.wiring import bolt_address
 
-    async with asyncio.timeout(TIMEOUT_S):
-        database = await BoltDatabase.connect(bolt_address(settings))
-        try:
-            await database.read(lambda transaction: transaction.run("RETURN 1 AS one"))
-        finally:
-            await database.close()
+    database = await BoltDatabase.connect(bolt_address(settings))
+    try:
+        await database.read(lambda transaction: transaction.run("RETURN 1 AS one"))
+    finally:
+        await database.close()
 
 
 def _cure(message: str, permanent: bool) -> str:

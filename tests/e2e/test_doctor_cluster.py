@@ -33,13 +33,14 @@ from tests.support.llm_server import LlmServer
 from tests.support.neo4j_server import GraphServer, is_memgraph
 from tests.support.serving import http_service
 
+TIMEOUT_S = 300.0
 WRONG = "not-the-password-7f3a"
 TEXT = "Halden Station was founded in 1961 by Ida Moreau. Aurora carried Tor Ruud to Skarv Island."
 
 
-async def found(settings: Settings) -> list[DoctorFinding]:
-    """Return the doctor's findings in the cluster of the settings."""
-    return [each async for each in cluster_findings(settings)]
+async def found(settings: Settings, timeout_s: float = TIMEOUT_S) -> list[DoctorFinding]:
+    """Return the doctor's findings in the cluster of the settings, however slow the machine is."""
+    return [each async for each in cluster_findings(settings, timeout_s)]
 
 
 def on(address: KafkaAddress) -> Settings:
@@ -97,14 +98,13 @@ async def test_graph_database_is_found_refusing_the_login_or_without_the_databas
     assert "nowhere" in database.what and "GRAPHTIDE_BOLT_DATABASE" in database.cure
 
 
-async def test_servers_that_are_not_there_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_servers_that_are_not_there_are_found() -> None:
     """One server refuses connections, one accepts and never answers: both checks end within the timeout."""
-    monkeypatch.setattr("graphtide.services.doctor.cluster.TIMEOUT_S", 0.5)
     [kafka, bolt] = await found(Settings(kafka="127.0.0.1:9", bolt="bolt://127.0.0.1:9"))
     assert "start the brokers" in kafka.cure and "start the database" in bolt.cure
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never reads
         port = silent.getsockname()[1]
-        [kafka, bolt] = await found(Settings(kafka=f"127.0.0.1:{port}", bolt=f"bolt://127.0.0.1:{port}"))
+        [kafka, bolt] = await found(Settings(kafka=f"127.0.0.1:{port}", bolt=f"bolt://127.0.0.1:{port}"), 0.5)
         assert "no answer within" in kafka.what and "did not answer within" in bolt.what
 
 
