@@ -1,7 +1,8 @@
 """The change feed: the commits of a graph in order, from a token on, for any number of readers.
 
-Readers pull from the change log, so a reader that is slow or absent holds nothing but its position. The summary of a
-commit is computed once for all readers that are near each other, in one thread beside the event loop.
+Readers pull from the change log, so a reader that is slow or absent holds nothing but its position, and compressed rows
+of the graph until it has them. The summary of a commit is computed once for all readers that are near each other, in
+one thread beside the event loop, at which graphs take turns.
 
 Invariant: a reader that follows a feed, or resumes it after the token of its last change, receives every selected
 commit exactly once and in order, or an error when it needs a commit that is no longer retained.
@@ -11,34 +12,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from graphtide.graph.changes.rows import KINDS, rows_out
 from graphtide.graph.changes.summary import summarise
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution.normalisation import normalise
-from graphtide.graph.view import LiveView
 from graphtide.infra.observability.metrics.readers import CHANGES, StreamReader
-from graphtide.services.changes.types import Change, ChangeQuery, FeedItem, FeedOpened, FeedProgress, GraphRows
+from graphtide.services.changes.packed_rows import RowPacker
+from graphtide.services.changes.types import Change, ChangeQuery, FeedItem, FeedOpened, FeedProgress, size_of
 from graphtide.services.runtime import Runtime
 from graphtide.streams.changes.change_log import ChangeLog, ChangeRecord
 from graphtide.streams.changes.changed_document import change_token, token_version
 from graphtide.streams.errors import Expired, Invalid
+from graphtide.streams.scheduling.fair_queue import Slots
 
 T = TypeVar("T")
+Commit = tuple[str, int, int]
+"""A graph, a version, and the time of the commit."""
 
 PAGE = 32
 """Records that a reader holds at a time."""
-REMEMBERED = 256
-"""Summaries kept for other readers."""
-PART_ROWS = 500
-"""Rows of one part of a snapshot."""
+REMEMBERED, REMEMBERED_ITEMS = 256, 50_000
+"""Summaries kept for other readers, and the entities and relations in them: some 20 MB."""
 TOKEN_TIMEOUT_S = 30.0
 
 
@@ -48,8 +50,9 @@ class ChangeFeed:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._log = runtime.changes
-        self._thread = ThreadPoolExecutor(1, "graphtide-feed")
-        self._recent: OrderedDict[tuple[str, int, int], Change | None] = OrderedDict()
+        self._thread, self._turns = ThreadPoolExecutor(1, "graphtide-feed"), Slots(1)
+        self._rows = RowPacker()
+        self._recent = RecentSummaries()
         runtime.views.on_purged.append(self._recent.clear)
 
     async def follow(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
@@ -67,11 +70,12 @@ class ChangeFeed:
     async def _opened(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
         if query.rows and not query.after:
             view = self._runtime.views.get(graph)
-            parts = await self._run(partial(_parts, graph, view))
-            after = parts[0].version
+            packed = await self._run(graph, partial(self._rows.pack, graph, view))
+            after = packed.version
             yield FeedOpened(after)
-            for part in parts:
-                yield part
+            for number in range(1, len(packed.parts) + 1):
+                yield await self._run(graph, partial(packed.part, number))
+            del packed
         else:
             after = await self._start(graph, query.after)
             yield FeedOpened(after)
@@ -131,17 +135,54 @@ class ChangeFeed:
     async def _change(self, record: ChangeRecord, *, rows: bool) -> Change | None:
         """Return the change of a record, None for one that changes nothing that readers see."""
         key = (record.graph, record.version, record.committed_ms)
-        if key not in self._recent:
-            self._recent[key] = await self._run(partial(_summary, record))
-            while len(self._recent) > REMEMBERED:
-                self._recent.popitem(last=False)
-        change = self._recent.get(key)
+        if key in self._recent:
+            change = self._recent.get(key)
+        else:
+            change = await self._run(record.graph, partial(_summary, record))
+            self._recent.keep(key, change)
         if change is None or not rows or change.rebuilt:
             return change
-        return replace(change, rows=await self._run(lambda: rows_out(record.delta())))
+        return replace(change, rows=await self._run(record.graph, lambda: rows_out(record.delta())))
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+    async def _run(self, graph: str, work: Callable[[], T]) -> T:
+        """Return the result of `work`, done in the thread when it is the turn of the graph."""
+        async with self._turns.one(graph):
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+class RecentSummaries:
+    """The summaries of commits that were read last, by commit, at most REMEMBERED of at most REMEMBERED_ITEMS items."""
+
+    def __init__(self) -> None:
+        self._changes: OrderedDict[Commit, Change | None] = OrderedDict()
+        self._items = 0
+
+    def __contains__(self, commit: Commit) -> bool:
+        return commit in self._changes
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def get(self, commit: Commit) -> Change | None:
+        return self._changes.get(commit)
+
+    def keep(self, commit: Commit, change: Change | None) -> None:
+        """Add a summary; remove the oldest ones beyond the bounds."""
+        if commit in self._changes:
+            return
+        self._changes[commit] = change
+        self._items += _items_of(change)
+        while len(self._changes) > REMEMBERED or self._items > REMEMBERED_ITEMS:
+            _, oldest = self._changes.popitem(last=False)
+            self._items -= _items_of(oldest)
+
+    def clear(self) -> None:
+        self._changes.clear()
+        self._items = 0
+
+
+def _items_of(change: Change | None) -> int:
+    return 0 if change is None else size_of(change)
 
 
 async def resolve(runtime: Runtime, graph: str, token: str, field: str) -> int:
@@ -221,25 +262,3 @@ def _names(change: Change, entity: str) -> bool:
     ends = [end for merge in change.merges for end in (merge.into, *merge.sources)]
     ends += [end for split in change.splits for end in (split.source, *split.into)]
     return entity in ends
-
-
-def _parts(graph: str, view: LiveView | None) -> list[GraphRows]:
-    """Return all rows of a view in parts; one part without rows for a graph without a view."""
-    if view is None:
-        return [GraphRows(0, change_token(0), 1, 1, {})]
-    with view.lock.read():
-        body = rows_out(view.rows())
-    del body["gone"]
-    portions = list(_portions(body)) or [{}]
-    version = view.version
-    return [
-        GraphRows(version, change_token(version), number, len(portions), rows)
-        for number, rows in enumerate(portions, 1)
-    ]
-
-
-def _portions(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for kind in KINDS:
-        rows = body.get(kind, ())
-        for start in range(0, len(rows), PART_ROWS):
-            yield {kind: rows[start : start + PART_ROWS]}
