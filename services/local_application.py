@@ -317,7 +317,10 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
 
     async def _view_at(self, graph: str, at: str) -> LiveView:
         """Return the graph's view, `at` an earlier version if that is not empty."""
-        return await self._past.at(graph, at) if at else await self._view(graph)
+        if not at:
+            return await self._view(graph)
+        async with self._deadline(graph):
+            return await self._past.at(graph, at)
 
     async def _view(self, graph: str) -> LiveView:
         await self._runtime.known(graph)

@@ -2,14 +2,14 @@
 
 An opened view answers questions like the present one, from exact indexes. The costs: opening reads the commits since
 the version, and nothing else of the graph; an opened view holds what they overwrote, and a commit to the graph adds its
-own; memory holds at most `most` opened views, of which the least recently used one is dropped; one is opened at a time.
+own; memory holds at most `most` opened views, of which the least recently used one is dropped; one is opened at a time, and graphs take
+turns.
 
 Invariant: the rows of `view_at(graph, version)` are those that the graph had at that version.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,6 +23,7 @@ from graphtide.services.runtime import Runtime
 from graphtide.streams.changes.change_log import ChangeReader, ChangeRecord
 from graphtide.streams.changes.changed_document import change_token
 from graphtide.streams.errors import Expired, Invalid, NotFound
+from graphtide.streams.scheduling.fair_queue import Slots
 
 MAX_VIEWS = 2
 _NUMBER = re.compile("[0-9]{1,15}")
@@ -39,7 +40,7 @@ class PastViews:
         self._runtime = runtime
         self._most = most
         self._opened: OrderedDict[tuple[str, int, int], EarlierView] = OrderedDict()
-        self._opening = asyncio.Lock()
+        self._opening = Slots(1)
         self._purges = 0
         runtime.views.on_ended = self.release
         runtime.views.on_purged.append(self.release_all)
@@ -65,7 +66,7 @@ class PastViews:
         Raises NotFound for a graph without a view, Invalid for a later version than it has, and Expired for one that
         is no longer retained. Cost: the commits since that version.
         """
-        async with self._opening:
+        async with self._opening.one(graph):
             present = await self._present(graph, version)
             key = (graph, version, id(present))
             view = self._opened.get(key)

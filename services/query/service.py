@@ -15,6 +15,7 @@ from functools import partial
 from graphtide.graph.retrieval.modes.table import MODES
 from graphtide.graph.retrieval.options.table import with_defaults
 from graphtide.graph.retrieval.types import Question, RetrievalResult
+from graphtide.graph.view import LiveView
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.application import Answer, Piece, QueryRequest
@@ -45,9 +46,9 @@ class QueryService:
         use = self._runtime.views.in_use(graph)
         with paid_by(who), use, _asked(graph, ask) as asked, self._counted(graph, ask):
             async with _deadline(ask, self._until(ask)):
-                await self._wait(graph, ask)
+                past = await self._wait(graph, ask)
                 with self.place():
-                    retrieved, used = await self._retrieve(graph, ask)
+                    retrieved, used = await self._retrieve(graph, ask, past)
                     _answered(asked, retrieved)
                     whole = await self._written(ask, used) if ask.generate else None
         return self._billed(await self._composed(graph, retrieved, used, whole), who)
@@ -70,11 +71,11 @@ class QueryService:
         with use, ending(_asked(graph, ask)) as asked, self._counted(graph, ask):
             with asked.current():
                 async with _deadline(ask, until):
-                    await self._wait(graph, ask)
+                    past = await self._wait(graph, ask)
             with self.place():
                 with paid_by(who), asked.current():
                     async with _deadline(ask, until):
-                        retrieved, used = await self._retrieve(graph, ask)
+                        retrieved, used = await self._retrieve(graph, ask, past)
                     _answered(asked, retrieved)
                 yield self._billed(answer(retrieved, used, None), who)
                 whole = None
@@ -109,8 +110,10 @@ class QueryService:
         """Return the answer with the use of all model calls made for it."""
         return replace(given, usage=usage(who.bill.llm, self._runtime.accounts)) if who.bill else given
 
-    async def _wait(self, graph: str, ask: QueryRequest) -> None:
-        """Wait until the graph includes the token of the question, without a place. Raises Invalid, NotFound."""
+    async def _wait(self, graph: str, ask: QueryRequest) -> LiveView | None:
+        """Wait, without a place, until the graph includes the token of the question; return the view of the earlier
+        version that it asks, None for the present one. Raises Invalid, NotFound, Expired.
+        """
         if ask.mode not in MODES:
             raise Invalid("mode", f"{ask.mode!r} is not a mode; use one of {', '.join(sorted(MODES))}")
         if ask.at and ask.mode in READS_REPORTS:
@@ -123,9 +126,12 @@ class QueryService:
         if ask.after:
             with span("wait"):
                 await self._runtime.progress.reach(graph, ask.after, ask.timeout_s, self._runtime.upkeep.refusal)
+        return await self._past.at(graph, ask.at) if ask.at else None
 
-    async def _retrieve(self, graph: str, ask: QueryRequest) -> tuple[RetrievalResult, AnswerContext]:
-        view = await self._past.at(graph, ask.at) if ask.at else self._runtime.views.get(graph)
+    async def _retrieve(
+        self, graph: str, ask: QueryRequest, past: LiveView | None
+    ) -> tuple[RetrievalResult, AnswerContext]:
+        view = self._runtime.views.get(graph) if past is None else past
         if view is None:
             raise self._absence(graph, ask)
         with span("embed", texts=1):
