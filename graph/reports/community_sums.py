@@ -89,7 +89,7 @@ class CommunitySums:
             self._note(community, row)
             community = self._parents[row]
 
-    def hang(self, community: int, parent: int) -> None:
+    def attach(self, community: int, parent: int) -> None:
         """Move a community's content from the sums of its ancestors to those of `parent`, 0 for none, and of its
         ancestors.
         """

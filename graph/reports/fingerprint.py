@@ -179,12 +179,12 @@ class CommunityFingerprints:
         sums = self._sums
         for community in (*children, *removed):
             if community in sums:
-                sums.hang(community, 0)
+                sums.attach(community, 0)
         for child, parent in zip(children, change.parents.tolist(), strict=True):
             sums.insert(child)
             if parent:
                 sums.insert(parent)
-            sums.hang(child, parent)
+            sums.attach(child, parent)
         for community in removed:
             sums.remove(community)
 

@@ -69,7 +69,7 @@ class BoltUsageLedger:
         except GraphtideError as error:
             log.warning("the usage ledger was not closed; another worker will settle its open calls: %s", error)
 
-    def fellows(self) -> BoltPeers:
+    def peers(self) -> BoltPeers:
         """Return the other workers that call models."""
         return BoltPeers(self._database, self._epoch)
 

@@ -44,11 +44,11 @@ OVERHEAD_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class KafkaTuning:
-    """Timeouts of a log. `patience_s` bounds an append while the broker is unreachable; `session_timeout_s` is how long
+    """Timeouts of a log. `timeout_s` bounds an append while the broker is unreachable; `session_timeout_s` is how long
     a member of a group may be silent before it loses its partitions.
     """
 
-    patience_s: float = 30.0
+    timeout_s: float = 30.0
     session_timeout_s: float = 30.0
     compression: str | None = "zstd"
 
@@ -59,7 +59,7 @@ class KafkaLog:
     def __init__(self, address: KafkaAddress, tuning: KafkaTuning | None = None) -> None:
         self._address = address
         self._tuning = tuning or KafkaTuning()
-        self._producing = Producing(self._new_producer, self._tuning.patience_s)
+        self._producing = Producing(self._new_producer, self._tuning.timeout_s)
         self._scout: AIOKafkaConsumer | None = None
         self._admin: AIOKafkaAdminClient | None = None
         self._connecting = asyncio.Lock()
@@ -169,7 +169,7 @@ class KafkaLog:
         """Return the coordinator's answer. On a cluster that never had a group, the first request creates the
         coordinator.
         """
-        deadline = asyncio.get_running_loop().time() + self._tuning.patience_s
+        deadline = asyncio.get_running_loop().time() + self._tuning.timeout_s
         while True:
             try:
                 return await ask(await self._asking())
@@ -249,7 +249,7 @@ class KafkaLog:
 
     async def _started(self, client: Any) -> Any:
         try:
-            async with asyncio.timeout(self._tuning.patience_s):
+            async with asyncio.timeout(self._tuning.timeout_s):
                 await client.start()
         except DRIVER_ERRORS as error:
             await (client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())

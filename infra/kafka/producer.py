@@ -34,11 +34,11 @@ class Wire(NamedTuple):
 
 
 class Producing:
-    """The replaceable producer. `make` returns a started one, or raises the cause; `patience_s` bounds each wait."""
+    """The replaceable producer. `make` returns a started one, or raises the cause; `timeout_s` bounds each wait."""
 
-    def __init__(self, make: Callable[[], Awaitable[AIOKafkaProducer]], patience_s: float) -> None:
+    def __init__(self, make: Callable[[], Awaitable[AIOKafkaProducer]], timeout_s: float) -> None:
         self._make = make
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._making = asyncio.Lock()
         self._producer: AIOKafkaProducer | None = None
         self._unsettled: set[Sent] = set()
@@ -53,7 +53,7 @@ class Producing:
         producer = await self._ready()
         sent: list[Sent] = []
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._timeout_s):
                 if wanted := {record.partition for record in wire if record.partition is not None}:
                     await self._know(producer, name, wanted)
                 for key, value, headers, partition in wire:
@@ -63,7 +63,7 @@ class Producing:
             if not isinstance(error, TimeoutError | KafkaTimeoutError):
                 self._renounce(producer)
             raise failure(error, f"appending to {topic}") from error
-        await asyncio.wait(sent, timeout=self._patience_s)
+        await asyncio.wait(sent, timeout=self._timeout_s)
         if any(_has_failed(future) for future in sent):
             self._renounce(producer)
         return [self._position(topic, future) for future in sent if self._is_settled(future, sent)]
@@ -84,7 +84,7 @@ class Producing:
         if producer is not None:
             # With an unreachable broker the driver would flush forever.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(producer.stop(), 0.5 if self._unsettled else self._patience_s)
+                await asyncio.wait_for(producer.stop(), 0.5 if self._unsettled else self._timeout_s)
 
     async def _ready(self) -> AIOKafkaProducer:
         async with self._making:
@@ -112,7 +112,7 @@ class Producing:
         """Wait for records of earlier appends. Raises Retryable when their outcome stays unknown."""
         if not self._unsettled:
             return
-        done, waiting = await asyncio.wait(self._unsettled, timeout=self._patience_s)
+        done, waiting = await asyncio.wait(self._unsettled, timeout=self._timeout_s)
         self._unsettled = set(waiting)
         if self._producer is not None and any(_has_failed(future) for future in done):
             self._renounce(self._producer)

@@ -23,7 +23,7 @@ class Backing:
 
     `source_consumer` opens a member of the group that reads a topic of another system.
 
-    `fellows` are the other processes that call the model endpoints; None: the limits are not shared.
+    `peers` are the other processes that call the model endpoints; None: the limits are not shared.
     """
 
     log: Log
@@ -34,7 +34,7 @@ class Backing:
     extraction: Callable[[ExtractStage], Awaitable[None]]
     spending: UsageLedger
     questions: SharedQuestionStore
-    fellows: RateLimitPeers | None = None
+    peers: RateLimitPeers | None = None
     source_consumer: Callable[[str], Consumer] | None = None
 
 

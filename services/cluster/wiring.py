@@ -103,8 +103,8 @@ async def _tools(
         accounts = UsageAccounting(backing.spending, chosen.rules, tally)
         models = open_models(chosen, accounts, Memos(*(backing.memo(name) for name in MEMOS)), tally, stack)
         registry.register(EndpointGauges(models.gates()))
-        if backing.fellows is not None and models.gates():
-            share = SharedRate(models.gates(), backing.fellows)
+        if backing.peers is not None and models.gates():
+            share = SharedRate(models.gates(), backing.peers)
             await _patiently(share.look)  # before the first call, so that the remaining rate is shared too
             stack.push_async_callback(stop, [start("rate-share", share.run, {})])
         await check_model(backing, models.embedder.name)
@@ -163,6 +163,6 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
         extraction,
         spending,
         backend.questions,
-        spending.fellows(),
+        spending.peers(),
         broker.source_consumer,
     )

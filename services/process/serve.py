@@ -22,7 +22,7 @@ from graphtide.infra.settings import Settings, SettingsError, load_settings, unk
 from graphtide.services.cli.exit_codes import USAGE, CommandError
 from graphtide.services.cli.terminal import tell
 from graphtide.services.process.interpreter import spare_the_collector, tune_interpreter
-from graphtide.services.process.servers import Parts, Servers, faced, guard_of, listen
+from graphtide.services.process.servers import Parts, Servers, guard_of, listen, open_servers
 from graphtide.streams.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ log = logging.getLogger("graphtide")
 
 def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
     """Serve until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
-    settings = settled(given, config)
+    settings = resolve_settings(given, config)
     tune_interpreter()
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -47,7 +47,7 @@ def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_jso
         tell("graphtide: stopped by a signal before the start or the shutdown was complete")
 
 
-def settled(given: Mapping[str, object], config: Path | None) -> Settings:
+def resolve_settings(given: Mapping[str, object], config: Path | None) -> Settings:
     """Return the settings after configuring the log with them. Raises CommandError."""
     deprecated: list[str] = []
     try:
@@ -80,16 +80,17 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     with listen(settings.host, settings.port) as listener:
         registry, arriving = new_registry(settings), StartupProxy()
         registry.register(guard.gauges())
-        async with faced(Parts(arriving.application(), settings, registry, guard), listener, calls=True) as faces:
+        parts = Parts(arriving.application(), settings, registry, guard)
+        async with open_servers(parts, listener, calls=True) as servers:
             # In a thread, because it takes a second or two, during which probes are answered.
             wiring = await asyncio.to_thread(import_module, "graphtide.services.wiring")
             async with wiring.open_application(settings, registry, arriving.warming) as application:
                 spare_the_collector()
                 arriving.arrive(application)
-                _end_on_signals(faces, guard.gate, settings.shutdown_delay_s)
-                _announce(faces, as_json, settings.page)
-                await faces.ended()
-                await faces.end()
+                _end_on_signals(servers, guard.gate, settings.shutdown_delay_s)
+                _announce(servers, as_json, settings.page)
+                await servers.ended()
+                await servers.end()
                 _stop_at_once_on_signals()
 
 
@@ -117,7 +118,7 @@ def _stop_at_once_on_signals() -> None:
         on_signals(task.cancel)
 
 
-def _end_on_signals(faces: Servers, gate: AccessGate, delay_s: float) -> None:
+def _end_on_signals(servers: Servers, gate: AccessGate, delay_s: float) -> None:
     """Shut down on signals: the first lets the requests in progress end, the second cancels them.
 
     The process reports "not ready" for `shutdown_delay_s` before it refuses requests, so that load balancers notice.
@@ -125,22 +126,22 @@ def _end_on_signals(faces: Servers, gate: AccessGate, delay_s: float) -> None:
 
     def end() -> None:
         if gate.draining or not delay_s:
-            faces.leave(at_once=gate.draining)
+            servers.leave(at_once=gate.draining)
         else:
-            asyncio.get_running_loop().call_later(delay_s, faces.leave)
+            asyncio.get_running_loop().call_later(delay_s, servers.leave)
         gate.draining = True
 
     on_signals(end)
 
 
-def _announce(faces: Servers, as_json: bool, has_page: bool) -> None:
-    http = faces.http
+def _announce(servers: Servers, as_json: bool, has_page: bool) -> None:
+    http = servers.http
     if as_json:
-        line = {"http": http, "grpc": faces.grpc, "docs": f"{http}/docs", "metrics": f"{http}/metrics"}
+        line = {"http": http, "grpc": servers.grpc, "docs": f"{http}/docs", "metrics": f"{http}/metrics"}
         line |= {"page": f"{http}/"} if has_page else {}
         sys.stdout.write(json.dumps(line) + "\n")
     else:
         page = f"  page    {http}/\n" if has_page else ""
-        sys.stdout.write(f"Graphtide answers at {http}\n{page}  API     {http}/docs\n  gRPC    {faces.grpc}\n")
+        sys.stdout.write(f"Graphtide answers at {http}\n{page}  API     {http}/docs\n  gRPC    {servers.grpc}\n")
         sys.stdout.write(f"  metrics {http}/metrics\nStop it with Ctrl-C.\n")
     sys.stdout.flush()

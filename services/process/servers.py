@@ -62,7 +62,7 @@ class Parts:
 
 
 class Servers:
-    """The open servers; created by `faced`. `http` and `grpc` are their addresses, "" without the server."""
+    """The open servers; created by `open_servers`. `http` and `grpc` are their addresses, "" without the server."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -117,14 +117,14 @@ class Servers:
 
 
 @contextlib.asynccontextmanager
-async def faced(parts: Parts, listener: socket.socket | None, *, calls: bool) -> AsyncIterator[Servers]:
+async def open_servers(parts: Parts, listener: socket.socket | None, *, calls: bool) -> AsyncIterator[Servers]:
     """Serve HTTP on the listening socket, if there is one, and gRPC if `calls`, during the block."""
-    faces = Servers(parts.settings)
+    servers = Servers(parts.settings)
     try:
-        await faces.open(parts, listener, calls)
-        yield faces
+        await servers.open(parts, listener, calls)
+        yield servers
     finally:
-        await faces.end(at_once=True)
+        await servers.end(at_once=True)
 
 
 def listen(host: str, port: int, option: str = "port") -> socket.socket:

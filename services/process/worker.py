@@ -25,8 +25,8 @@ from graphtide.services.cli.terminal import tell
 from graphtide.services.component_state import degraded
 from graphtide.services.health import readiness
 from graphtide.services.process.interpreter import spare_the_collector, tune_interpreter
-from graphtide.services.process.serve import loop_factory, new_registry, on_signals, settled
-from graphtide.services.process.servers import Parts, Servers, faced, guard_of, listen
+from graphtide.services.process.serve import loop_factory, new_registry, on_signals, resolve_settings
+from graphtide.services.process.servers import Parts, Servers, guard_of, listen, open_servers
 from graphtide.services.process.startup_proxy import StartupProxy
 from graphtide.streams.errors import GraphtideError
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from graphtide.services.cluster.roles import Worker
 
 
-FACED = ("query", "gateway")
+SERVING_ROLES = ("query", "gateway")
 """The roles that serve requests."""
 
 
 def work_until_stopped(role: str, given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
     """Run the role until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
-    settings = settled(given, config)
+    settings = resolve_settings(given, config)
     tune_interpreter()
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -62,14 +62,15 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
     registry, state = new_registry(settings), WorkerHealth()
     async with AsyncExitStack() as stack:
         urls = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
-        faces = await stack.enter_async_context(_faced(role, settings, registry, state)) if role in FACED else None
+        serves = role in SERVING_ROLES
+        servers = await stack.enter_async_context(_open_servers(role, settings, registry, state)) if serves else None
         wiring = await asyncio.to_thread(import_module, "graphtide.services.cluster.wiring")
         worker: Worker = await stack.enter_async_context(wiring.open_worker(role, settings, registry, state.warming))
         spare_the_collector()
-        if faces is not None and worker.application is not None:
-            stack.push_async_callback(faces.end)
+        if servers is not None and worker.application is not None:
+            stack.push_async_callback(servers.end)
             state.arriving.arrive(worker.application)
-            urls |= {"http": faces.http} if faces.http else {"grpc": faces.grpc}
+            urls |= {"http": servers.http} if servers.http else {"grpc": servers.grpc}
         state.worker = worker
         on_signals(stopped.set)
         _announce(urls, as_json)
@@ -111,7 +112,7 @@ async def _observed(settings: Settings, registry: CollectorRegistry, state: Work
 
 
 @asynccontextmanager
-async def _faced(
+async def _open_servers(
     role: str, settings: Settings, registry: CollectorRegistry, state: WorkerHealth
 ) -> AsyncIterator[Servers]:
     """Open the server of a role before the role is ready: gRPC of a replica, HTTP of a gateway."""
@@ -120,8 +121,8 @@ async def _faced(
     registry.register(guard.gauges())
     parts = Parts(state.arriving.application(), settings, registry, guard)
     with listen(settings.host, settings.port) if role == "gateway" else nullcontext() as listener:
-        async with faced(parts, listener, calls=role == "query") as faces:
-            yield faces
+        async with open_servers(parts, listener, calls=role == "query") as servers:
+            yield servers
 
 
 @asynccontextmanager

@@ -22,14 +22,14 @@ Reading = asyncio.Task[Sequence[ConsumedRecord]]
 
 @dataclass(slots=True, eq=False)
 class InFlightRecord:
-    """A started record. `calm` is done once the record is safe: it has ended or waits, and did not crash the process.
+    """A started record. `safe` is done once the record is safe: it has ended or waits, and did not crash the process.
 
     `revision` is its number; None for a record whose key names no document.
     """
 
     delivered: ConsumedRecord
     revision: int | None
-    calm: asyncio.Future[None]
+    safe: asyncio.Future[None]
     course: InFlight | None = None
 
     def numbered(self) -> int:
@@ -47,10 +47,10 @@ class InFlightRecord:
         if self.course is not None:
             self.course.unpark(asyncio.current_task())
 
-    def be_calm(self) -> None:
-        """Mark the record as safe (see `calm`). Further calls have no effect."""
-        if not self.calm.done():
-            self.calm.set_result(None)
+    def mark_safe(self) -> None:
+        """Mark the record as safe (see `safe`). Further calls have no effect."""
+        if not self.safe.done():
+            self.safe.set_result(None)
 
 
 @dataclass(slots=True)

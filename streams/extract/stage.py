@@ -201,7 +201,7 @@ class ExtractStage:
     async def _start_queued(self, course: InFlight) -> None:
         for delivered in self._next_to_begin(course):
             work = self._start(delivered, course.revisions.pop(delivered.position), course, 0.0)
-            course.alone = work.calm if self._is_suspected(delivered) else None
+            course.alone = work.safe if self._is_suspected(delivered) else None
 
     def _next_to_begin(self, course: InFlight) -> list[ConsumedRecord]:
         """Return the next batch to start. A record suspected of crashing the worker runs alone, and ends the batch."""
@@ -222,7 +222,7 @@ class ExtractStage:
     ) -> InFlightRecord:
         work = InFlightRecord(delivered, revision, asyncio.get_running_loop().create_future(), course)
         task = asyncio.create_task(self._record(work, course.slots, wait_s))
-        task.add_done_callback(lambda _: work.be_calm())
+        task.add_done_callback(lambda _: work.mark_safe())
         course.running[task] = work
         return work
 
@@ -336,7 +336,7 @@ class ExtractStage:
                     spared = True
                     self._paused.add(graph, work.delivered.position)
                     self._observer.retried(STAGE)
-                    work.be_calm()
+                    work.mark_safe()
                     await self._ledger.uncount_attempt(graph, doc_id, revision)
                 work.park()
                 await self._pause(graph, doc_id)
@@ -381,7 +381,7 @@ class ExtractStage:
                 self.waiting[graph, doc_id] = str(error)
                 self._observer.retried(STAGE)
                 wait_s = backoff.wait_s(attempt, error)
-            work.be_calm()
+            work.mark_safe()
             attempt += 1
             # Waiting is not a failed attempt, even if the process dies meanwhile.
             await self._ledger.uncount_attempt(graph, doc_id, revision)

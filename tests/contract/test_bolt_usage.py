@@ -46,7 +46,7 @@ async def test_bolt_spending_bounds_a_graphs_day_over_all_workers(backend: BoltB
         try:
             granted.append((books, await books.reserve(EXTRACT, ONE, budget)))
         except BudgetExceeded as refusal:
-            assert refusal.retry_after_s is not None, "calls under way may turn out cheaper"
+            assert refusal.retry_after_s is not None, "calls in flight may turn out cheaper"
 
     await asyncio.gather(*(ask(books) for books in workers for _ in range(12)))
     assert len(granted) == len({number for _, number in granted}) == 10
@@ -97,7 +97,7 @@ async def test_bolt_spending_holds_the_budget_when_a_worker_is_killed(backend: B
             child.kill()
         return said
 
-    assert await asyncio.to_thread(killed) == "under way\n"
+    assert await asyncio.to_thread(killed) == "in flight\n"
     clock.now_ms = 1
     books = await BoltUsageLedger.open(backend.database, clock)
     with pytest.raises(BudgetExceeded, match="in flight"):
@@ -124,7 +124,7 @@ async def test_bolt_schema_of_the_version_before_gets_what_it_lacks(backend: Bol
 async def test_bolt_fellows_see_each_others_calls_until_they_leave(backend: BoltBackend, clock: Clock) -> None:
     """Counts by endpoint include all other workers; a worker is removed when it closes its ledger or dies."""
     books = [await BoltUsageLedger.open(backend.database, clock) for _ in range(3)]
-    one, two, three = (each.fellows() for each in books)
+    one, two, three = (each.peers() for each in books)
     assert set((await one.count({"language": 2}))["language"].values()) == {0}
     seen = await two.count({"language": 0, "embedding": 5})
     assert sorted(seen["language"].values()) == [0, 2] and set(seen["embedding"].values()) == {0}

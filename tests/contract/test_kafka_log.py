@@ -166,7 +166,7 @@ async def test_log_rejects_what_the_topic_does_not_take(
 
 async def test_log_waits_a_bounded_time_for_a_broker_that_is_away(address: KafkaAddress) -> None:
     """Appending and asking for offsets are Retryable without a broker; checking an address takes a bounded time."""
-    log = KafkaLog(KafkaAddress("127.0.0.1:1", prefix=address.prefix), KafkaTuning(patience_s=0.5))
+    log = KafkaLog(KafkaAddress("127.0.0.1:1", prefix=address.prefix), KafkaTuning(timeout_s=0.5))
     with pytest.raises(Retryable):
         await log.append("t", [Record("k", b"1")])
     with pytest.raises(Retryable):
@@ -178,7 +178,7 @@ async def test_log_waits_a_bounded_time_for_a_broker_that_is_away(address: Kafka
 async def test_log_goes_on_when_the_broker_is_back(kafka: KafkaServer, address: KafkaAddress) -> None:
     """The broker is killed under a producer and a consumer: appends are Retryable, no acknowledged record is lost."""
     make_topic(kafka, address.topic("t"))
-    log = KafkaLog(address, KafkaTuning(patience_s=0.5, session_timeout_s=6.0))
+    log = KafkaLog(address, KafkaTuning(timeout_s=0.5, session_timeout_s=6.0))
     consumer = log.consumer("t", "g")
     assert await log.append("t", [Record("k", b"before")]) == [Position(0, 0)]
     assert len(await taken(consumer, 1)) == 1

@@ -35,6 +35,8 @@ PATTERNS = {
     r"thereby|whereof|therein|henceforth": "plain words",
     r"lets? (?:in|go of|stand)\b": "admits, releases, keeps",
     r"dear(?:er|est)?\b": "expensive",
+    r"mend(?:s|ed|ing)?": "fix, repair",
+    r"under way": "in flight, in progress",
 }
 """What must not occur, and what to write instead."""
 
@@ -51,10 +53,16 @@ IDENTIFIERS = {
     "somebody": "the actor",
     "nobody": "the actor",
     "whoever": "the actor",
+    "patience_s": "timeout_s",
+    "faces": "servers",
+    "fellows": "peers",
+    "calm": "safe",
+    "under_way": "in_flight",
+    "mended": "fixed, repaired",
 }
 """Names that no variable, parameter, attribute, function or class has, and what to write instead."""
-UNCHECKED_NAMES = ("tests/", "infra/models/")
-"""Tests, and the adapters of models, whose names are not all migrated."""
+UNCHECKED_NAMES = ("tests/",)
+"""Tests, whose names are not all migrated."""
 
 _OPENINGS = r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How)\b"
 OPENINGS = re.compile(_OPENINGS)

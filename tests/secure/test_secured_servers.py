@@ -24,7 +24,7 @@ from tests.support.certificates import Authority, authority
 from tests.support.secured import USER, SecuredKafka
 
 WRONG = "not-the-password-7f3a"
-QUICK = KafkaTuning(patience_s=5.0)
+QUICK = KafkaTuning(timeout_s=5.0)
 
 
 def sasl(server: SecuredKafka, mechanism: str = "PLAIN") -> KafkaAddress:

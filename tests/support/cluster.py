@@ -159,9 +159,9 @@ class Cluster:
             self.kill(name)
 
 
-def until(holds: Callable[[], bool], patience_s: float = START_S) -> None:
+def until(holds: Callable[[], bool], timeout_s: float = START_S) -> None:
     """Return as soon as the condition holds; fail at the time limit."""
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < deadline, "it did not come to hold"
         time.sleep(0.05)

@@ -80,9 +80,9 @@ class Collector:
         with self._arrived:
             return list(self._spans)
 
-    def until(self, holds: Callable[[list[Seen]], bool], patience_s: float = 120.0) -> list[Seen]:
+    def until(self, holds: Callable[[list[Seen]], bool], timeout_s: float = 120.0) -> list[Seen]:
         """Return all spans as soon as the condition holds for them. Blocks: call it in a thread from an event loop."""
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + timeout_s
         with self._arrived:
             while not holds(self._spans):
                 left_s = deadline - time.monotonic()
@@ -90,10 +90,10 @@ class Collector:
                 self._arrived.wait(left_s)
             return list(self._spans)
 
-    def until_asked(self, times: int, patience_s: float = 120.0) -> None:
+    def until_asked(self, times: int, timeout_s: float = 120.0) -> None:
         """Return once the collector has received that many export requests, whatever it answered."""
         with self._arrived:
-            assert self._arrived.wait_for(lambda: len(self.bodies) >= times, patience_s), (
+            assert self._arrived.wait_for(lambda: len(self.bodies) >= times, timeout_s), (
                 "too few export requests arrived"
             )
 

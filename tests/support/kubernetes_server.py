@@ -92,11 +92,11 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         yield Cluster(client, kubeconfig)
 
 
-def wait_until(condition: Callable[[], bool], patience_s: float = TIMEOUT_S) -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float = TIMEOUT_S) -> None:
     """Return once the condition holds; raise AssertionError at the time limit."""
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, f"not within {patience_s:g} s"
+        assert time.monotonic() < deadline, f"not within {timeout_s:g} s"
         time.sleep(0.1)
 
 

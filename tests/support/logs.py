@@ -17,7 +17,7 @@ from tests.support.kafka_server import KafkaServer, fresh, make_topic
 
 TIMEOUT_S = 120.0
 QUIET_S = 0.5
-TUNING = KafkaTuning(patience_s=10.0, session_timeout_s=6.0)
+TUNING = KafkaTuning(timeout_s=10.0, session_timeout_s=6.0)
 
 
 @dataclass(frozen=True, slots=True)

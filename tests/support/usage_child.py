@@ -23,7 +23,7 @@ async def work(uri: str, user: str, password: str) -> None:
     await books.settle(done, ModelUsage(1, 10, 2, 1))
     for _ in range(2):
         await books.reserve(Charge("g", DAY, Stage.EXTRACT, "d"), EXPECTED, BUDGET)
-    sys.stdout.write("under way\n")
+    sys.stdout.write("in flight\n")
     sys.stdout.flush()
     await asyncio.Event().wait()
 

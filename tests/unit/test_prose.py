@@ -24,6 +24,8 @@ SENTENCES = [
     ["Thereby it ends.", "The part whereof it is made.", "The rows therein.", "Henceforth it ends."],
     ["The gate lets in a caller.", "Let go of the lock."],
     ["A search is dear.", "A join is dearer.", "The dearest step."],
+    ["Mend the index.", "It mends a row.", "A mended row.", "By mending it."],
+    ["Calls under way."],
 ]
 """Made-up sentences for each pattern, in the order of PATTERNS; each has exactly one hit."""
 CASES = [

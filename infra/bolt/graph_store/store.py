@@ -47,7 +47,7 @@ from graphtide.streams.ports import (
 )
 from graphtide.streams.retry import outcome_of
 
-NOBODY = Watermark(0, 0)
+NO_WATERMARK = Watermark(0, 0)
 
 PAGE_ROWS = 64
 
@@ -334,7 +334,7 @@ _LINK = ("key", "community_key")
 async def _hold_watermark(tx: Transaction, partition: int) -> _Held:
     found = await tx.run(partition_cypher.HOLD_WATERMARK, partition=partition)
     if not found:
-        return _Held(NOBODY, 0, "")
+        return _Held(NO_WATERMARK, 0, "")
     [row] = found
     return _Held(Watermark(row["epoch"], row["next_offset"]), row["notices"], row["last_commit"] or "")
 

@@ -77,7 +77,7 @@ class MemoisedEmbedder:
     def __init__(self, embedder: Embedder, store: VectorStore) -> None:
         self._embedder = embedder
         self._store = store
-        self._under_way: dict[bytes, asyncio.Task[Mapping[bytes, bytes]]] = {}
+        self._in_flight: dict[bytes, asyncio.Task[Mapping[bytes, bytes]]] = {}
 
     @property
     def name(self) -> str:
@@ -93,8 +93,8 @@ class MemoisedEmbedder:
         wanted = dict(zip(keys, texts, strict=True))
         if not wanted:
             return np.empty((0, self.dimensions), np.float32)
-        tasks = {self._under_way[key] for key in wanted if key in self._under_way}
-        alone = {key: text for key, text in wanted.items() if key not in self._under_way}
+        tasks = {self._in_flight[key] for key in wanted if key in self._in_flight}
+        alone = {key: text for key, text in wanted.items() if key not in self._in_flight}
         if alone:  # nothing was awaited since the check for calls in flight, so no other task can have started these
             tasks.add(self._start(alone))
         held: dict[bytes, bytes] = {}
@@ -116,7 +116,7 @@ class MemoisedEmbedder:
     def _start(self, texts: dict[bytes, str]) -> asyncio.Task[Mapping[bytes, bytes]]:
         task = asyncio.get_running_loop().create_task(self._look_up(texts))
         for key in texts:
-            self._under_way[key] = task
+            self._in_flight[key] = task
         task.add_done_callback(lambda done: self._finish(done, list(texts)))
         return task
 
@@ -142,14 +142,14 @@ class MemoisedEmbedder:
 
     def _finish(self, task: asyncio.Task[Mapping[bytes, bytes]], keys: list[bytes]) -> None:
         for key in keys:
-            if self._under_way.get(key) is task:
-                del self._under_way[key]
+            if self._in_flight.get(key) is task:
+                del self._in_flight[key]
         if not task.cancelled():
             task.exception()  # retrieved, or asyncio reports it as unhandled if no caller is left
 
     async def close(self) -> None:
         """Cancel running lookups. Their callers get ``CancelledError``."""
-        tasks = set(self._under_way.values())
+        tasks = set(self._in_flight.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -30,7 +30,7 @@ class MemoisedExtractor:
         self._extractor = extractor
         self._store = store
         self._tally = tally or Tally()
-        self._under_way: dict[bytes, asyncio.Task[ExtractionResult]] = {}
+        self._in_flight: dict[bytes, asyncio.Task[ExtractionResult]] = {}
 
     @property
     def name(self) -> str:
@@ -39,10 +39,10 @@ class MemoisedExtractor:
     async def extract(self, text: str, *, title: str) -> ExtractionResult:
         """See ``graphtide.streams.model_ports.Extractor``."""
         key = self.key(title, text)
-        task = self._under_way.get(key)
+        task = self._in_flight.get(key)
         if task is None:  # nothing was awaited since the check, so no other task can have started it
             task = asyncio.get_running_loop().create_task(self._look_up(key, text, title))
-            self._under_way[key] = task
+            self._in_flight[key] = task
             task.add_done_callback(lambda done: self._finish(key, done))
         return await asyncio.shield(task)
 
@@ -70,13 +70,13 @@ class MemoisedExtractor:
         return found
 
     def _finish(self, key: bytes, task: asyncio.Task[ExtractionResult]) -> None:
-        self._under_way.pop(key, None)
+        self._in_flight.pop(key, None)
         if not task.cancelled():
             task.exception()  # retrieved, or asyncio reports it as unhandled if no caller is left
 
     async def close(self) -> None:
         """Cancel running calls. Their callers get ``CancelledError``."""
-        tasks = set(self._under_way.values())
+        tasks = set(self._in_flight.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

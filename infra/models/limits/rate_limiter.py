@@ -149,7 +149,7 @@ class RateLimiter:
         return sum(not call.turn.done() for call in self._waiting)
 
     @property
-    def under_way(self) -> int:
+    def in_flight(self) -> int:
         return self._limits.concurrent_calls - self._places
 
     @asynccontextmanager

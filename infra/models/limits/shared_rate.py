@@ -39,9 +39,9 @@ class RateLimitPeers(Protocol):
 class SharedRate:
     """See the module. `gates` by the endpoint's name; one per process, used by one task."""
 
-    def __init__(self, gates: Mapping[str, RateLimiter], fellows: RateLimitPeers) -> None:
+    def __init__(self, gates: Mapping[str, RateLimiter], peers: RateLimitPeers) -> None:
         self._gates = gates
-        self._fellows = fellows
+        self._peers = peers
         self._asked = dict.fromkeys(gates, 0)
         self._seen: dict[tuple[str, int], tuple[int, int]] = {}
         self._parts = dict.fromkeys(gates, 0)
@@ -54,7 +54,7 @@ class SharedRate:
 
     async def look(self) -> None:
         """Write the counts, read those of the others, and set the limiters' shares."""
-        found = await self._fellows.count({name: self._calls(name) for name in self._gates})
+        found = await self._peers.count({name: self._calls(name) for name in self._gates})
         seen: dict[tuple[str, int], tuple[int, int]] = {}
         for name, gate in self._gates.items():
             counts = found.get(name, {})
@@ -72,4 +72,4 @@ class SharedRate:
         """Return the calls since the last poll; one if older calls still wait or are in flight."""
         gate = self._gates[name]
         since, self._asked[name] = gate.asked - self._asked[name], gate.asked
-        return since or int(bool(gate.queued or gate.under_way))
+        return since or int(bool(gate.queued or gate.in_flight))

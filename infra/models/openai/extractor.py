@@ -64,7 +64,8 @@ class OpenAIExtractor:
         found, last = await self._found(messages, text)
         if self._gleaning is None:
             return found
-        return joined(found, await self._gleaned([*messages, _said(last), Message("user", self._gleaning.text)], text))
+        messages += [_assistant_message(last), Message("user", self._gleaning.text)]
+        return joined(found, await self._gleaned(messages, text))
 
     async def _found(self, messages: list[Message], text: str) -> tuple[ExtractionResult, ChatReply]:
         first = await self._ask(messages)
@@ -110,8 +111,8 @@ def _marked(text: str, title: str) -> str:
 
 def _again(reply: ChatReply, cause: MalformedReply) -> list[Message]:
     asked = f"That answer cannot be used: {cause}. Answer anew, with the one JSON object asked for and nothing else."
-    return [_said(reply), Message("user", asked)]
+    return [_assistant_message(reply), Message("user", asked)]
 
 
-def _said(reply: ChatReply) -> Message:
+def _assistant_message(reply: ChatReply) -> Message:
     return Message("assistant", reply.text[:_SHOWN_AGAIN_CHARS] or "{}")

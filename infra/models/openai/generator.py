@@ -121,10 +121,10 @@ def _asks(question: str) -> bool:
 def _read(text: str) -> tuple[str, int]:
     """Return the answer and its rating; an answer in another form, or an empty one, is rated 0."""
     body = object_of(text)
-    said, rating = body.get("answer"), body.get("helpfulness")
-    if not isinstance(said, str) or not isinstance(rating, int) or not said.strip():
+    answer, rating = body.get("answer"), body.get("helpfulness")
+    if not isinstance(answer, str) or not isinstance(rating, int) or not answer.strip():
         return "", 0
-    return said.strip(), max(0, min(100, rating))
+    return answer.strip(), max(0, min(100, rating))
 
 
 def _whole(checked: CitationChecker, held: str, last: ChatReply) -> str:

@@ -122,13 +122,13 @@ def _read(text: str, numbered: Mapping[int, ReportFinding]) -> Report | None:
 def _finding(row: object, numbered: Mapping[int, ReportFinding]) -> ReportFinding | None:
     if not isinstance(row, dict):
         return None
-    said, sources = _line(row.get("text"), _FINDING_CHARS), row.get("sources")
+    text, sources = _line(row.get("text"), _FINDING_CHARS), row.get("sources")
     named = [numbered[n] for n in sources if isinstance(n, int) and n in numbered] if isinstance(sources, list) else []
-    if not said or not named:
+    if not text or not named:
         return None
     chunks = dict.fromkeys(chunk for finding in named for chunk in finding.chunks)
     relations = dict.fromkeys(relation for finding in named for relation in finding.relations)
-    return ReportFinding(said, tuple(chunks), tuple(relations))
+    return ReportFinding(text, tuple(chunks), tuple(relations))
 
 
 def _line(value: object, most: int) -> str:

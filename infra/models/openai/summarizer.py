@@ -94,6 +94,6 @@ def _sentence(row: object, count: int) -> DescribedSentence | None:
     if not isinstance(row, dict):
         return None
     text, sources = row.get("text"), row.get("sources")
-    said = " ".join(text.split())[:_SENTENCE_CHARS] if isinstance(text, str) else ""
+    sentence = " ".join(text.split())[:_SENTENCE_CHARS] if isinstance(text, str) else ""
     named = [n - 1 for n in sources if isinstance(n, int) and 0 < n <= count] if isinstance(sources, list) else []
-    return DescribedSentence(said, tuple(dict.fromkeys(named))) if said and named else None
+    return DescribedSentence(sentence, tuple(dict.fromkeys(named))) if sentence and named else None

@@ -24,7 +24,7 @@ _CITED = re.compile(rf"(?<![ \t])[ \t]*+{_ONE}(?:[ \t]*+{_ONE})*+")
 _LEADING = re.compile(rf"(?:\s*+{_ONE})++[.!?]?")
 _NUMBER = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
-_UNDER_WAY = re.compile(r"\[[\d\s,;]*+\Z")
+_UNFINISHED_CITATION = re.compile(r"\[[\d\s,;]*+\Z")
 _OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*+\]?+)++")
 """A possible citation, or the end of a sentence that its mark must follow."""
 _CONTINUES = re.compile(r"[\w\u0300-\u036f.,'\u2019&+\-\u2011\u2212]")
@@ -63,7 +63,7 @@ class CitationChecker:
 
     def _finish_sentences(self, text: str) -> str:
         """Finish all sentences but the last one of `text`, with which the unfinished sentence begins."""
-        ends = _ends(_UNDER_WAY.sub("", text))
+        ends = _ends(_UNFINISHED_CITATION.sub("", text))
         return "".join(self._finish(end - start) for start, end in zip((0, *ends), ends[:-1], strict=False))
 
     def _give(self, until: int) -> str:

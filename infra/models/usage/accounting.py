@@ -26,7 +26,7 @@ from graphtide.streams.errors import Broken, BudgetExceeded
 from graphtide.streams.usage import BillingContext, Budget, Charge, ModelUsage, Stage, UsageLedger, payer
 
 DAY_S = 86_400
-NOBODY = "-"
+NO_GRAPH = "-"
 """The account of calls that are made on no graph's behalf."""
 
 
@@ -145,11 +145,11 @@ class UsageAccounting:
         finally:
             if who.bill is not None:
                 who.bill.add(stage, entry.spent)
-            self._tally.called(who.graph or NOBODY, stage.value, entry.spent)
+            self._tally.called(who.graph or NO_GRAPH, stage.value, entry.spent)
             await self._spending.settle(number, entry.spent)
 
     async def _reserve(self, who: BillingContext, stage: Stage, expected: ModelUsage) -> int:
-        graph, day = who.graph or NOBODY, self.today()
+        graph, day = who.graph or NO_GRAPH, self.today()
         budget = self._rules.budget_of(graph) if self._is_bound(who) else Budget()
         self._tally.begin(graph, stage.value)
         charge = Charge(graph, day, stage, who.doc_id)

@@ -22,7 +22,7 @@ class EndpointGauges(Collector):
             "graphtide_endpoint_wait_seconds", "Time that calls waited for their turn", labels=["endpoint"]
         )
         queued = GaugeMetricFamily("graphtide_endpoint_queued", "Calls that wait for their turn", labels=["endpoint"])
-        busy = GaugeMetricFamily("graphtide_endpoint_in_flight", "Calls under way", labels=["endpoint"])
+        busy = GaugeMetricFamily("graphtide_endpoint_in_flight", "Calls in flight", labels=["endpoint"])
         trouble = GaugeMetricFamily(
             "graphtide_endpoint_unhealthy",
             "1 while the latest call failed: it is left alone for a while",
@@ -31,6 +31,6 @@ class EndpointGauges(Collector):
         for name, gate in self._gates.items():
             wait.add_metric([name], gate.waited_s)
             queued.add_metric([name], gate.queued)
-            busy.add_metric([name], gate.under_way)
+            busy.add_metric([name], gate.in_flight)
             trouble.add_metric([name], float(bool(gate.trouble())))
         yield from (wait, queued, busy, trouble)

@@ -32,7 +32,7 @@ from graphtide.streams.ports import (
     Watermark,
 )
 
-NOBODY = Watermark(0, 0)
+NO_WATERMARK = Watermark(0, 0)
 PAGE_ROWS = 64
 
 
@@ -213,7 +213,7 @@ class SqliteGraphStore:
 
 def _watermark(connection: sqlite3.Connection, partition: int) -> Watermark:
     row = connection.execute("SELECT epoch, next_offset FROM watermarks WHERE partition = ?", (partition,)).fetchone()
-    return Watermark(*row) if row else NOBODY
+    return Watermark(*row) if row else NO_WATERMARK
 
 
 def _write_part(connection: sqlite3.Connection, graph: int, part: GraphCommit) -> None:

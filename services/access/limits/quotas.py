@@ -54,7 +54,7 @@ NOTHING = Amount()
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class GraphUse:
     """The use of a graph: the content of its view, the documents to be replaced, and the revisions not yet in the view.
 
     `settled` is the part of all that this process ever accepted for the graph that is in the view, or superseded.
@@ -99,7 +99,7 @@ class Quotas:
                 self._entering[graph] -= amount
                 self._accepted[graph] += amount
 
-    async def _held(self, who: Principal, documents: Sequence[Entering]) -> dict[str, Held]:
+    async def _held(self, who: Principal, documents: Sequence[Entering]) -> dict[str, GraphUse]:
         runtime, views = self._runtime, self._runtime.views
         graphs = {name for name in (*views.evicted, *views.versions(), *self._accepted) if who.reaches(name)}
         graphs |= {document.graph for document in documents}
@@ -117,7 +117,7 @@ class Quotas:
                 version, amount, replaced = await asyncio.to_thread(_figures, view, ids)
             if not pending.get(graph) and version >= stored.get(graph, 0):
                 self._settled[graph] = _later(self._settled[graph], accepted[graph])
-            found[graph] = Held(amount, replaced, pending.get(graph, 0), self._settled[graph])
+            found[graph] = GraphUse(amount, replaced, pending.get(graph, 0), self._settled[graph])
         return found
 
     async def _stored(
@@ -128,7 +128,7 @@ class Quotas:
         sizes = await asyncio.to_thread(_text_sizes, graph, held)
         return content.version, Amount(content.size.documents, content.size.text_bytes), sizes
 
-    def _check(self, who: Principal, quota: Quota, held: Mapping[str, Held], documents: Sequence[Entering]) -> None:
+    def _check(self, who: Principal, quota: Quota, held: Mapping[str, GraphUse], documents: Sequence[Entering]) -> None:
         waiting = {graph: self._waiting(graph, use) for graph, use in held.items()}
         added, replaced = Counter[str](), 0
         for graph, doc_id in {(document.graph, document.doc_id) for document in documents}:
@@ -148,7 +148,7 @@ class Quotas:
                 self._runtime.metrics.over_quota(name)
                 raise _refusal(who, name, most, now, more, late.documents)
 
-    def _waiting(self, graph: str, held: Held) -> Amount:
+    def _waiting(self, graph: str, held: GraphUse) -> Amount:
         own = self._accepted[graph] - held.settled + self._entering[graph]
         return Amount(max(own.documents, held.pending), own.size_bytes)
 

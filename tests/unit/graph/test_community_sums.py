@@ -33,9 +33,9 @@ def test_sums_equal_those_of_the_items_below_after_any_walk(seed: int) -> None:
             sums.insert(community)
             held[community] = []
         elif rng.random() < 0.4:
-            sums.hang(community, rng.choice([0, *above]))
+            sums.attach(community, rng.choice([0, *above]))
         elif rng.random() < 0.1 and not any(sums.parent(child) == community for child in held):
-            sums.hang(community, 0)
+            sums.attach(community, 0)
             sums.remove(community)
             del held[community]
         elif held[community] and rng.random() < 0.4:
@@ -62,7 +62,7 @@ def test_counts_have_one_byte_or_four_where_one_needs_more() -> None:
         sums.insert(community)
     for _ in range(200):
         sums.add(1, BUCKETS, 1)
-    sums.hang(1, 2)
+    sums.attach(1, 2)
     assert sums.sketch(2)[0] == 200
     for _ in range(199):
         sums.add(1, BUCKETS, -1)
@@ -74,7 +74,7 @@ def test_counts_have_one_byte_or_four_where_one_needs_more() -> None:
         for community, item in zip((1, 2), other, strict=True):
             large.add(community, item, 1)
     for community in (1, 2):
-        large.hang(community, 3)
+        large.attach(community, 3)
     assert large.entities(3) == 400 and large.sketch(3).tolist() == [0] * BUCKETS
     assert [sketch.typecode for sketch in large._sketches if sketch is not None] == ["i", "i", "b"]
 

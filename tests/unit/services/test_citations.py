@@ -6,7 +6,9 @@ from graphtide.graph.text.place import PassageKind, Place
 from graphtide.services.query.citations import citations
 from graphtide.streams.model_ports import ContextPassage
 
-PROSE = ContextPassage("The weir was built in 1911. It broke in 1954.\n\nIt was never mended.", "Weir", "weir.md", "c1")
+PROSE = ContextPassage(
+    "The weir was built in 1911. It broke in 1954.\n\nIt was never repaired.", "Weir", "weir.md", "c1"
+)
 ROWS = ContextPassage(
     "name: Ada Bell; desk: north\n\nname: Bo Crane; desk: south",
     "Desks",
@@ -35,7 +37,7 @@ def test_citation_of_a_model_has_the_sentence_nearest_to_its_words() -> None:
 
 
 def test_each_cited_sentence_has_its_citation_once() -> None:
-    text = "The weir was built in 1911. [1] It was never mended. [1][2] It was never mended. [1] Nothing. [9]"
+    text = "The weir was built in 1911. [1] It was never repaired. [1][2] It was never repaired. [1] Nothing. [9]"
     found = [(each.number, each.quote) for each in citations(text, [PROSE, ROWS])]
-    assert found[:2] == [(1, "The weir was built in 1911."), (1, "It was never mended.")]
+    assert found[:2] == [(1, "The weir was built in 1911."), (1, "It was never repaired.")]
     assert [number for number, _ in found] == [1, 1, 2]
