@@ -125,7 +125,7 @@ class ValidityReader:
         if len(rows) > MAX_CLAIMS:
             return {}
         found = resolve_claims([self._claim(row) for row in rows], self._table.by_arrival)
-        return {(row.statement, row.chunk): one for row, one in zip(rows, found, strict=True)}
+        return {(row.statement, row.chunk): each for row, each in zip(rows, found, strict=True)}
 
     def _family(self, number: int) -> FunctionalPredicate | None:
         """Return the family of a statement's predicate: its own, or else the one family of its merged predicates."""

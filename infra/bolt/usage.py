@@ -223,4 +223,4 @@ def _by_stage(rows: Iterable[Row]) -> dict[Stage, ModelUsage]:
     found: defaultdict[Stage, ModelUsage] = defaultdict(ModelUsage)
     for row in rows:
         found[Stage(row["stage"])] += _spent(row)
-    return {stage: one for stage, one in found.items() if one != ModelUsage()}
+    return {stage: each for stage, each in found.items() if each != ModelUsage()}

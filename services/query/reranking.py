@@ -69,7 +69,7 @@ async def ranking_by(view: LiveView, question: Question, reranking: Reranking, p
     except GraphtideError as error:
         log.warning("reranking failed, the order is that of mode %s: %s", question.mode, error)
         return partial(_unranked, view, question, reranking.reranker.name, without_addresses(str(error)))
-    by_id = {one.chunk_id: score for one, score in zip(found.ranking.passages, scores, strict=False)}
+    by_id = {each.chunk_id: score for each, score in zip(found.ranking.passages, scores, strict=False)}
     return partial(_reordered, view, (question, wide), found.ranking, by_id, reranking.reranker.name)
 
 
@@ -106,15 +106,18 @@ def _reordered(
     question, wide = asked
     if view.version != ranking.version:
         ranking = retrieve(view, wide)
-    places = {one.chunk_id: place for place, one in enumerate(ranking.passages)}
-    scored = sorted((one for one in places if one in scores), key=lambda one: (-scores[one], places[one]))
-    order = [*scored, *(one for one in places if one not in scores)][: question.top_k]
+    places = {passage.chunk_id: place for place, passage in enumerate(ranking.passages)}
+    scored = sorted(
+        (chunk_id for chunk_id in places if chunk_id in scores),
+        key=lambda chunk_id: (-scores[chunk_id], places[chunk_id]),
+    )
+    order = [*scored, *(chunk_id for chunk_id in places if chunk_id not in scores)][: question.top_k]
     least = min(scores.values())
     passages = tuple(
-        replace(ranking.passages[places[one]], score=scores.get(one, least - 1 - rank))
-        for rank, one in enumerate(order)
+        replace(ranking.passages[places[chunk_id]], score=scores.get(chunk_id, least - 1 - rank))
+        for rank, chunk_id in enumerate(order)
     )
-    subgraph = supported_subgraph(view, [view.chunk_numbers[one] for one in order])
+    subgraph = supported_subgraph(view, [view.chunk_numbers[chunk_id] for chunk_id in order])
     trace = ranking.trace
     if trace is not None:
         trace = Trace((*trace.steps, _step(name, passages, places)))
@@ -123,7 +126,8 @@ def _reordered(
 
 def _step(name: str, passages: Sequence[RetrievedPassage], places: Mapping[str, int]) -> TraceStep:
     items = tuple(
-        TraceItem(one.chunk_id, "", one.score, (("place before", float(places[one.chunk_id] + 1)),)) for one in passages
+        TraceItem(passage.chunk_id, "", passage.score, (("place before", float(places[passage.chunk_id] + 1)),))
+        for passage in passages
     )
     return TraceStep("rerank", f"Passages by the scores of the reranker {name}.", items)
 

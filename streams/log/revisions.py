@@ -93,8 +93,8 @@ def unnumbered(delivered: Sequence[ConsumedRecord]) -> Iterator[UnnumberedRevisi
         latest[position.partition] = max(accepted, latest.get(position.partition, 0))
         held = documents.setdefault((position.partition, consumed.record.key), [])
         held.append(UnnumberedRevision(consumed, accepted, latest[position.partition], len(held)))
-    spread = [one for held in documents.values() for one in _spread(held)]
-    yield from sorted(spread, key=lambda one: one.delivered.position)
+    spread = [each for held in documents.values() for each in _spread(held)]
+    yield from sorted(spread, key=lambda each: each.delivered.position)
 
 
 def _spread(records: Sequence[UnnumberedRevision]) -> Iterator[UnnumberedRevision]:

@@ -27,7 +27,7 @@ class GraphOracle:
     """The graph of some live extractions, recomputed from nothing."""
 
     def __init__(self, live: Iterable[Extraction]) -> None:
-        self.live = sorted(live, key=lambda one: one.doc_id)
+        self.live = sorted(live, key=lambda each: each.doc_id)
         self.mentions: Counter[LabelKey] = Counter()
         self.forms: dict[LabelKey, Counter[str]] = {}
         self.sums: dict[LabelKey, VectorSum] = {}

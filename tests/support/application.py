@@ -196,14 +196,14 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
         await self._pass()
-        held = [] if query.resolved else [replace(one, text="", original="") for one in self.letters]
-        return LetterList(tuple(one for one in held if one.graph == graph)[: query.limit], "")
+        held = [] if query.resolved else [replace(letter, text="", original="") for letter in self.letters]
+        return LetterList(tuple(each for each in held if each.graph == graph)[: query.limit], "")
 
     async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
         await self._pass()
-        for one in self.letters:
-            if (one.graph, one.id) == (graph, letter_id):
-                return one
+        for letter in self.letters:
+            if (letter.graph, letter.id) == (graph, letter_id):
+                return letter
         raise NotFound(f"graph {graph} has no dead letter {letter_id}")
 
     async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:

@@ -43,7 +43,7 @@ class Search:
 
     def scan(self, text: str, method: str) -> list[tuple[int, int]]:
         """Return the spans that a method of `re.Pattern` finds, and leave the steps it took in `steps`."""
-        self._text, self.steps = [ord(one) for one in text], 0
+        self._text, self.steps = [ord(each) for each in text], 0
         self._whole = method == "fullmatch"
         if method in ("match", "fullmatch"):
             return [(0, self._end)] if self._match(0) else []
@@ -85,7 +85,7 @@ class Search:
         if kind is c.SUBPATTERN:
             return self._sequence(list(value[3]), then)
         if kind is c.BRANCH:
-            return self._branch([(self._first(list(one)), self._sequence(list(one), then)) for one in value[1]])
+            return self._branch([(self._first(list(each)), self._sequence(list(each), then)) for each in value[1]])
         if kind in (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT):
             return self._repeat(kind, value, then)
         if kind is c.ATOMIC_GROUP:

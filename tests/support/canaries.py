@@ -47,7 +47,9 @@ def canary(rng: Random, kind: str) -> Canary:
 def traces(folder: Path, canaries: Iterable[Canary], vectors: Mapping[str, Iterable[Vector]]) -> list[str]:
     """Name each file below the folder that holds a canary in any form, or a vector as float16 or float32."""
     found = []
-    sought = [(f"{one.kind} {form}", data) for one in canaries for form, data in one.forms() if len(data) >= MIN_BYTES]
+    sought = [
+        (f"{each.kind} {form}", data) for each in canaries for form, data in each.forms() if len(data) >= MIN_BYTES
+    ]
     for name, rows in vectors.items():
         for row in rows:
             for kind in (np.float16, np.float32):

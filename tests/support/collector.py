@@ -86,7 +86,7 @@ class Collector:
         with self._arrived:
             while not holds(self._spans):
                 left_s = deadline - time.monotonic()
-                assert left_s > 0, f"they did not come; there are {[(one.name, one.trace) for one in self._spans]}"
+                assert left_s > 0, f"they did not come; there are {[(span.name, span.trace) for span in self._spans]}"
                 self._arrived.wait(left_s)
             return list(self._spans)
 
@@ -117,7 +117,7 @@ class Collector:
 
 def _decoded(body: bytes) -> Iterator[Seen]:
     for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-        about = {one.key: one.value.string_value for one in resource.resource.attributes}
+        about = {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}
         for scope in resource.scope_spans:
             for span in scope.spans:
                 yield Seen(
@@ -127,7 +127,10 @@ def _decoded(body: bytes) -> Iterator[Seen]:
                     span.span_id.hex(),
                     span.parent_span_id.hex(),
                     span.kind,
-                    {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes},
+                    {
+                        attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value"))
+                        for attribute in span.attributes
+                    },
                     tuple((link.trace_id.hex(), link.span_id.hex()) for link in span.links),
                     span.status.message if span.status.code == 2 else None,
                     len(span.events),

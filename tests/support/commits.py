@@ -88,7 +88,9 @@ async def write_to(
     writer = Consolidator(GRAPH)
     live: dict[str, Extraction] = {}
     held = [await store.claim(0) for store in stores]
-    news: list[tuple[str, Extraction | None]] = [(one.doc_id, one) async for one in extracted(documents)]
+    news: list[tuple[str, Extraction | None]] = [
+        (extraction.doc_id, extraction) async for extraction in extracted(documents)
+    ]
     news += [(doc_id, None) for doc_id in gone]
     for at in range(0, len(news), batch_size):
         batch = dict(news[at : at + batch_size])

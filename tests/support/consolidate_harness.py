@@ -38,10 +38,10 @@ class ConsolidateHarness:
 
     async def accept(self, *keys: str) -> list[int]:
         """Enter revisions in the ledger, as if published. Returns their numbers."""
-        return [one.offset for one in await self.backend.ledger.accept([Record(key, b"{}") for key in keys])]
+        return [each.offset for each in await self.backend.ledger.accept([Record(key, b"{}") for key in keys])]
 
     async def emit(self, *messages: ExtractionMessage) -> None:
-        await self.backend.log.append(EXTRACTIONS, [Record(one.graph, one.encode()) for one in messages])
+        await self.backend.log.append(EXTRACTIONS, [Record(each.graph, each.encode()) for each in messages])
 
     async def consumed(self) -> bool:
         """Return True once everything up to the end of the log is committed and the view shows it."""
@@ -70,10 +70,10 @@ def message(rng: random.Random, doc_id: str, revision: int, graph: str = "g") ->
 def live(messages: Sequence[ExtractionMessage]) -> dict[str, Extraction]:
     """Return the live messages: the newest of each document."""
     newest: dict[str, ExtractionMessage] = {}
-    for one in messages:
-        if one.doc_id not in newest or newest[one.doc_id].revision < one.revision:
-            newest[one.doc_id] = one
-    return {doc_id: one.extraction for doc_id, one in newest.items() if one.extraction is not None}
+    for each in messages:
+        if each.doc_id not in newest or newest[each.doc_id].revision < each.revision:
+            newest[each.doc_id] = each
+    return {doc_id: each.extraction for doc_id, each in newest.items() if each.extraction is not None}
 
 
 async def true(value: bool) -> bool:

@@ -104,15 +104,15 @@ def records(cluster: Cluster, topic: str) -> list[ConsumedRecord]:
     """Return all records of the topic."""
 
     async def work(log: KafkaLog) -> list[ConsumedRecord]:
-        return [one async for one in read_up_to_end(log, topic, {})]
+        return [each async for each in read_up_to_end(log, topic, {})]
 
     return with_log(cluster, work)
 
 
 def letters(cluster: Cluster, graph: str) -> list[DeadLetter]:
     """Return the dead letters of a graph, their reasons cut to what tests name."""
-    found = [decode_dead_letter(one.record.value or b"") for one in records(cluster, DEAD_LETTERS)]
-    return [replace(one, reason=one.reason[:200]) for one in found if one.graph == graph]
+    found = [decode_dead_letter(consumed.record.value or b"") for consumed in records(cluster, DEAD_LETTERS)]
+    return [replace(each, reason=each.reason[:200]) for each in found if each.graph == graph]
 
 
 def committed(cluster: Cluster, topic: str, group: str) -> int:

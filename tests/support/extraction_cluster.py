@@ -75,7 +75,7 @@ class Cluster:
             await reader.close()
 
     async def extractions(self, count: int) -> list[ExtractionMessage]:
-        return [decode_extraction(one.record.value or b"") for one in await self.read(EXTRACTIONS, count)]
+        return [decode_extraction(each.record.value or b"") for each in await self.read(EXTRACTIONS, count)]
 
     async def until_committed(self, count: int) -> None:
         """Return once the group has committed that many records."""

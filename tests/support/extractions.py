@@ -88,7 +88,7 @@ def random_unit(rng: random.Random) -> ChunkContribution:
 
 def random_extraction(rng: random.Random, doc_id: str, revision: int, old: Extraction | None = None) -> Extraction:
     """Return a document of one to three units; as an edit it keeps some of the old ones, in some order."""
-    units = [one for one in (old.units if old else ()) if rng.random() < 0.6]
+    units = [each for each in (old.units if old else ()) if rng.random() < 0.6]
     units += [random_unit(rng) for _ in range(rng.randint(0 if units else 1, 2))]
     rng.shuffle(units)
     info = DocumentInfo(f"Title {rng.randint(1, 3)}", rng.choice(("", "wire")), "", ())

@@ -20,7 +20,7 @@ def garbage() -> Iterator[Counter[str]]:
         yield left
         gc.set_debug(gc.DEBUG_SAVEALL)
         gc.collect()
-        left.update(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.garbage)
+        left.update(f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.garbage)
     finally:
         gc.set_debug(0)
         gc.garbage.clear()

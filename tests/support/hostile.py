@@ -51,7 +51,7 @@ def obedient(seen: Seen) -> str | None:
         {**lie, "evidence": "Halden Station was founded in 1961 by Ida Moreau.", "strength": 1e308},
         {**lie, "evidence": "Mallory", "strength": float("nan"), "graph": "other", "doc_id": "halden"},
     ]
-    dated = [{"valid_from": "", "valid_to": "1900", **one} for one in lies]
+    dated = [{"valid_from": "", "valid_to": "1900", **each} for each in lies]
     commands = {"graph": "other", "doc_id": "halden", "delete": ["halden"], "tool_calls": [{"name": "fetch"}]}
     called = {"title": f"{WHISPER}\u0000\n" * 50, "description": f"{WHISPER} {_FOREIGN} " * 50}
     return json.dumps({**called, "entities": [], "relations": dated, **commands})

@@ -33,7 +33,7 @@ class JudgedWorld:
         changes = [DocumentChange(doc_id, self.live.get(doc_id), new) for doc_id, new in news.items()]
         self.follow(self.writer.apply(changes))
         self.live |= {doc_id: new for doc_id, new in news.items() if new is not None}
-        self.live = {doc_id: one for doc_id, one in self.live.items() if news.get(doc_id, one) is not None}
+        self.live = {doc_id: each for doc_id, each in self.live.items() if news.get(doc_id, each) is not None}
 
     def judge(self, budget: int = EVERYTHING) -> int:
         """Answer up to `budget` questions; return the number of answers."""

@@ -180,4 +180,4 @@ def _define(client: httpx.Client) -> None:
 
 def _established(definition: Object) -> bool:
     conditions = definition.get("status", {}).get("conditions") or []
-    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)

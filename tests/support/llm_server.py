@@ -130,30 +130,32 @@ def _wants_heading(seen: Seen) -> bool:
 
 def heading(text: str, title: str) -> Json:
     """Return the heading this server gives a passage: a title of its own kind, and the first sentence."""
-    first = next((text[one.start : one.end] for one in sentences_of(text)), text)
+    first = next((text[sentence.start : sentence.end] for sentence in sentences_of(text)), text)
     return {"title": f"On {title or ' '.join(text.split()[:5])}", "description": " ".join(first.split())}
 
 
 def by_rules(text: str, title: str) -> Json:
     """Return the rule-based extractor's result, in the shape of the request."""
     found = extract(text, title)
-    evidence = {end: one.evidence for one in found.relations for end in (one.object, one.subject)}
+    evidence = {end: relation.evidence for relation in found.relations for end in (relation.object, relation.subject)}
     entities: list[Json] = []
-    for one in found.entities:
-        named = one.name if one.name in text else evidence.get(one.name, text[:200])
-        entities.append({"name": one.name, "type": one.type, "description": one.description, "evidence": named})
+    for entity in found.entities:
+        named = entity.name if entity.name in text else evidence.get(entity.name, text[:200])
+        entities.append(
+            {"name": entity.name, "type": entity.type, "description": entity.description, "evidence": named}
+        )
     relations: list[Json] = [
         {
-            "subject": one.subject,
-            "predicate": one.predicate,
-            "object": one.object,
-            "description": one.description,
-            "strength": one.weight,
-            "evidence": one.evidence,
-            "valid_from": one.valid_from or "",
-            "valid_to": one.valid_to or "",
+            "subject": relation.subject,
+            "predicate": relation.predicate,
+            "object": relation.object,
+            "description": relation.description,
+            "strength": relation.weight,
+            "evidence": relation.evidence,
+            "valid_from": relation.valid_from or "",
+            "valid_to": relation.valid_to or "",
         }
-        for one in found.relations
+        for relation in found.relations
     ]
     return {"entities": entities, "relations": relations}
 

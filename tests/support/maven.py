@@ -49,7 +49,7 @@ def fetch(coordinates: Sequence[str]) -> str:
 
 def _copy_jars(coordinates: Sequence[str], folder: Path) -> None:
     pom = folder / "pom.xml"
-    pom.write_text(_POM.format("".join(_DEPENDENCY.format(*one.split(":")) for one in coordinates)))
+    pom.write_text(_POM.format("".join(_DEPENDENCY.format(*coordinate.split(":")) for coordinate in coordinates)))
     command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
     done = subprocess.run(
         [*command, f"-DoutputDirectory={folder / 'lib'}"], capture_output=True, text=True, check=False, timeout=600

@@ -87,6 +87,6 @@ async def four() -> AsyncIterator[list[Replica]]:
 
 @asynccontextmanager
 async def gateway(replicas: list[Replica], factor: int) -> AsyncIterator[GraphtideStub]:
-    target = "ipv4:" + ",".join(f"127.0.0.1:{one.port}" for one in replicas)
+    target = "ipv4:" + ",".join(f"127.0.0.1:{each.port}" for each in replicas)
     async with query_channel(Settings(query_target=target, replication_factor=factor)) as channel:
         yield GraphtideStub(channel.channel())

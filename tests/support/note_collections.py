@@ -106,7 +106,7 @@ class _Notes:
         return Asked(question, answer, verdict(question, answer))
 
     async def _publish(self) -> None:
-        documents: dict[str, Mapping[str, Any]] = {str(one["id"]): one for one in graphtide.documents_in(self._docs)}
+        documents: dict[str, Mapping[str, Any]] = {str(each["id"]): each for each in graphtide.documents_in(self._docs)}
         tokens = list(self._changed(documents))
         if tokens:
             self._token = (await self._graph.add_many(tokens)).token
@@ -115,4 +115,4 @@ class _Notes:
         self._published = documents
 
     def _changed(self, documents: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        yield from (one for doc_id, one in documents.items() if self._published.get(doc_id) != one)
+        yield from (document for doc_id, document in documents.items() if self._published.get(doc_id) != document)

@@ -66,7 +66,7 @@ def unread(address: KafkaAddress, topic: str, group: str) -> int:
         name = address.topic(topic)
         held = consumer.list_topics(name, FLUSH_S).topics[name].partitions
         committed = consumer.committed([TopicPartition(name, number) for number in held], FLUSH_S)
-        ends = [consumer.get_watermark_offsets(one, FLUSH_S)[1] for one in committed]
-        return sum(max(0, end - max(0, one.offset)) for end, one in zip(ends, committed, strict=True))
+        ends = [consumer.get_watermark_offsets(each, FLUSH_S)[1] for each in committed]
+        return sum(max(0, end - max(0, each.offset)) for end, each in zip(ends, committed, strict=True))
     finally:
         consumer.close()

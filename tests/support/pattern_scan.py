@@ -61,8 +61,8 @@ def other_engines(root: Path) -> list[str]:
             if isinstance(node, ast.ImportFrom) and node.module in ("re", "regex", "re2", "sre_compile"):
                 hidden.append(f"{name}: from {node.module}")
             if isinstance(node, ast.Import):
-                hidden += [f"{name}: {one.name}" for one in node.names if one.name == "regex"]
-                hidden += [f"{name}: re as {one.asname}" for one in node.names if one.name == "re" and one.asname]
+                hidden += [f"{name}: {each.name}" for each in node.names if each.name == "regex"]
+                hidden += [f"{name}: re as {each.asname}" for each in node.names if each.name == "re" and each.asname]
     return hidden
 
 
@@ -108,11 +108,11 @@ def _of_module(name: str, tree: ast.Module, used: dict[str, set[str]]) -> Iterat
 def _value(module: str, call: ast.Call, function: str) -> re.Pattern[Any] | None:
     known = dict(vars(import_module(module)))
     flags = call.args[1:2] if function == "compile" else []
-    named = [one.value for one in call.keywords if one.arg == "flags"]
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "flags"]
     try:
         pattern, *flag = (
-            eval(compile(ast.Expression(one), module, "eval"), known)  # noqa: S307 -- the project's own source
-            for one in (call.args[0], *flags, *named)
+            eval(compile(ast.Expression(each), module, "eval"), known)  # noqa: S307 -- the project's own source
+            for each in (call.args[0], *flags, *named)
         )
     except NameError:
         return None
@@ -167,7 +167,7 @@ def _inside(kind: Any, value: Any) -> list[list[Node]]:
     if kind is c.SUBPATTERN:
         return [list(value[3])]
     if kind is c.BRANCH:
-        return [list(one) for one in value[1]]
+        return [list(each) for each in value[1]]
     if kind in _REPEATS:
         return [list(value[2])]
     if kind in (c.ASSERT, c.ASSERT_NOT):
@@ -192,10 +192,10 @@ def _samples_of(search: Search, node: Node) -> list[str]:
     if kind in _REPEATS:
         least, most, body = value
         count = min(max(1, least), int(most), 12)
-        return [one * count for one in samples(search, list(body))] + ([""] if least == 0 else [])
+        return [sample * count for sample in samples(search, list(body))] + ([""] if least == 0 else [])
     if kind in (c.ASSERT, c.ASSERT_NOT, c.AT):
         return [""]
-    inner = [samples(search, one) for one in _inside(kind, value)]
+    inner = [samples(search, each) for each in _inside(kind, value)]
     return list(dict.fromkeys(chain.from_iterable(inner)))
 
 
@@ -204,7 +204,7 @@ def _fitting(search: Search, node: Node) -> list[str]:
     named = [chr(item[1]) for item in value if item[0] is c.LITERAL] if kind is c.IN else []
     named += [chr(item[1][0]) for item in value if item[0] is c.RANGE] if kind is c.IN else []
     fits = search.fits(node)
-    return [one for one in dict.fromkeys([*_CANDIDATES[:3], *named, *_CANDIDATES]) if fits(ord(one))][:4]
+    return [letter for letter in dict.fromkeys([*_CANDIDATES[:3], *named, *_CANDIDATES]) if fits(ord(letter))][:4]
 
 
 def _letters(search: Search, nodes: Sequence[Node]) -> Iterator[str]:

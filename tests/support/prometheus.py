@@ -39,7 +39,7 @@ def programs() -> Programs:
         return Programs(Path(named) / "prometheus", Path(named) / "promtool")
     found = [shutil.which(name) for name in ("prometheus", "promtool")]
     if all(found):
-        return Programs(*(Path(str(one)) for one in found))
+        return Programs(*(Path(str(each)) for each in found))
     folder = cache_folder() / "prometheus"
     if not (folder / "usr" / "bin" / "promtool").exists():
         _fetch(folder)

@@ -51,7 +51,7 @@ class Recordings:
 
 def _said(passage: Passage, texts: Sequence[str]) -> list[Json]:
     folded = [text.casefold() for text in texts]
-    sentences = [[text[one.start : one.end] for one in sentences_of(text)] for text in texts]
+    sentences = [[text[sentence.start : sentence.end] for sentence in sentences_of(text)] for text in texts]
     said: list[Json] = [{"entities": [], "relations": []} for _ in texts]
     for name in passage.entities:
         for place in _places(folded, name) or [0]:
@@ -59,7 +59,7 @@ def _said(passage: Passage, texts: Sequence[str]) -> list[Json]:
             said[place]["entities"].append({"name": name, "type": "", "description": "", "evidence": evidence})
     for subject, predicate, object_ in passage.triples:
         ones, others = _places(folded, subject), _places(folded, object_)
-        place = ([one for one in ones if one in others] or ones or others or [0])[0]
+        place = ([each for each in ones if each in others] or ones or others or [0])[0]
         stated = {"subject": subject, "predicate": predicate, "object": object_, "description": "", "strength": 1}
         evidence = _sentence(sentences[place], (subject, object_))
         said[place]["relations"].append({**stated, "evidence": evidence, "valid_from": "", "valid_to": ""})
@@ -72,4 +72,4 @@ def _places(folded: Sequence[str], name: str) -> list[int]:
 
 def _sentence(sentences: Sequence[str], names: Sequence[str]) -> str:
     """Return the first sentence that contains most of the names."""
-    return max(sentences, key=lambda one: sum(name.casefold() in one.casefold() for name in names))
+    return max(sentences, key=lambda each: sum(name.casefold() in each.casefold() for name in names))

@@ -239,8 +239,8 @@ def document_delta(rng: Random, version: int, graph: str = "g", dimensions: int 
             ChunkRow(version, f"doc-{version}#0", f"doc-{version}", 0, "word " * 120, random_vector(rng, dimensions)),
         ),
         labels=tuple(
-            LabelRow(one, f"label {one}", "", one, 2, random_sum(rng, [random_vector(rng, dimensions)]))
-            for one in labels
+            LabelRow(label, f"label {label}", "", label, 2, random_sum(rng, [random_vector(rng, dimensions)]))
+            for label in labels
         ),
         mentions=tuple(MentionRow(rng.choice(labels), version, f"Label {i}", "", 1) for i in range(20)),
         statements=tuple(
@@ -250,7 +250,9 @@ def document_delta(rng: Random, version: int, graph: str = "g", dimensions: int 
             for i in range(11)
         ),
         evidence=tuple(EvidenceRow(first + i, version, "", said[i], 1000, 1) for i in range(11)),
-        entities=tuple(EntityRow(one, f"Label {one}", "", (one,), 2, random_vector(rng, dimensions)) for one in labels),
+        entities=tuple(
+            EntityRow(label, f"Label {label}", "", (label,), 2, random_vector(rng, dimensions)) for label in labels
+        ),
         edges=tuple(EdgeRow(u, v, 1, 2) for u, v in pairs),
         communities=CommunityChange(
             np.array(labels[:5], np.int32),

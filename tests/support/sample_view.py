@@ -21,15 +21,17 @@ def sample_view() -> LiveView:
     embedder = HashingEmbedder()
     view = LiveView("sample", VectorIndexes(*(ExactIndex(embedder.dimensions) for _ in range(3))))
     writer = Consolidator("sample")
-    for one in asyncio.run(_extractions(embedder)):
-        view.apply(writer.apply([DocumentChange(one.doc_id, None, one)]))
+    for each in asyncio.run(_extractions(embedder)):
+        view.apply(writer.apply([DocumentChange(each.doc_id, None, each)]))
     return view
 
 
 async def _extractions(embedder: HashingEmbedder) -> list[Extraction]:
     models, caps = ExtractionModels(SemanticChunker(), OfflineExtractor(), embedder), ExtractionLimits()
     messages = (
-        DocumentMessage("sample", one.id, one.text, DocumentInfo(one.title, one.source, one.occurred_at))
-        for one in sample.first_editions()
+        DocumentMessage(
+            "sample", edition.id, edition.text, DocumentInfo(edition.title, edition.source, edition.occurred_at)
+        )
+        for edition in sample.first_editions()
     )
     return [await extract(message, number, models, caps) for number, message in enumerate(messages)]

@@ -71,7 +71,7 @@ def secured_kafka(trusted: Authority) -> Iterator[SecuredKafka]:
     _, _, pair = trusted.issue("broker")
     more = _KAFKA.format(sasl=sasl, mutual=mutual, pair=pair, ca=trusted.file, user=USER, password=password)
     scram = [f"{kind}=[name={USER},password={password}]" for kind in ("SCRAM-SHA-256", "SCRAM-SHA-512")]
-    options = [part for one in scram for part in ("--add-scram", one)]
+    options = [part for each in scram for part in ("--add-scram", each)]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
             server = LocalKafka(Path(folder), more=more, format_with=options)

@@ -145,11 +145,11 @@ async def records(backend: Backend, topic: str) -> list[ConsumedRecord]:
 
 
 async def dead_letters(backend: Backend) -> list[DeadLetter]:
-    return [decode_dead_letter(one.record.value or b"") for one in await records(backend, DEAD_LETTERS)]
+    return [decode_dead_letter(consumed.record.value or b"") for consumed in await records(backend, DEAD_LETTERS)]
 
 
 async def extractions(backend: Backend) -> list[ExtractionMessage]:
-    return [decode(one.record.value or b"") for one in await records(backend, EXTRACTIONS)]
+    return [decode(consumed.record.value or b"") for consumed in await records(backend, EXTRACTIONS)]
 
 
 async def committed(backend: Backend, topic: str, group: str) -> int:
