@@ -6,7 +6,8 @@ write must therefore have no effect outside the database. Actions that depend on
 passed as `committed`, which runs in the event loop even if the caller was cancelled.
 
 Invariant: a write that has returned is on the disk; one that raised has changed nothing. A cancelled one may have
-happened. Only `write_later` returns before its write is durable.
+happened. Writes with `synced` off survive the end of the process only; the first later write without it makes them
+durable, since the write-ahead log is read up to its first gap. Only `write_later` returns before its write happened.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class _Write:
     committed: Callable[[Any], None] | None = None
     done: asyncio.Future[Any] | None = None
     alone: bool = False
+    synced: bool = True
     key: Hashable = None
     value: Any = None
     error: Exception | None = None
@@ -59,7 +61,9 @@ class SqliteDatabase:
         self._queue: SimpleQueue[_Write | None] = SimpleQueue()
         self._next: _Write | None = None
         self._closed = False
+        self._synced = True
         self._later: dict[Hashable, _Write] = {}
+        self._later_is_due = False
         self._later_lock = threading.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._readers = Readers(path, self._loop)
@@ -74,12 +78,16 @@ class SqliteDatabase:
         """
         return cls(folder / DATABASE, *await asyncio.to_thread(_open, folder, max_pages))
 
-    async def write(self, work: Work[T], committed: Callable[[T], None] | None = None) -> T:
-        """Run `work` in the writer's next transaction, and return its result once it is durable."""
+    async def write(self, work: Work[T], committed: Callable[[T], None] | None = None, *, synced: bool = True) -> T:
+        """Run `work` in the writer's next transaction, and return its result once it is durable.
+
+        With `synced` off it survives the end of the process, but a power failure may undo it, together with all later
+        writes: for statements that only these need.
+        """
         if self._closed:
             raise Broken("the database is closed")
         done: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put(_Write(work, committed, done))
+        self._queue.put(_Write(work, committed, done, synced=synced))
         return await done
 
     async def alone(self, work: Work[T]) -> T:
@@ -92,23 +100,24 @@ class SqliteDatabase:
         return await done
 
     def write_later(self, key: Hashable, work: Work[object]) -> None:
-        """Run `work` in one of the next transactions, instead of an earlier `work` with the same key.
+        """Run `work` within LATER_S or a little more, instead of an earlier `work` with the same key.
 
         For statements that a caller does not wait for, and that may be lost if the process dies. One that fails is
         repeated.
         """
         with self._later_lock:
-            self._later[key] = _Write(work, key=key)
+            self._later[key] = _Write(work, key=key, synced=False)
         if self._timer is None and not self._closed:
             self._timer = self._loop.call_later(LATER_S, self._flush)
 
     def _flush(self) -> None:
-        """Have the writer perform what was left for later, unless a transaction has taken it along."""
+        """Have the writer perform what was left for later, in its next transaction."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._later and not self._closed:
-            self._queue.put(_Write(_nothing))
+            self._later_is_due = True
+            self._queue.put(_Write(_nothing, synced=False))
 
     async def read(self, work: Work[T]) -> T:
         """Run `work` on a connection of its own, in one read transaction with one state of all tables."""
@@ -201,13 +210,17 @@ class SqliteDatabase:
         self._put_back([write for write in later if self._together((write,)) is not None])
 
     def _take_later(self) -> tuple[_Write, ...]:
+        if not self._later_is_due:  # one statement for many documents costs less than one for each
+            return ()
         with self._later_lock:
+            self._later_is_due = False
             taken, self._later = tuple(self._later.values()), {}
         return taken
 
     def _put_back(self, failed: Sequence[_Write]) -> None:
         """Keep what failed for a later transaction, unless it was replaced meanwhile."""
         with self._later_lock:
+            self._later_is_due = self._later_is_due or bool(failed)
             for write in failed:
                 self._later.setdefault(write.key, write)
 
@@ -216,6 +229,7 @@ class SqliteDatabase:
         alone = len(writes) == 1 and writes[0].alone
         try:
             if not alone:
+                self._sync(any(write.synced for write in writes))
                 self._writer.execute("BEGIN IMMEDIATE")
             for write in writes:
                 write.value = write.work(self._writer)
@@ -231,6 +245,12 @@ class SqliteDatabase:
         else:
             return None
         return self._undo() or problem
+
+    def _sync(self, synced: bool) -> None:
+        """Set whether the next commit waits for the disk. One that does makes all earlier ones durable, too."""
+        if synced != self._synced:
+            self._writer.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+            self._synced = synced
 
     def _undo(self) -> Exception | None:
         if not self._writer.in_transaction:  # SQLite has rolled back already, as it does on a full disk

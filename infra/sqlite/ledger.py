@@ -92,7 +92,8 @@ class SqliteLedger:
                 raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
             return int(found[0][0])
 
-        return await self._database.write(work)
+        # A count of process deaths need not survive a power failure.
+        return await self._database.write(work, synced=False)
 
     async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
         """See Ledger.uncount_attempt."""

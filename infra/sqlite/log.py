@@ -25,6 +25,7 @@ from graphtide.infra.sqlite.connection import drop_large_value
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.large_values import LARGE_BYTES, is_large
 from graphtide.infra.sqlite.reading.recent_records import RecentRecords
+from graphtide.streams.consolidate.maintenance_requests import REQUEST
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
 from graphtide.streams.ports import ConsumedRecord, Position, Record
@@ -66,9 +67,13 @@ class SqliteLog:
         self.arrivals = Arrivals()
 
     async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
-        """See Log.append."""
+        """See Log.append. Extractions survive a power failure once a later write does: a commit of theirs, or the
+        position of their documents, which would otherwise be read again.
+        """
         appended = await self._database.write(
-            lambda connection: self.add(connection, topic, records), lambda appended: self.grown(topic, appended)
+            lambda connection: self.add(connection, topic, records),
+            lambda appended: self.grown(topic, appended),
+            synced=topic != EXTRACTIONS or any(name == REQUEST for record in records for name, _ in record.headers),
         )
         return [Position(PARTITION, offset) for offset in appended.offsets]
 

@@ -7,15 +7,20 @@ import gc
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from graphtide.infra.sqlite import SqliteBackend
+from graphtide.infra.sqlite import SqliteBackend, database
 from graphtide.infra.sqlite.reading import recent_records
 from graphtide.infra.sqlite.reading.recent_records import RecentRecords
+from graphtide.services.administration.maintenance import request_deletion
 from graphtide.streams.errors import Broken
-from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.messages import DOCUMENTS, EXTRACTIONS
 from graphtide.streams.ports import ConsumedRecord, Position, Record
+
+NORMAL, FULL = 1, 2
+"""SQLite's numbers of the modes of a commit: without and with a wait for the disk."""
 
 
 @pytest.fixture
@@ -40,13 +45,72 @@ async def create(backend: SqliteBackend) -> None:
     await backend.database.write(lambda connection: connection.execute(table).rowcount)
 
 
-async def test_later_write_joins_the_next_transaction_and_replaces_an_earlier_one(backend: SqliteBackend) -> None:
-    """Only the last write of a key is performed, before the writes of the transaction that takes it along."""
+async def perform_later(backend: SqliteBackend) -> None:
+    """Have what was left for later performed now."""
+    await backend.database.alone(lambda connection: connection.execute("SELECT 1").fetchone())
+
+
+async def test_later_write_waits_for_its_time_and_replaces_an_earlier_one(backend: SqliteBackend) -> None:
+    """A transaction before that is spared its statements; only the last write of a key is performed."""
     await create(backend)
     for value in (1, 2, 3):
         backend.database.write_later("a", lambda connection, value=value: connection.execute(put("a", value)))  # type: ignore[misc]
-    found = await backend.database.write(lambda connection: connection.execute("SELECT * FROM kept").fetchall())
-    assert found == [("a", 3)] == await kept(backend)
+    assert await backend.database.write(lambda connection: connection.execute("SELECT * FROM kept").fetchall()) == []
+    await perform_later(backend)
+    assert await kept(backend) == [("a", 3)]
+
+
+async def test_later_write_is_performed_in_time_without_another_write(
+    backend: SqliteBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own timer begins a transaction, which need not wait for the disk."""
+    await create(backend)
+    monkeypatch.setattr(database, "LATER_S", 0.0)
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    modes: list[int] = []
+
+    def work(connection: sqlite3.Connection) -> None:
+        modes.append(synchronous(connection))
+        loop.call_soon_threadsafe(done.set)
+
+    backend.database.write_later("a", work)
+    async with asyncio.timeout(30):
+        await done.wait()
+    assert modes == [NORMAL]
+
+
+def synchronous(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA synchronous").fetchone()[0])
+
+
+async def test_commit_waits_for_the_disk_if_one_of_its_writes_does(backend: SqliteBackend) -> None:
+    """A write without that need is made durable by those it shares the transaction with, and by the next one."""
+    both = (backend.database.write(synchronous, synced=False), backend.database.write(synchronous))
+    assert (await asyncio.gather(*both))[1] == FULL
+    assert await backend.database.write(synchronous, synced=False) == NORMAL
+    assert await backend.database.write(synchronous) == FULL
+
+
+async def test_only_attempts_and_extractions_do_not_wait_for_the_disk(
+    backend: SqliteBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Accepting, commits and requests of maintenance do: nothing else would repeat them after a power failure."""
+    synced: list[bool] = []
+    write = backend.database.write
+
+    async def noted(work: Any, committed: Any = None, **options: bool) -> Any:
+        synced.append(options.get("synced", True))
+        return await write(work, committed, **options)
+
+    monkeypatch.setattr(backend.database, "write", noted)
+    await backend.ledger.accept([Record("g|a", b"1")])
+    await backend.ledger.begin("g", "a", 0)
+    await backend.log.append(EXTRACTIONS, [Record("g", b"{}")])
+    await request_deletion(backend.log, "g")
+    await backend.store.claim(0)
+    await backend.log.append(DOCUMENTS, [Record("g|b", b"1")])
+    assert synced == [True, False, False, True, True, True]
 
 
 async def test_later_write_is_performed_when_the_database_closes(tmp_path: Path) -> None:
@@ -73,6 +137,7 @@ async def test_failing_later_write_affects_no_other_and_is_repeated(backend: Sql
     await create(backend)
     backend.database.write_later("bad", lambda connection: connection.execute(put("bad", 100)))
     backend.database.write_later("good", lambda connection: connection.execute(put("good", 1)))
+    await perform_later(backend)
     await backend.database.write(lambda connection: connection.execute(put("own", 2)).rowcount)
     assert await kept(backend) == [("good", 1), ("own", 2)]
 
