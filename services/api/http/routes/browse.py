@@ -12,7 +12,7 @@ from graphtide.graph.browsing.group import MAX_K
 from graphtide.graph.browsing.neighbourhood import MAX_NODES
 from graphtide.graph.communities.types import DEPTH
 from graphtide.services.access.policy import visible
-from graphtide.services.api.http.access import caller_of
+from graphtide.services.api.http.access import DirectRoute, caller_of
 from graphtide.services.api.http.documentation.browse_models import (
     CohesiveGroupBody,
     CommunityDetailsBody,
@@ -59,7 +59,7 @@ ROW_CHARS = 150
 
 def browse_routes(application: Application) -> APIRouter:
     """Routes over `application`."""
-    router = APIRouter(tags=["browse"])
+    router = APIRouter(tags=["browse"], route_class=DirectRoute)
     _add_lists(router, application)
     _add_entity(router, application)
     _add_communities(router, application)
