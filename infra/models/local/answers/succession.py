@@ -17,12 +17,20 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.values import days_in, has_phrase
 from graphtide.infra.models.local.answers.words import key_of, spaced, words_of
 
+_TAKING_BACK = (
+    "take that back",
+    "took that back",
+    "take it back",
+    "took it back",
+    "no longer true",
+    "not true any more",
+)
 _CORRECTING = (
     "now", "instead", "again", "corrected", "corrects", "correction", "no longer", "any more", "anymore", "extended",
     "postponed", "brought forward", "final", "finally", "revised", "replaces", "replaced by", "later date", "only this",
     "goes up", "goes down", "recounted", "swapped", "mistake", "mistaken", "since then", "corrigendum", "rises to",
     "increases to", "increased to", "raised to", "falls to", "drops to", "reduced to", "lowered to", "cut to",
-    "rescheduled",
+    "rescheduled", *_TAKING_BACK,
 )  # fmt: skip
 _TAKING_OVER = ("takes over", "took over")
 _CHANGED = ("dropped", "changed", "moved", "updated", "withdrawn", "cancelled", "canceled")
@@ -77,13 +85,36 @@ def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scor
     if evidence.plan.defines and defines(evidence.plan, best.unit):
         return best
     for second in ranked:
-        reach = _DENYING_REACH if _names_old(current, second) else _REACH
+        reach = _REACH
+        if _names_old(current, second):
+            reach = _DENYING_REACH
+        elif _corrects_document(current, second):
+            reach = _CORRECTING_REACH
         if second.score < reach * best.score or not second.fits or not second.on_day or second.unit is current.unit:
             continue
         same = _names_old(current, second) or _same_subject(evidence, current, second)
         if same and _replaces(evidence.plan, second, current):
+            if _corrects_document(current, second):  # it need not repeat what the corrected sentence is about
+                second.covers = tuple(map(max, zip(second.covers, current.covers, strict=True)))
             current = second
     return current
+
+
+def _takes_back(earlier: Scored, later: Scored) -> bool:
+    """Return whether a unit takes back what an earlier one of its passage says."""
+    first, second = earlier.unit, later.unit
+    return first.origin == second.origin and first.place < second.place and has_phrase(second.text, _TAKING_BACK)
+
+
+def _below_correction(scored: Scored) -> bool:
+    """Return whether the innermost heading says that what is below it corrects something."""
+    headings = scored.unit.headings[-1:]
+    return any(has_phrase(heading, ("correction", "corrections", "corrigendum", "erratum")) for heading in headings)
+
+
+def _corrects_document(earlier: Scored, later: Scored) -> bool:
+    """Return whether a unit is in the part of the same document that corrects the rest of it."""
+    return earlier.unit.doc_id == later.unit.doc_id and _below_correction(later) and not _below_correction(earlier)
 
 
 def _names_old(earlier: Scored, later: Scored) -> bool:
@@ -96,7 +127,8 @@ def _names_old(earlier: Scored, later: Scored) -> bool:
 
 
 _IN_PLACE = re.compile(r"\b(?:rather than|instead of|not|no longer)\s\W?(\d[\d.,:]*\d|\d)")
-_DENYING_REACH = 0.5
+_DENYING_REACH, _CORRECTING_REACH = 0.5, 0.35
+_MOST, _SOME = 0.8, 0.2
 
 
 def _same_subject(evidence: AnswerEvidence, first: Scored, second: Scored) -> bool:
@@ -107,13 +139,17 @@ def _same_subject(evidence: AnswerEvidence, first: Scored, second: Scored) -> bo
             continue
         if term.kind in (TermKind.NAME, TermKind.CODE) and a >= 0.7 > b:
             return False
-        if term.kind is TermKind.WORD and a >= _OWN and b < _ABSENT and not corrects(second.unit.text):
+        if term.key == plan.counted and b < _STATED <= a:
+            return False
+        amends = corrects(second.unit.text) or _corrects_document(first, second)
+        if term.kind is TermKind.WORD and a >= _OWN and b < _ABSENT and not amends:
             return False
     weights = [0.0 if t.key in plan.setting else w for w, t in zip(evidence.weights, plan.terms, strict=True)]
     strong = sum(w for w, a in zip(weights, first.covers, strict=True) if a >= 0.7)
     near = _NEAR if corrects(second.unit.text) else _BESIDE
     both = sum(w for w, a, b in zip(weights, first.covers, second.covers, strict=True) if a >= 0.7 and b >= near)
-    if not strong or both < 0.8 * strong or max(second.covers) < _STATED:
+    needed = _SOME if _corrects_document(first, second) else _MOST
+    if not strong or both < needed * strong or max(second.covers) < _STATED:
         return False
     return _differ(first, second, plan)
 
@@ -147,9 +183,10 @@ def _replaces(plan: QuestionPlan, later: Scored, earlier: Scored) -> bool:
     first, second = later.unit.date, earlier.unit.date
     if later.unit.quoted and not earlier.unit.quoted:
         return False
-    says_so = corrects(later.unit.text) or _takes_over(plan, later)
+    says_so = corrects(later.unit.text) or _takes_over(plan, later) or _below_correction(later)
     if later.unit.doc_id == earlier.unit.doc_id and first == second:
-        return says_so and later.unit.headings != earlier.unit.headings and not corrects(earlier.unit.text)
+        apart = later.unit.headings != earlier.unit.headings or _takes_back(earlier, later)
+        return says_so and apart and not corrects(earlier.unit.text)
     if first[0] and second[0] and first != second:
         alike = later.score >= _ALIKE * earlier.score and not is_past(later.unit.text)
         says_so = says_so or (plan.kind is Kind.YES_NO and denies(later.unit.text) != denies(earlier.unit.text))

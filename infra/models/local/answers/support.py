@@ -23,12 +23,12 @@ from graphtide.infra.models.local.answers.units import UnitKind
 from graphtide.infra.models.local.answers.values import has_phrase
 
 MIN_COVERAGE = {
-    Kind.PERSON: 0.62, Kind.DATE: 0.65, Kind.QUANTITY: 0.55, Kind.VERSION: 0.55, Kind.PLACE: 0.55, Kind.ADDRESS: 0.4,
-    Kind.REASON: 0.75, Kind.YES_NO: 0.75, Kind.SUMMARY: 0.5,
+    Kind.PERSON: 0.52, Kind.DATE: 0.55, Kind.QUANTITY: 0.45, Kind.VERSION: 0.45, Kind.PLACE: 0.45, Kind.ADDRESS: 0.3,
+    Kind.REASON: 0.65, Kind.YES_NO: 0.65, Kind.SUMMARY: 0.4,
 }  # fmt: skip
 TWO_UNITS = 0.7
-WITHOUT_VERB = 0.64
-OTHER_COVERAGE = 0.55
+WITHOUT_VERB = 0.7
+OTHER_COVERAGE = 0.45
 MIN_HARD = 0.5
 _NEAR, _COUNTED, _STATED, _MIN_PERMITTED = 0.5, 0.4, 0.95, 2
 
@@ -56,7 +56,7 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
         return False
     needed = OTHER_COVERAGE if _below_cause(plan, chosen) else MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
     rows = all(scored.unit.kind is UnitKind.ROW for scored in chosen)
-    if plan.kind is not Kind.SUMMARY and not rows and _no_verb(evidence, covers):
+    if plan.kind not in (Kind.SUMMARY, Kind.CHOICE) and not rows and _no_verb(evidence, covers):
         needed = max(needed, WITHOUT_VERB)
     return coverage(evidence, covers) >= needed
 
@@ -85,10 +85,24 @@ def _elsewhere(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Seque
         or _only_attribute(plan, covers)
         or _only_similar(plan, covers)
         or _about_another(evidence, chosen, covers)
-        or any(c < _COUNTED for c, t in zip(covers, plan.terms, strict=True) if t.key in required)
+        or any(c < _COUNTED for c, t in zip(covers, plan.terms, strict=True) if t.key in required and not t.weak)
         or (plan.kind is not Kind.SUMMARY and _only_named(evidence, covers))
+        or _counts_no_people(evidence, chosen, covers)
         or (not _below_cause(plan, chosen) and _missing(evidence, chosen, covers))
     )
+
+
+def _counts_no_people(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+    """Return whether people are to be counted, and the units name none, nor tell what the question says they did."""
+    counted = [t for t in evidence.plan.terms if t.weak and t.key == evidence.plan.counted]
+    if not counted or any(scored.unit.kind is UnitKind.ROW for scored in chosen):
+        return False
+    told = [
+        c
+        for c, t in zip(covers, evidence.plan.terms, strict=True)
+        if t.key in {counted[0].key} or (t.verb and not t.weak)
+    ]
+    return max(told) < _COUNTED
 
 
 def _only_attribute(plan: QuestionPlan, covers: Sequence[float]) -> bool:
@@ -134,7 +148,7 @@ def _about_another(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: S
 def _only_named(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
     """Return whether the names of the question are covered and none of its other words that carry meaning."""
     terms = list(zip(covers, evidence.plan.terms, strict=True))
-    others = [c for c, t in terms if t.kind in (TermKind.FOCUS, TermKind.WORD) or (t.verb and c >= _NEAR)]
+    others = [c for c, t in terms if t.kind in (TermKind.FOCUS, TermKind.WORD)]
     return any(t.hard for _, t in terms) and max(others, default=1.0) < _COUNTED
 
 

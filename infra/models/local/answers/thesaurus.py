@@ -142,7 +142,7 @@ task action todo
 choose choice choosing select selection pick decide decision
 play actor actress role cast perform performer
 spend expense cost price expenditure
-colour color red green blue yellow black white grey gray brown orange purple pink violet
+colour color
 sign signature
 submit send
 founded founder establish start set launch create
@@ -269,6 +269,8 @@ buy sell
 free occupied busy
 """
 """Words of which one answers a question about the other: "Did the trial succeed?" "The trial failed."."""
+_KINDS = {"colour color": "red green blue yellow black white grey gray brown orange purple pink violet"}
+"""Words for the kinds of a thing: each goes with the thing, and none with another."""
 _ADJECTIVES = """big bigger biggest;
  large larger largest; tall taller tallest; high higher highest; deep deeper deepest;
 wide wider widest; broad broader broadest; long longer longest; heavy heavier heaviest; old older oldest; fast faster
@@ -284,6 +286,11 @@ def _synonyms() -> dict[str, frozenset[str]]:
         keys = frozenset(map(key_of, line.split()))
         for key in keys:
             found[key] = found.get(key, frozenset()) | keys
+    for whole, kinds in _KINDS.items():
+        for key in map(key_of, kinds.split()):
+            for name in map(key_of, whole.split()):
+                found[key] = found.get(key, frozenset({key})) | {name}
+                found[name] = found.get(name, frozenset({name})) | {key}
     for forms in _ADJECTIVES.split(";"):
         keys = frozenset(map(key_of, forms.split()))
         keys = keys.union(*(found.get(key, frozenset()) for key in keys))
@@ -318,7 +325,10 @@ def synonyms_of(word: str) -> frozenset[str]:
 
 def _agents(verb: str) -> frozenset[str]:
     """Return the keys of the nouns for one who does it: "directs" has "director"."""
-    return frozenset({key_of(f"{verb}er"), key_of(f"{verb}or")}) if len(verb) >= _MIN_VERB else frozenset()
+    if len(verb) < _MIN_VERB:
+        return frozenset()
+    stem = verb.removesuffix("e")
+    return frozenset({key_of(f"{stem}er"), key_of(f"{stem}or")})
 
 
 _MIN_VERB = 4
@@ -332,7 +342,7 @@ WEAK = frozenset(
             do have be stand come list show explain describe mean get become call kind sort type piece thing
             something anything one ones ask there people person somebody someone anybody anyone time way
             today currently recorded far moment new
-            after before while because per another other"""
+            after before while because per another other away"""
         ),
     )
 )

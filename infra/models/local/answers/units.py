@@ -145,6 +145,12 @@ class Unit:
         return self.before is not None and self.before.block == self.block
 
     @property
+    def antecedent(self) -> Unit | None:
+        """Return the sentence on which it depends, before the previous one, which depends on it, too."""
+        before = self.before if self.dangling else None
+        return before.before if before is not None and before.dangling else None
+
+    @property
     def whole(self) -> str:
         """Return the text with the previous sentence where it depends on it."""
         return f"{self.before.text} {self.text}" if self.dangling and self.before is not None else self.text
@@ -153,7 +159,7 @@ class Unit:
 def _is_elliptic(words: Sequence[Word]) -> bool:
     """Return whether an adjective replaces a noun of the sentence before: "the green one"."""
     return any(
-        words[at].text.lower() in _ONES and words[at - 2].text.lower() in ("the", "this", "that")
+        words[at].text.lower() in _ONES and words[at - 2].text.lower() in ("the", "this", "that", "a", "an")
         for at in range(2, len(words))
     )
 

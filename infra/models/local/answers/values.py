@@ -41,7 +41,7 @@ _UNITS: dict[str, frozenset[str]] = {
     "data": word_set("kb mb gb tb byte bytes bit bits"),
 }
 _SYMBOLS = {"money": "\u20ac\u00a3$", "share": "%", "temperature": "\u00b0"}
-_COUNTS = word_set("none no several dozen dozens hundred hundreds thousand thousands half twice once few")
+_COUNTS = word_set("none no nobody several dozen dozens hundred hundreds thousand thousands half twice once few")
 _AMOUNTS = frozenset({"a", "an", "several", "few", "half"})
 _PHONE_WORDS = word_set("phone telephone tel mobile extension ext number")
 _WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")

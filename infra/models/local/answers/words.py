@@ -176,6 +176,7 @@ turn on, switch on: start
 fill in, fill out: complete
 find out: learn
 let go, lay off: dismiss
+charge of: responsible
 blow up: explode
 burn down: burn
 move in: arrive

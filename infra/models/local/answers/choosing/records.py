@@ -39,6 +39,8 @@ def with_fields(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
 def decided_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     """Return the items below a heading such as "Decisions", if the question asks what was decided, and no name."""
     plan = evidence.plan
+    if best.unit.kind is UnitKind.ROW and best.coverage >= _NEARLY:
+        return []
     if plan.kind not in (Kind.THING, Kind.LIST) or not plan.text.lower().startswith(("what ", "which ", "list ")):
         return []
     groups: dict[tuple[int, str], list[Scored]] = {}

@@ -38,7 +38,7 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     left = MAX_WORDS
     rows = sum(scored.unit.kind is UnitKind.ROW for scored in chosen)
     used: set[int] = set()
-    listed = len(chosen) > 2 and evidence.plan.kind is not Kind.SUMMARY
+    listed = len(chosen) > 2 and evidence.plan.kind not in (Kind.SUMMARY, Kind.REASON)
     for scored in chosen:
         for unit in (
             *_with_context(scored.unit, _lacks_person(evidence, scored.unit), _asks_which(evidence)),
@@ -107,6 +107,8 @@ def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable
         yield first
     depends = unit.dangling or (lacks_person and unit.resumes)
     if depends and unit.before is not None and unit.before.block == unit.block:
+        if unit.antecedent is not None:
+            yield unit.antecedent
         missing = lacks_person and not has_full_name(unit.before.text)
         if missing and unit.before.resumes and unit.before.before is not None:
             yield unit.before.before

@@ -10,6 +10,7 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     section_items,
 )
 from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
+from graphtide.infra.models.local.answers.choosing.reasons import with_reason
 from graphtide.infra.models.local.answers.choosing.records import decided_items, with_fields
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
@@ -57,7 +58,5 @@ def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     if items:
         return narrowed(evidence.plan, items)
     is_successor = best is not ranked[0] and evidence.plan.kind in TYPED
-    pair = [] if is_successor else two_hops(evidence, ranked, best)
-    if pair:
-        return pair
-    return with_fields(evidence, best) or [best]
+    pair = with_reason(evidence, best, ranked) or ([] if is_successor else two_hops(evidence, ranked, best))
+    return pair or with_fields(evidence, best) or [best]

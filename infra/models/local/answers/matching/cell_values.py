@@ -46,6 +46,16 @@ def is_place_cell(cell: Cell) -> bool:
     return bool(cell.value) and cell.column.lower() in _PLACE_COLUMNS | _WORKPLACE_COLUMNS
 
 
+def is_person_column(cell: Cell) -> bool:
+    """Return whether a cell names the person of its row."""
+    return cell.column.lower() in _PERSON_COLUMNS and cell.value[:1].isupper()
+
+
+_PERSON_COLUMNS = word_set(
+    "who name assignee owner author lead leader responsible contact tenant member person reporter reviewer by"
+)
+
+
 def singled_out(plan: QuestionPlan, rows: Sequence[Unit]) -> list[bool]:
     """Return for each row whether it has the values that the question names and only some of the rows have."""
     kept = [True] * len(rows)

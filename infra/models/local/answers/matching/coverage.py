@@ -25,6 +25,7 @@ from graphtide.infra.models.local.answers.words import (
 )
 
 OWN, COLUMN, LEAD, HEADING, TITLE, BEFORE, AFTER, NEAR, DOCUMENT = 1.0, 1.0, 0.9, 0.9, 0.85, 0.6, 0.45, 0.5, 0.3
+ANTECEDENT = 0.85
 SYNONYM, EXPRESSED = 0.75, 0.6
 
 
@@ -110,6 +111,8 @@ def _place_of(key: str, unit: Unit) -> float:  # noqa: PLR0911 -- one return for
     before, after = unit.before, unit.after
     if before is not None and before.block == unit.block and key in before.keys:
         return 0.95 if unit.dangling else BEFORE + 0.15
+    if before is not None and before.before is not None and key in before.before.keys and unit.antecedent is not None:
+        return ANTECEDENT
     if key in unit.title_keys:
         return TITLE
     if before is not None and key in before.keys:

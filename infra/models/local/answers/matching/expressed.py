@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from graphtide.infra.models.local.answers.matching.cell_values import value_expresses
+from graphtide.infra.models.local.answers.matching.cell_values import is_person_column, value_expresses
 from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.values import has_date, has_phrase, has_quantity
-from graphtide.infra.models.local.answers.words import keys_of, words_of
+from graphtide.infra.models.local.answers.words import keys_of, word_set, words_of
 
 _CHARGE = keys_of("responsible charge duty handle manage look")
 _MONEY, _SUM = keys_of("money"), frozenset({"money"})
@@ -21,7 +21,12 @@ _CREATION = keys_of("write compose paint design author draw build create make fi
 _VALIDITY = keys_of("valid validity apply effect run last")
 _CONVERSES = {
     key: keys - {key}
-    for keys in (keys_of("buy sell purchase"), keys_of("lend borrow"), keys_of("give receive"), keys_of("teach learn"))
+    for keys in (
+        keys_of("buy sell purchase sale"),
+        keys_of("lend borrow"),
+        keys_of("give receive"),
+        keys_of("teach learn"),
+    )
     for key in keys
 }
 _BY_NAME = re.compile(r"(?:^|\b[a-z]+(?:[dtn]|ade|ung) )[Bb]y (?:the )?[A-Z]")
@@ -35,18 +40,31 @@ _OWN_WORDS = 3
 
 def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     """Return whether the form of the unit expresses the term."""
-    if value_expresses(plan, term, unit) or (term.key in _MONEY and has_quantity(unit.text, _SUM)):
+    if value_expresses(plan, term, unit) or _offers(plan, term, unit):
+        return True
+    if term.key in _MONEY and has_quantity(unit.text, _SUM):
         return True
     if plan.kind is Kind.DATE:
         return _expresses_date(term, unit)
     if plan.kind is not Kind.PERSON:
         return False
+    return _expresses_person(plan, term, unit)
+
+
+def _expresses_person(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
+    """Return whether the unit tells who does something: by a label, by "by", or by the deed from its other side."""
     if term.key in _CHARGE and _is_label_of(plan, unit):
         return True
     if term.key in _CREATION and _BY_NAME.search(unit.text):
         return True
     converse = _CONVERSES.get(term.key, frozenset())
     return not converse.isdisjoint(unit.keys) and has_phrase(unit.text, ("from", "to"))
+
+
+def _offers(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
+    """Return whether what can be bought or borrowed is for sale or for loan: the deed from its other side."""
+    converse = _CONVERSES.get(term.key, frozenset())
+    return not converse.isdisjoint(unit.keys) and has_phrase(plan.text, ("can", "could", "may"))
 
 
 def _expresses_date(term: Term, unit: Unit) -> bool:
@@ -62,9 +80,17 @@ def _is_label_of(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether it is "Lighting: Ravi Deshmukh", or has such a cell, and the question names the label."""
     if any(cell.value[:1].isupper() and not cell.column_keys.isdisjoint(plan.keys) for cell in unit.cells):
         return True
+    if any(is_person_column(cell) for cell in unit.cells) and any(
+        cell.column.lower() in _DUTIES and not keys_of(cell.value).isdisjoint(plan.keys) for cell in unit.cells
+    ):
+        return True
     label, found, value = unit.text.partition(": ")
     is_short = len(label.split()) <= _MAX_LABEL_WORDS and len(value.split()) <= _MAX_LABEL_WORDS
     return bool(found) and is_short and value[:1].isupper() and not keys_of(label).isdisjoint(plan.keys)
+
+
+_DUTIES = word_set("task tasks area areas responsibility responsibilities duty duties role job field subject work for")
+"""Columns for what the person of a row has to do."""
 
 
 def defines(plan: QuestionPlan, unit: Unit) -> bool:

@@ -17,13 +17,13 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
     has_attribute,
     valued_heading,
 )
-from graphtide.infra.models.local.answers.matching.cell_values import is_place_cell
+from graphtide.infra.models.local.answers.matching.cell_values import is_person_column, is_place_cell
 from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT, cover, implied_coverage
 from graphtide.infra.models.local.answers.matching.expressed import defines, denies_existence
 from graphtide.infra.models.local.answers.matching.names import conflicts, names_holder, person_keys, with_first_names
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
-from graphtide.infra.models.local.answers.units import DONE, TO_DO, Cell, Unit, UnitKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
 from graphtide.infra.models.local.answers.values import (
     has_phrase,
     stands_somewhere,
@@ -92,14 +92,22 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
     if not fits:
         heading = valued_heading(plan, unit)
         fits = bool(heading)
-    found = Scored(unit, covers, coverage, fits, similarity, on_day=day_fits(plan, unit), heading=heading)
+    found = Scored(
+        unit,
+        covers,
+        coverage,
+        fits,
+        similarity,
+        on_day=day_fits(plan, unit) or _day_covered(plan, covers),
+        heading=heading,
+    )
     found.score = (
         coverage
         + SIMILARITY_SHARE * similarity * coverage
-        + (TYPE_BONUS * _strength(evidence, unit, heading) if fits else 0.0)
+        + (TYPE_BONUS * _strength(evidence, unit, heading, _tells_deed(plan, covers)) if fits else 0.0)
     )
-    if not fits and plan.kind in TYPED:
-        found.score *= NO_TYPE
+    if plan.kind in TYPED and (not fits or (heading and not _tells_deed(plan, covers))):
+        found.score *= NO_TYPE if not fits else NOT_TOLD
     if not found.on_day:
         found.score *= 0.4
     if plan.to_do and not unit.text.startswith(TO_DO):
@@ -123,6 +131,22 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
     return found
 
 
+def _tells_deed(plan: QuestionPlan, covers: Sequence[float]) -> bool:
+    """Return whether a unit has a verb of the question that carries meaning, if there is one."""
+    verbs = [c for c, t in zip(covers, plan.terms, strict=True) if t.verb and t.kind in (TermKind.WORD, TermKind.FOCUS)]
+    return not verbs or max(verbs) >= _NAMED
+
+
+NOT_TOLD = 0.8
+
+
+def _day_covered(plan: QuestionPlan, covers: Sequence[float]) -> bool:
+    """Return whether a unit or its context names the day of the question, whatever the day of its document."""
+    shares = [c for c, t in zip(covers, plan.terms, strict=True) if t.key in plan.date_keys]
+    return bool(shares) and min(shares) >= _NAMED
+
+
+_NAMED = 0.75
 CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6, 0.6, 0.8, 0.5
 DENIED, DEFINED = 0.25, 0.25
 NOT_HAPPENED, TOLD = 0.85, 0.2
@@ -140,27 +164,20 @@ _PLANNED = (
 _WAS = ("was", "were", "former", "became", "had been")
 
 
-def _strength(evidence: AnswerEvidence, unit: Unit, heading: str) -> float:
+def _strength(evidence: AnswerEvidence, unit: Unit, heading: str, told: bool) -> float:
     plan = evidence.plan
     if heading:  # the meeting at which a task was found to be done does not date it
-        return 0.0 if unit.text.startswith(DONE) else 0.5
+        return 0.0 if unit.text.startswith(DONE) or not told else 0.5
     if plan.kind is Kind.PLACE:
         return 1.5 if stands_somewhere(unit.text) or any(map(is_place_cell, unit.cells)) else 0.6
     if plan.kind is Kind.PERSON:
-        named = any(_is_person_column(cell) for cell in unit.cells) or (
+        named = any(is_person_column(cell) for cell in unit.cells) or (
             not unit.cells and names_holder(evidence, unit.text)
         )
         return 1.3 if named else 1.0
     return 1.0
 
 
-def _is_person_column(cell: Cell) -> bool:
-    return cell.column.lower() in _PERSON_COLUMNS and cell.value[:1].isupper()
-
-
-_PERSON_COLUMNS = word_set(
-    "who name assignee owner author lead leader responsible contact tenant member person reporter reviewer by"
-)
 STALE = (
     "still is", "still insured", "still listed", "still shows", "still says", "still has", "is still", "was still",
     "so far", "until now", "formerly", "previously", "used to", "originally", "a figure of", "at first", "was to be",

@@ -28,7 +28,8 @@ QUANTITY_NOUNS = {
     "total": (), "score": (), "rate": (), "code": (), "pin": (), "port": (), "sum": ("money",), "deposit": ("money",),
     "rent": ("money",), "value": (), "insured": ("money",),
 }  # fmt: skip
-DATE_NOUNS = word_set("""date day month year deadline time weekday season evening morning week hour""")
+DATE_NOUNS = word_set("""date day month year deadline time weekday season evening morning week hour
+night afternoon weekend quarter""")
 PLACE_NOUNS = word_set("""address place location city town country street room floor shelf building village office""")
 PERSON_NOUNS = word_set("""person name author owner leader manager director engineer contact customer donor teacher""")
 AUXILIARIES = word_set("""am is are was were do does did can could may must should has have had will would

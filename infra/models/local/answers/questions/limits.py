@@ -62,13 +62,16 @@ def attribute_of(tokens: Sequence[str]) -> str:
     return "" if key in WEAK else key
 
 
+_PERSONS = frozenset({key_of("people")})
+
+
 def counted_noun(tokens: Sequence[str]) -> str:
     """Return the key of the noun after "how many", "" if it says little."""
     at = next((at for at, pair in enumerate(pairwise(tokens)) if pair == ("how", "many")), -1)
     if at < 0 or at + 2 >= len(tokens):
         return ""
     key = key_of(tokens[at + 2])
-    return "" if key in WEAK or tokens[at + 2] in STOP_WORDS else key
+    return "" if (key in WEAK and key not in _PERSONS) or tokens[at + 2] in STOP_WORDS else key
 
 
 def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
@@ -82,7 +85,8 @@ def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
     left = _left_option(text, words[:at], len(right))
     if not left or not right or len(right) > MAX_OPTION_WORDS:
         return (), False
-    comparing = any(_is_comparative(word.text.lower()) for word in words)
+    named = all(word.capital or word.coded for word in (*left, *right)) and words[0].text.lower() == "which"
+    comparing = named or any(_is_comparative(word.text.lower()) for word in words)
     return (frozenset(word.key for word in left), frozenset(word.key for word in right)), not comparing
 
 

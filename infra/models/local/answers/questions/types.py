@@ -60,6 +60,11 @@ class Term:
         return self.text in VERBS or self.text in IRREGULAR or (self.text.endswith("ed") and self.text.islower())
 
     @property
+    def weak(self) -> bool:
+        """Return whether the word says little about what is asked."""
+        return self.kind is TermKind.WEAK
+
+    @property
     def hard(self) -> bool:
         """Return whether evidence without this term is about something else."""
         return self.kind in (TermKind.NAME, TermKind.CODE)
