@@ -2,8 +2,8 @@
 
 An opened view answers questions like the present one, from exact indexes. The costs: opening reads the commits since
 the version, and nothing else of the graph; an opened view holds what they overwrote, and a commit to the graph adds its
-own; memory holds at most `most` opened views, of which the least recently used one is dropped; one is opened at a time, and graphs take
-turns.
+own; memory holds at most `most` opened views, of which the least recently used one is dropped; one is opened at a time,
+and graphs take turns.
 
 Invariant: the rows of `view_at(graph, version)` are those that the graph had at that version.
 """
