@@ -29,7 +29,7 @@ UNCHANGED: Final = _Mark()
 
 @dataclass(slots=True)
 class Writing:
-    """Whether a delta is being applied to a fork, and the number of entries that its tables hold."""
+    """The state of a fork: whether a delta is being applied to it, and the number of entries of its tables."""
 
     on: bool = False
     entries: int = 0

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from graphtide.graph.earlier.view import EarlierView
+from graphtide.graph.view import LiveView
 from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.application import QueryRequest
+from graphtide.services.changes.past_views import open_earlier
 from graphtide.services.local_application import LocalApplication
 from graphtide.streams.errors import DeadlineExceeded
 from tests.e2e.test_graph_deletion import WAIT_S, document, opened
@@ -31,14 +34,13 @@ async def test_graphs_take_turns_at_opening_earlier_versions(tmp_path: Path, mon
     async with opened(tmp_path) as application:
         await fill(application, "g", VERSIONS)
         await fill(application, "h", 1)
-        past, order = application._past, list[str]()
-        open_view = past._open
+        order = list[str]()
 
-        async def noted(present: Any, version: int) -> Any:
+        async def noted(present: LiveView, version: int, *parts: Any) -> EarlierView:
             order.append(present.graph)
-            return await open_view(present, version)
+            return await open_earlier(present, version, *parts)
 
-        monkeypatch.setattr(past, "_open", noted)
+        monkeypatch.setattr("graphtide.services.changes.past_views.open_earlier", noted)
         async with asyncio.TaskGroup() as tasks:
             for version in range(1, VERSIONS):
                 tasks.create_task(application.digest("g", str(version)))

@@ -97,12 +97,12 @@ def _counts_no_people(evidence: AnswerEvidence, chosen: Sequence[Scored], covers
     counted = [t for t in evidence.plan.terms if t.weak and t.key == evidence.plan.counted]
     if not counted or any(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return False
-    told = [
+    deeds = [
         c
         for c, t in zip(covers, evidence.plan.terms, strict=True)
         if t.key in {counted[0].key} or (t.verb and not t.weak)
     ]
-    return max(told) < _COUNTED
+    return max(deeds) < _COUNTED
 
 
 def _only_attribute(plan: QuestionPlan, covers: Sequence[float]) -> bool:

@@ -49,7 +49,7 @@ LIGHTS = (
 FIRE = (
     note("fire.md", "Three of the four pumps at Ness Point refused to start.", headings=["What happened"]),
     note("fire.md", "The fuel of the pumps had frozen during the night.", headings=["Cause"]),
-    note("fire.md", "To do: order the winter fuel.", "Nobody was hurt.", headings=["Actions"]),
+    note("fire.md", "To do: order the winter fuel.", "None of the crew was hurt.", headings=["Actions"]),
 )
 
 
@@ -85,8 +85,11 @@ async def test_a_reason_without_a_word_for_it_is_in_the_sentences_before() -> No
     assert "wreck" in await answer("Why was the work put off?", minutes)
 
 
-async def test_nobody_is_a_number_of_people_and_an_unrelated_number_is_none() -> None:
-    assert await answer("How many people were hurt at Ness Point?", *FIRE) in ("Nobody was hurt.", NOTHING_FITS)
+async def test_none_is_a_number_of_people_and_an_unrelated_number_is_none() -> None:
+    assert await answer("How many people were hurt at Ness Point?", *FIRE) in (
+        "None of the crew was hurt.",
+        NOTHING_FITS,
+    )
     opening = note("o.md", "The new quay was opened on 3 May. The band played 12 songs.", title="The quay")
     assert await answer("How many people came to the opening of the quay?", opening) == NOTHING_FITS
 

@@ -164,10 +164,10 @@ _PLANNED = (
 _WAS = ("was", "were", "former", "became", "had been")
 
 
-def _strength(evidence: AnswerEvidence, unit: Unit, heading: str, told: bool) -> float:
+def _strength(evidence: AnswerEvidence, unit: Unit, heading: str, happened: bool) -> float:
     plan = evidence.plan
     if heading:  # the meeting at which a task was found to be done does not date it
-        return 0.0 if unit.text.startswith(DONE) or not told else 0.5
+        return 0.0 if unit.text.startswith(DONE) or not happened else 0.5
     if plan.kind is Kind.PLACE:
         return 1.5 if stands_somewhere(unit.text) or any(map(is_place_cell, unit.cells)) else 0.6
     if plan.kind is Kind.PERSON:
