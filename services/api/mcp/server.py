@@ -6,6 +6,7 @@ The invariant: an error that the agent can correct is a result with `isError` an
 from __future__ import annotations
 
 import logging
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -106,7 +107,9 @@ class _Requests:
         return types.ReadResourceResult(contents=[content])
 
 
+@cache
 def _described(tool: AgentTool) -> types.Tool:
+    """Return the description of a tool, made once: its schema costs a millisecond of the event loop."""
     is_read = tool.action is Action.READ
     return types.Tool(
         name=tool.name,
