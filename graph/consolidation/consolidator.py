@@ -120,7 +120,7 @@ class Consolidator:
         restored = cls(snapshot.graph, guard, verdicts, synonyms=synonyms, predicates=predicates)
         restored.version = snapshot.version
         fill(restored._tables, snapshot)
-        restored._entities.restore({row.node: row.labels for row in snapshot.entities})
+        restored._entities.restore((row.node, row.labels) for row in snapshot.entities)
         restored._restore_derived(snapshot)
         return restored
 

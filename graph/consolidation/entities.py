@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from graphtide.graph.consolidation.state import IdAllocator, Tables
 from graphtide.graph.consolidation.topology import Topology, edge_between
 from graphtide.graph.int_sets import shared_tuple
+from graphtide.graph.number_table import NumberTable
 from graphtide.graph.resolution import ClusterChange
 
 
@@ -32,7 +33,7 @@ class Entities:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._free = IdAllocator()
-        self.clusters: dict[int, tuple[int, ...]] = {}
+        self.clusters: NumberTable[tuple[int, ...]] = NumberTable()
         self.topology = Topology()
 
     def place(self, change: ClusterChange, statements: Iterable[int]) -> PlacementResult:
@@ -54,10 +55,10 @@ class Entities:
         self._free.release(nodes)
         self._free.settle()
 
-    def restore(self, clusters: dict[int, tuple[int, ...]]) -> None:
-        """Load stored clusters of labels that have their nodes already."""
-        self.clusters = clusters
-        self._free = IdAllocator(clusters)
+    def restore(self, clusters: Iterable[tuple[int, tuple[int, ...]]]) -> None:
+        """Load stored clusters of labels by their nodes."""
+        self.clusters = NumberTable(clusters)
+        self._free = IdAllocator(self.clusters)
 
     def _place_clusters(self, change: ClusterChange, placed: PlacementResult) -> None:
         labels = self._tables.labels

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from graphtide.graph.consolidation.signed_counts import LabelKey, Triple
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
+from graphtide.graph.number_table import NumberTable
 from graphtide.graph.vector_sum import VectorSum
 
 StatementKey = tuple[int, str, int]
@@ -103,9 +104,9 @@ class Tables:
     def __init__(self) -> None:
         self.documents: dict[str, tuple[int, ...]] = {}
         """The chunks of each live document, in order."""
-        self.labels: dict[int, LabelState] = {}
+        self.labels: NumberTable[LabelState] = NumberTable()
         self.label_numbers: dict[LabelKey, int] = {}
-        self.statements: dict[int, StatementState] = {}
+        self.statements: NumberTable[StatementState] = NumberTable()
         self.statement_numbers: dict[StatementKey, int] = {}
         self.free_chunks = IdAllocator()
         self._free_labels = IdAllocator()

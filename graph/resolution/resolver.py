@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from graphtide.graph.algorithms.in_parts import sorted_in_parts
+from graphtide.graph.number_table import NumberTable
 from graphtide.graph.resolution import clusters
 from graphtide.graph.resolution.blocking import BlockKey, Blocks, lexical_keys, vector_keys
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
@@ -58,7 +59,7 @@ class Resolver:
         joined = any(fingerprint_of(verdict) and is_same(verdict) for verdict in self._verdicts.values())
         self._synonyms = Blocks(MAX_NEIGHBOURS) if synonyms or joined else None
         self._by_context = ContextPairs()
-        self._profiles: dict[int, LabelFeatures] = {}
+        self._profiles: NumberTable[LabelFeatures] = NumberTable()
         self._blocks = Blocks()
         self._links: dict[int, dict[int, ClusterLink]] = {}
         self._awaiting: dict[int, set[int]] = {}

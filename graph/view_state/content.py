@@ -18,6 +18,7 @@ from graphtide.graph.communities import HierarchyReplica
 from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.int_sets import IntSet
 from graphtide.graph.learning.followers import Followers
+from graphtide.graph.number_table import NumberTable
 from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
@@ -89,12 +90,12 @@ class ViewContent:
         self.text_bytes = 0
         """UTF-8 bytes of all passages."""
         self.chunk_numbers: MutableMapping[str, int] = {}
-        self.labels: MutableMapping[int, ViewLabel] = {}
+        self.labels: MutableMapping[int, ViewLabel] = NumberTable()
         self.names: MutableMapping[str, IntSet] = {}
-        self.statements: MutableMapping[int, ViewStatement] = {}
-        self.entities: MutableMapping[int, ViewEntity] = {}
+        self.statements: MutableMapping[int, ViewStatement] = NumberTable()
+        self.entities: MutableMapping[int, ViewEntity] = NumberTable()
         self.entity_nodes: MutableMapping[str, int] = {}
-        self.neighbours: MutableMapping[int, Neighbours] = {}
+        self.neighbours: MutableMapping[int, Neighbours] = NumberTable()
         self.edge_count = 0
         self.same_as: MutableMapping[tuple[int, int], SameAsRow] = {}
         self._linked: MutableMapping[int, set[tuple[int, int]]] = {}
