@@ -46,10 +46,10 @@ _STEPS = {
 APPLICATION_ID = 0x47544445
 """A number in the file's header that identifies the file's owner, for `file` and for Graphtide."""
 
-WRITER_CACHE_KIB = 8 * 1024
-READER_CACHE_KIB = 2 * 1024
+WRITER_CACHE_KIB = 2 * 1024
+READER_CACHE_KIB = 512
 """Pages that a connection holds itself. The operating system's cache holds the rest of the file: reading a page from
-there costs microseconds, and four times these sizes made no document cheaper."""
+there costs microseconds, and 16 times these sizes made no document cheaper."""
 BUSY_TIMEOUT_MS = 5000
 CHECKPOINT_PAGES = 4000
 CACHED_STATEMENTS = 256

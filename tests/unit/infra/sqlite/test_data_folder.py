@@ -14,9 +14,10 @@ import pytest
 
 from graphtide.graph.text.place import NO_PLACE
 from graphtide.infra.sqlite import SqliteBackend
-from graphtide.infra.sqlite.connection import SCHEMA_VERSION
+from graphtide.infra.sqlite.connection import SCHEMA_VERSION, open_reader, open_writer
 from graphtide.infra.sqlite.errors import failure
 from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.infra.sqlite.reading.readers import THREADS
 from graphtide.streams.errors import Broken, Rejected, Retryable
 from graphtide.streams.ports import (
     Commit,
@@ -33,6 +34,13 @@ REGULAR_PAGES = 1 << 30
 
 async def reopened(folder: Path) -> None:
     await (await SqliteBackend.open(folder)).close()
+
+
+def test_connections_of_a_service_hold_few_pages(tmp_path: Path) -> None:
+    """The page caches of the writer, the reading threads and the event loop have at most 4 MiB together."""
+    with closing(open_writer(tmp_path / DATABASE)) as writer, closing(open_reader(tmp_path / DATABASE)) as reader:
+        sizes = [-int(each.execute("PRAGMA cache_size").fetchone()[0]) for each in (writer, reader)]
+    assert 0 < sizes[0] + sizes[1] * (THREADS + 1) <= 4 * 1024
 
 
 async def test_file_is_in_wal_mode_and_fully_synchronous(backend: SqliteBackend, tmp_path: Path) -> None:
