@@ -23,7 +23,7 @@ from graphtide.graph.relatedness.pairs import (
     circle,
     passage_key,
 )
-from graphtide.graph.relatedness.statistics import SufficientStatistics, Weights, fit_weights
+from graphtide.graph.relatedness.statistics import Change, SufficientStatistics, Weights, add_all, fit_weights
 from graphtide.graph.view_state.overlay import Overlay, Writing
 from graphtide.graph.view_state.tables import MentionTables, ViewEntity
 
@@ -97,8 +97,7 @@ class RelatednessModel:
             if now[0]:
                 self._members[node] = now
             _count(together, circle(*left), circle(*now))
-        _learn(self.chance, chance)
-        _learn(self.together, together)
+        _learn(((self.chance, chance), (self.together, together)))
 
     def examples(self) -> tuple[list[Pair], list[Pair]]:
         """Return the live pairs of one entity, and those of chance. Cost: all passages."""
@@ -148,8 +147,13 @@ def _count(net: Counter[Pair], go: Iterable[Pair], come: Iterable[Pair]) -> None
         net[pair] += 1
 
 
-def _learn(examples: SufficientStatistics, net: Counter[Pair]) -> None:
-    for sign in (1, -1):
-        pairs = [pair for pair, times in net.items() for _ in range(sign * times)]
-        for start in range(0, len(pairs), BLOCK):
-            examples.add(pairs[start : start + BLOCK], sign)
+def _learn(kinds: Iterable[tuple[SufficientStatistics, Counter[Pair]]]) -> None:
+    """Apply the net changes of the examples of each kind."""
+    changes: list[Change] = []
+    for examples, net in kinds:
+        for sign in (1, -1):
+            pairs = [pair for pair, times in net.items() for _ in range(sign * times)]
+            changes += ((examples, pairs[start : start + BLOCK], sign) for start in range(0, len(pairs), BLOCK))
+    fits = sum(len(pairs) for _, pairs, _ in changes) <= BLOCK
+    for part in [changes] if fits else [[change] for change in changes]:
+        add_all(part)

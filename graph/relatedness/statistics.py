@@ -63,9 +63,10 @@ class SufficientStatistics:
 
     def add(self, pairs: Sequence[Pair], sign: int = 1) -> None:
         """Add the pairs, or with `sign` -1 retract them. Cost: linear in the pairs."""
-        if not pairs:
-            return
-        cosines = whole_cosines([one.vector for one, _, _ in pairs], [other.vector for _, other, _ in pairs])
+        if pairs:
+            self._add(pairs, pair_cosines(pairs), sign)
+
+    def _add(self, pairs: Sequence[Pair], cosines: NDArray[np.int64], sign: int) -> None:
         self.count += sign * len(pairs)
         self.cosines += sign * int(cosines.sum())
         self.squares += sign * int((cosines * cosines).sum())
@@ -78,6 +79,29 @@ class SufficientStatistics:
     @property
     def variance(self) -> float:
         return self.squares / (self.count * SCALE**2) - self.mean**2
+
+
+Change = tuple[SufficientStatistics, Sequence[Pair], int]
+"""Examples, the pairs to add to them or to retract, and the sign."""
+
+
+def add_all(changes: Sequence[Change]) -> None:
+    """Apply the changes with one computation of cosines: that of a few pairs costs as much as that of one.
+
+    Cost: linear in the pairs, all of which are in memory at once.
+    """
+    if not changes:
+        return
+    cosines = pair_cosines([pair for _, pairs, _ in changes for pair in pairs])
+    start = 0
+    for examples, pairs, sign in changes:
+        examples._add(pairs, cosines[start : start + len(pairs)], sign)
+        start += len(pairs)
+
+
+def pair_cosines(pairs: Sequence[Pair]) -> NDArray[np.int64]:
+    """Return the cosines of one or more pairs in units of 1 / SCALE, (n,)."""
+    return whole_cosines([one.vector for one, _, _ in pairs], [other.vector for _, other, _ in pairs])
 
 
 def pair_is_titled(pair: Pair) -> bool:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from graphtide.graph.records import Extraction, GraphDelta, Vector
+from graphtide.graph.relatedness import model, statistics
 from graphtide.graph.relatedness.features import SCALE, whole_cosines
 from graphtide.graph.relatedness.pairs import BUCKETS, NO_NAMES, TOGETHER, HashRing, Pair, PairPassage
-from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, fit_weights
+from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, fit_weights, pair_cosines
 from graphtide.graph.view import LiveView
 from tests.model.relatedness_oracle import slow_cosine, slow_examples, slow_weights
 from tests.model.small_views import SmallDocument, random_documents, small_view
@@ -85,6 +87,28 @@ def test_weights_are_bit_by_bit_those_of_a_view_filled_at_once(seed: int) -> Non
     rebuilt.apply(replace(snapshot_of(world.live), version=view.version))
     assert sums_of(view) == sums_of(rebuilt)
     assert view.relatedness.weights() == rebuilt.relatedness.weights()
+
+
+def test_cosines_of_a_change_are_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples of both kinds, added and retracted: a call for a few pairs costs as much as one for a single pair."""
+    calls: list[int] = []
+
+    def counted(pairs: Sequence[Pair]) -> NDArray[np.int64]:
+        calls.append(len(pairs))
+        return pair_cosines(pairs)
+
+    monkeypatch.setattr(statistics, "pair_cosines", counted)
+    for count, (_, view) in enumerate(walked(11, 40), 1):
+        assert len(calls) <= count
+        assert_sums_are_those_of_the_live_set(view)
+    assert max(calls) > 2
+
+
+def test_large_changes_are_computed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of another size give the same sums."""
+    whole = [sums_of(view) for _, view in walked(12, 30)]
+    monkeypatch.setattr(model, "BLOCK", 2)
+    assert [sums_of(view) for _, view in walked(12, 30)] == whole
 
 
 def test_nothing_is_left_when_every_document_is_deleted() -> None:
