@@ -205,8 +205,8 @@ class ConsolidateStage:
         for number, worker in list(self._workers.items()):
             if worker.done is not None:
                 offset, worker.done = worker.done, None
-                before = Position(number, offset + 1)
-                await asyncio.gather(consumer.commit(Position(number, offset)), self._log.trim(EXTRACTIONS, before))
+                await consumer.commit(Position(number, offset))
+                await self._log.trim(EXTRACTIONS, Position(number, offset + 1))
 
     async def _leave(self, consumer: Consumer, reading: asyncio.Task[Sequence[ConsumedRecord]] | None) -> None:
         if reading is not None:

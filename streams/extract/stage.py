@@ -244,7 +244,8 @@ class ExtractStage:
         for position in commits.values():
             # A finished record is not read again: its text is in the extraction or in the dead letter.
             done = Position(position.partition, position.offset + 1)
-            await asyncio.gather(consumer.commit(position), self._log.trim(DOCUMENTS, done))
+            await consumer.commit(position)
+            await self._log.trim(DOCUMENTS, done)
 
     def _note_fault(self, position: Position, error: BaseException) -> float:
         """Log an unexpected error. Returns the seconds to wait before the record is retried."""
