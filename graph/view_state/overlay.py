@@ -29,7 +29,7 @@ UNCHANGED: Final = _Mark()
 
 @dataclass(slots=True)
 class Writing:
-    """The state of a fork: whether a delta is being applied to it, and the number of entries of its tables."""
+    """The state of a fork: `on` while a delta is applied to it, and the number of entries that its tables hold."""
 
     on: bool = False
     entries: int = 0

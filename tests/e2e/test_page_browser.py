@@ -30,6 +30,7 @@ SAMPLE = {
     "tor": "Tor Ruud leads the Petrel Network. The Petrel Network measures Merrow Glacier.",
 }
 SCRIPT = '<img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
+LINES = "cell => { const r = document.createRange(); r.selectNodeContents(cell); return r.getClientRects().length; }"
 HOSTILE = f'"><b>{SCRIPT}'
 
 
@@ -288,6 +289,40 @@ def test_deleted_document_leaves_the_list(user: PageUser, house: House) -> None:
     expect(page.get_by_text("No document matches.")).to_be_visible()
     page.get_by_label("State").select_option("deleted")
     expect(page.locator("table.list")).to_contain_text("old/plan")
+
+
+@pytest.mark.parametrize(
+    ("screen", "id_", "way_on", "heading"),
+    [
+        ("documents", "nothing", "All documents", "Documents"),
+        ("entities", "e-0123456789abcdef", "All entities", "Entities"),
+        ("communities", "999999", "All communities", "Communities"),
+    ],
+)
+def test_address_of_a_missing_thing_leads_to_the_list(
+    user: PageUser, screen: str, id_: str, way_on: str, heading: str
+) -> None:
+    """An old bookmark, or a link to an entity that became one with another, does not end in a dead end."""
+    user.open(GRAPH, screen, id_)
+    page = user.page
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_role("link", name=way_on).click()
+    expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_long_names_leave_other_columns_readable(user: PageUser, house: House) -> None:
+    """A name without blanks breaks no word of another column; an entity without a type has no stray separator."""
+    name = "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft" * 2
+    mentioned = [{"name": name}, {"name": "Ana Ruiz", "type": "person"}]
+    house.publish("long", {"id": "one", "text": f"{name} employs Ana Ruiz.", "entities": mentioned, "facts": []})
+    user.open("long", "entities")
+    page = user.page
+    assert page.get_by_role("cell", name="person").evaluate(LINES) == 1
+    assert not user.is_wider_than_the_screen()
+    page.get_by_role("link", name=name).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    expect(page.locator(".lead")).to_have_text("1 mention")
 
 
 def test_page_recovers_when_the_service_was_unreachable(user: PageUser, house: House) -> None:

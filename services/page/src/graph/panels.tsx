@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { Button, Field, Tag, noteNavigation } from "../parts/basics";
 import { formatRoute } from "../router";
-import { count, decimal } from "../text";
+import { count, decimal, plural } from "../text";
 import type { DisplayGraph } from "./model";
 
 const SHOWN = 50;
@@ -22,11 +22,13 @@ export function SelectedNode({ graph, display, id, onExpand, onWiden, onSelect }
   const edges = display
     .mapEdges(id, (_, attributes, source, target) => ({ ...attributes, other: source === id ? target : source }))
     .sort((a, b) => b.weight - a.weight);
+  const neighbours = `${count(edges.length)} of ${plural(node.degree, "neighbour")} on display`;
+  const facts = [node.kind, plural(node.mentions, "mention"), neighbours];
   return (
     <section class="card" aria-labelledby="selected">
       <h2 id="selected">{node.label}</h2>
       <p class="place">
-        {node.kind} · {count(node.mentions)} mentions · {count(edges.length)} of {count(node.degree)} neighbours on display
+        {facts.filter(Boolean).join(" · ")}
       </p>
       <div class="actions">
         <Button onClick={onExpand}>Add neighbours</Button>

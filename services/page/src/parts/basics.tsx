@@ -47,8 +47,24 @@ export function Notice({ kind = "info", children }: { kind?: "info" | "error" | 
   );
 }
 
-export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => void }) {
+/** What to say, and where to go on, when the service does not have the thing that the address names. */
+interface Missing {
+  readonly text: string;
+  readonly href: string;
+  readonly label: string;
+}
+
+export function ErrorNotice({ error, retry, missing }: { error: unknown; retry?: () => void; missing?: Missing }) {
   if (error instanceof ApiError && error.status === 401) return null;
+  if (missing && error instanceof ApiError && error.status === 404)
+    return (
+      <Notice kind="error">
+        <p>{missing.text}</p>
+        <a class="button" href={missing.href} onClick={noteNavigation}>
+          {missing.label}
+        </a>
+      </Notice>
+    );
   return (
     <Notice kind="error">
       <p>{messageOf(error)}</p>

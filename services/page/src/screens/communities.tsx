@@ -83,7 +83,7 @@ export function CommunityScreen({ graph, id }: { graph: string; id: string }) {
           </a>
         ) : null}
       </Title>
-      {details.error ? <ErrorNotice error={details.error} retry={details.reload} /> : null}
+      {details.error ? <ErrorNotice error={details.error} retry={details.reload} missing={missing(graph)} /> : null}
       {details.isLoading && !community ? <Busy /> : null}
       {community?.report ? <ReportView graph={graph} report={community.report} /> : null}
       {community && !community.report ? <Empty>No report has been written on this community.</Empty> : null}
@@ -138,4 +138,9 @@ function ReportView({ graph, report }: { graph: string; report: Report }) {
       </p>
     </section>
   );
+}
+
+function missing(graph: string) {
+  const text = "This community does not exist, or no longer: communities change with the documents.";
+  return { text, href: formatRoute(graph, "communities"), label: "All communities" };
 }

@@ -57,7 +57,7 @@ export function DocumentScreen({ graph, id }: { graph: string; id: string }) {
           </>
         ) : null}
       </Title>
-      {status.error ? <ErrorNotice error={status.error} retry={status.reload} /> : null}
+      {status.error ? <ErrorNotice error={status.error} retry={status.reload} missing={missing(graph)} /> : null}
       {status.isLoading && !document ? <Busy /> : null}
       {problem ? <Notice kind="error">{problem}</Notice> : null}
       {step ? <Busy label={step.replace(/ …$/, "")} /> : null}
@@ -222,4 +222,8 @@ function Related({ graph, id, revision }: { graph: string; id: string; revision:
 function onNone(error: unknown): RelatedList {
   if (error instanceof ApiError && error.status === 404) return { doc_id: "", version: 0, documents: [] };
   throw error;
+}
+
+function missing(graph: string) {
+  return { text: "The graph has no document with this id.", href: formatRoute(graph, "documents"), label: "All documents" };
 }

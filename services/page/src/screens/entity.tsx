@@ -16,14 +16,14 @@ export function EntityScreen({ graph, id }: { graph: string; id: string }) {
   const entity = details.data;
   return (
     <>
-      <Title text={entity?.name ?? "Entity"} lead={entity ? `${entity.type} · ${plural(entity.mentions, "mention")}` : ""}>
+      <Title text={entity?.name ?? "Entity"} lead={entity ? [entity.type, plural(entity.mentions, "mention")].filter(Boolean).join(" · ") : ""}>
         {entity ? (
           <a class="button" href={formatRoute(graph, "graph", id)} onClick={noteNavigation}>
             Show in the graph
           </a>
         ) : null}
       </Title>
-      {details.error ? <ErrorNotice error={details.error} retry={details.reload} /> : null}
+      {details.error ? <ErrorNotice error={details.error} retry={details.reload} missing={missing(graph)} /> : null}
       {details.isLoading && !entity ? <Busy /> : null}
       {entity ? (
         <>
@@ -37,6 +37,11 @@ export function EntityScreen({ graph, id }: { graph: string; id: string }) {
       ) : null}
     </>
   );
+}
+
+function missing(graph: string) {
+  const text = "This entity is not in the graph, or no longer: the documents that name it changed, or it became one with another.";
+  return { text, href: formatRoute(graph, "entities"), label: "All entities" };
 }
 
 function namesOf(entity: EntityDetails, around: Neighbourhood | undefined): ReadonlyMap<string, string> {
