@@ -68,7 +68,7 @@ class Bench:
         return sum((await self.log.committed(topic, group)).values())
 
     async def versions(self, front: str) -> dict[str, int]:
-        url = f"{self.cluster.processes[front].said['http']}/v1/graphs"
+        url = f"{self.cluster.processes[front].addresses['http']}/v1/graphs"
         return {one["graph"]: one["version"] for one in (await self.client.get(url)).json()["graphs"]}
 
     def graph(self, number: int) -> str:
@@ -95,7 +95,7 @@ class Bench:
     async def publish(self, published: Sequence[Body], prefix: str = "") -> dict[str, str]:
         """Publish to the graphs in turn, in batches; return the last token of each graph."""
         tokens: dict[str, str] = {}
-        url = self.cluster.processes["front"].said["http"]
+        url = self.cluster.processes["front"].addresses["http"]
         for number, start in enumerate(range(0, len(published), BATCH)):
             graph = self.graph(number)
             batch = [{**one, "id": prefix + one["id"]} for one in published[start : start + BATCH]]
@@ -164,7 +164,7 @@ async def _settled(bench: Bench) -> dict[str, int]:
 
 async def asking(bench: Bench) -> None:
     """Measure questions to one replica, by one client and by eight, with no answer generated."""
-    url = bench.cluster.processes["front"].said["http"]
+    url = bench.cluster.processes["front"].addresses["http"]
     for mode in MODES:
         for clients in (1, 8):
             times: list[float] = []
@@ -207,7 +207,7 @@ async def burst(bench: Bench) -> float:
 
 async def _reached(bench: Bench, graph: str, token: str, timeout_s: float = 3600) -> None:
     """Return when the front's view of the graph includes the token."""
-    url = f"{bench.cluster.processes['front'].said['http']}/v1/graphs/{graph}/query"
+    url = f"{bench.cluster.processes['front'].addresses['http']}/v1/graphs/{graph}/query"
     asked = {"question": "?", "after": token, "generate": False, "mode": "vector", "top_k": 1}
     deadline = time.monotonic() + timeout_s
     while (answer := await bench.client.post(url, json=asked)).status_code == 504:
@@ -219,7 +219,7 @@ async def steady(bench: Bench, rate: float) -> None:
     """Publish single documents at a steady rate; query each with its token at once."""
     count = max(10, int(rate * bench.size.steady_s))
     published = list(bodies(count, seed=7))
-    url = bench.cluster.processes["front"].said["http"]
+    url = bench.cluster.processes["front"].addresses["http"]
     begun = time.perf_counter()
 
     async def one(number: int, body: Body) -> float:

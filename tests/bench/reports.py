@@ -212,7 +212,7 @@ async def tokens_table(world: World) -> None:
 
 
 def _rates(seen: Seen) -> bool:
-    return '"ratings"' in seen.told
+    return '"ratings"' in seen.instructions
 
 
 def _sums(some: Sequence[Seen]) -> Counter[str]:

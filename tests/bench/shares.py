@@ -71,7 +71,7 @@ class Bench:
         print(row.line(), flush=True)
 
     def url(self, graph: str) -> str:
-        return f"{self.cluster.processes['front'].said['http']}/v1/graphs/{graph}"
+        return f"{self.cluster.processes['front'].addresses['http']}/v1/graphs/{graph}"
 
     def resident(self, process: str) -> int:
         return resident_bytes(self.cluster.processes[process].process.pid)

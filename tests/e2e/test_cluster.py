@@ -56,9 +56,9 @@ def live(kafka: KafkaServer, graph_server: GraphServer, tmp_path_factory: pytest
                 "replica-2": ("worker", "query", *NO_PORTS, "--grpc-port", "0"),
             }
         )
-        asked = {"GRAPHTIDE_QUERY_TARGET": two.said["grpc"]}
+        asked = {"GRAPHTIDE_QUERY_TARGET": two.addresses["grpc"]}
         [gateway] = cluster.start_all({"gateway": ("worker", "gateway", *NO_PORTS, "--port", "0")}, asked)
-        yield Live(cluster, (one.said["http"], gateway.said["http"]))
+        yield Live(cluster, (one.addresses["http"], gateway.addresses["http"]))
     finally:
         cluster.end()
         clear(graph_server.address)
@@ -246,7 +246,7 @@ def _disturb(cluster: Cluster) -> None:
     zombie.thaw()
     cluster.kill("consolidate-2")
     cluster.kill("extract-1")
-    port = cluster.processes["replica-2"].said["grpc"].rpartition(":")[2]
+    port = cluster.processes["replica-2"].addresses["grpc"].rpartition(":")[2]
     cluster.kill("replica-2")
     [again] = cluster.start_all({"replica-2": ("worker", "query", *NO_PORTS, "--grpc-port", port)})
     assert again.is_ready()
@@ -279,7 +279,7 @@ def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
     token = publish(client, f"{live[0]}/own", "shown", body(random.Random(7)))
     ask(client, f"{live[0]}/own", token)
     metrics, late = free_port(), free_port()
-    two = {"GRAPHTIDE_QUERY_TARGET": f"ipv4:127.0.0.1:{late},{live.cluster.processes['replica-2'].said['grpc']}"}
+    two = {"GRAPHTIDE_QUERY_TARGET": f"ipv4:127.0.0.1:{late},{live.cluster.processes['replica-2'].addresses['grpc']}"}
     with wire(bolt.netloc.rpartition("@")[2]) as between:
 
         def fall_silent(data: bytes) -> bool:
@@ -294,7 +294,7 @@ def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
         until(lambda: "loading the graphs: " in told(client, metrics))
         assert client.get(f"http://127.0.0.1:{metrics}/healthz").status_code == 200
         live.cluster.start("gateway-2", "worker", "gateway", *NO_PORTS, "--port", "0", settings=two)
-        face = live.cluster.processes["gateway-2"].said["http"]
+        face = live.cluster.processes["gateway-2"].addresses["http"]
         for _ in range(10):
             assert client.get(f"{face}/v1/graphs/own/digest").status_code == 200
         between.on_bytes = None

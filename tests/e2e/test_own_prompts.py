@@ -44,7 +44,9 @@ async def test_graph_is_read_answered_and_reported_by_its_own_prompts(tmp_path: 
                 before = len(server.seen)
                 await application.query(graph, ASKED)
                 [_ async for _ in application.stream(graph, ASKED)]
-                answered = [seen.told for seen in server.seen[before:] if "report about" not in seen.told]
+                answered = [
+                    seen.instructions for seen in server.seen[before:] if "report about" not in seen.instructions
+                ]
                 assert len(answered) == 2 and all(("answer of sagas" in one) == (graph == "sagas") for one in answered)
 
             async def reported() -> bool:
@@ -52,5 +54,5 @@ async def test_graph_is_read_answered_and_reported_by_its_own_prompts(tmp_path: 
 
             await eventually(reported)
     for word, kind in (("<document-", "extraction"), ("<community-", "report")):
-        own = [f"{kind} of sagas" in seen.told for seen in server.seen if word in seen.asked]
+        own = [f"{kind} of sagas" in seen.instructions for seen in server.seen if word in seen.asked]
         assert sorted(set(own)) == [False, True], kind

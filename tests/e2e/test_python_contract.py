@@ -60,9 +60,9 @@ def _cluster(request: pytest.FixtureRequest, folder: Path) -> Any:
                     "replica": ("worker", "query", *NO_PORTS, "--grpc-port", "0"),
                 }
             )
-            asked = {"GRAPHTIDE_QUERY_TARGET": replica.said["grpc"]}
+            asked = {"GRAPHTIDE_QUERY_TARGET": replica.addresses["grpc"]}
             [gateway] = cluster.start_all({"gateway": ("worker", "gateway", *NO_PORTS, "--port", "0")}, asked)
-            yield gateway.said["http"]
+            yield gateway.addresses["http"]
         finally:
             cluster.end()
             clear(graph_server.address)

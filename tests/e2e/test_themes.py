@@ -27,7 +27,7 @@ async def filled(application: Application) -> None:
 
 
 def told(seen: Seen, word: str) -> bool:
-    return f'"{word}"' in seen.told
+    return f'"{word}"' in seen.instructions
 
 
 @pytest.mark.parametrize("mode", ["global", "global-dynamic"])

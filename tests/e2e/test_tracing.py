@@ -68,7 +68,7 @@ def parents(spans: list[Seen], trace: str = TRACE) -> dict[str, str]:
 
 
 def said(spans: list[Seen], name: str, trace: str = TRACE) -> Mapping[str, object]:
-    return next(one.said for one in spans if (one.name, one.trace) == (name, trace))
+    return next(one.attributes for one in spans if (one.name, one.trace) == (name, trace))
 
 
 def url(service_url: str) -> httpx.Client:
@@ -156,7 +156,7 @@ def test_question_is_one_trace_with_its_steps(tmp_path: Path, collector: Collect
 def check_refused(collector: Collector) -> None:
     """Check that a refused question has a span, which does not contain the question."""
     spans = collector.until(lambda spans: any(one.error == "Invalid" for one in spans))
-    assert next(one.said["mode"] for one in spans if one.error == "Invalid") == "unknown"
+    assert next(one.attributes["mode"] for one in spans if one.error == "Invalid") == "unknown"
 
 
 def check_grpc(running: Service, collector: Collector, token: str) -> None:
@@ -253,7 +253,7 @@ async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, col
     followed = [{*one.links, (one.trace, one.parent)} for one in batches]
     assert set().union(*followed) == extracted and sum(map(len, followed)) == len(traces) > len(batches)
     for one in (one for one in spans if one.name == "apply"):
-        assert one.said["state"] == "applied" and (one.trace, one.parent) in extracted
+        assert one.attributes["state"] == "applied" and (one.trace, one.parent) in extracted
         assert len(one.links) == 1 and one.links[0] in {(batch.trace, batch.id) for batch in batches}
 
 

@@ -43,14 +43,14 @@ class SlowPruned:
     refined: dict[int, Values]
 
 
-def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = None) -> RetrievalResult:
+def slow_dynagrag(view: LiveView, question: Question, settings: Dynagrag | None = None) -> RetrievalResult:
     """Return the result of mode `dynagrag`, its passages only."""
-    told = told or Dynagrag()
-    wide = replace(told, caps=replace(told.caps, nodes=told.explored))
-    chosen = [(value, slow_ego(view, ego.nodes[0], wide)) for value, ego in slow_choice(view, question, told)]
+    settings = settings or Dynagrag()
+    wide = replace(settings, caps=replace(settings.caps, nodes=settings.explored))
+    chosen = [(value, slow_ego(view, ego.nodes[0], wide)) for value, ego in slow_choice(view, question, settings)]
     support: dict[int, float] = {}
-    learned = view.followers.get(MaskModel).weights(view) if told.mask is Mask.LEARNED else None
-    pruned = slow_pruning(view, question, [ego for _, ego in chosen], told, learned)
+    learned = view.followers.get(MaskModel).weights(view) if settings.mask is Mask.LEARNED else None
+    pruned = slow_pruning(view, question, [ego for _, ego in chosen], settings, learned)
     for (similarity, ego), kept in zip(chosen, pruned, strict=True):
         for statement, _, _ in ego.relations:
             for chunk in view.statements[statement].chunks:
@@ -69,7 +69,7 @@ def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = No
     return RetrievalResult(tuple(passages), Subgraph(), view.version, "dynagrag")
 
 
-def slow_choice(view: LiveView, question: Question, told: Dynagrag) -> list[tuple[float, SlowEgo]]:
+def slow_choice(view: LiveView, question: Question, settings: Dynagrag) -> list[tuple[float, SlowEgo]]:
     """Return the chosen ego-graphs with their similarity, best first."""
     asked = question.vector.tolist()
     centres = {n for _, n in _nearest(view.indexes.entities, view.entities, question, view.entity_id, ENTITIES)}
@@ -79,7 +79,7 @@ def slow_choice(view: LiveView, question: Question, told: Dynagrag) -> list[tupl
         centres |= {view.labels[mention.label].node for mention in view.chunks[n].mentions}
     ranked = []
     for centre in centres:
-        ego = slow_ego(view, centre, told)
+        ego = slow_ego(view, centre, settings)
         ranked.append((-round(_cosine(slow_total(view, ego), asked), 6), view.entity_id(centre), ego))
     ranked.sort(key=lambda row: row[:2])
     taken: list[tuple[float, SlowEgo]] = []
@@ -90,15 +90,15 @@ def slow_choice(view: LiveView, question: Question, told: Dynagrag) -> list[tupl
             for n in ego.nodes
         }
         top = min(ego.nodes, key=lambda n: (-worth[n], view.entity_id(n)))
-        if len(taken) < told.subgraphs and not (told.diversity and top in tops):
+        if len(taken) < settings.subgraphs and not (settings.diversity and top in tops):
             taken.append((-distance, ego))
             tops.add(top)
     return taken
 
 
-def slow_ego(view: LiveView, centre: int, told: Dynagrag) -> SlowEgo:
+def slow_ego(view: LiveView, centre: int, settings: Dynagrag) -> SlowEgo:
     """Return the ego-graph, breadth-first by hops: each entity's heaviest relations, and all inner statements."""
-    caps, hop, queue = told.caps, {centre: 0}, deque([centre])
+    caps, hop, queue = settings.caps, {centre: 0}, deque([centre])
     while queue:
         node = queue.popleft()
         edges = view.neighbours.get(node, {})
@@ -137,24 +137,26 @@ def slow_total(view: LiveView, ego: SlowEgo) -> Values:
 
 
 def slow_pruning(
-    view: LiveView, question: Question, egos: list[SlowEgo], told: Dynagrag, learned: MaskWeights | None = None
+    view: LiveView, question: Question, egos: list[SlowEgo], settings: Dynagrag, learned: MaskWeights | None = None
 ) -> list[SlowPruned]:
     """Return masks of each subgraph, section 3.3, with the substitutes of `pruning.py`."""
     entity = {n: _vector(view.indexes.entities, n) for ego in egos for n in ego.nodes}
-    said = {n: _vector(view.indexes.statements, n) for ego in egos for n, _, _ in ego.relations}
-    if not told.pruning:
+    statement_vectors = {n: _vector(view.indexes.statements, n) for ego in egos for n, _, _ in ego.relations}
+    if not settings.pruning:
         return [
             SlowPruned(dict.fromkeys(ego.nodes, 1.0), {n: 1.0 for n, _, _ in ego.relations}, entity) for ego in egos
         ]
     if learned is not None:
-        return [_learned(question.vector.tolist(), ego, entity, said, learned) for ego in egos]
+        return [_learned(question.vector.tolist(), ego, entity, statement_vectors, learned) for ego in egos]
     unit = _unit(question.vector.tolist())
     far = {("e", n): math.dist(v, unit) for n, v in entity.items()} | {
-        ("s", n): math.dist(v, unit) for n, v in said.items()
+        ("s", n): math.dist(v, unit) for n, v in statement_vectors.items()
     }
     mean = sum(far.values()) / max(len(far), 1)
     deviation = math.sqrt(sum((d - mean) ** 2 for d in far.values()) / max(len(far), 1)) or 1.0
-    weight = {("e", n): view.entities[n].mentions for n in entity} | {("s", n): view.statements[n].count for n in said}
+    weight = {("e", n): view.entities[n].mentions for n in entity} | {
+        ("s", n): view.statements[n].count for n in statement_vectors
+    }
     prominence = {}
     for kind in "es":
         most = max((math.log1p(w) for key, w in weight.items() if key[0] == kind), default=1.0)
@@ -165,12 +167,12 @@ def slow_pruning(
 
 
 def _learned(
-    asked: Values, ego: SlowEgo, entity: dict[int, Values], said: dict[int, Values], learned: MaskWeights
+    asked: Values, ego: SlowEgo, entity: dict[int, Values], statement_vectors: dict[int, Values], learned: MaskWeights
 ) -> SlowPruned:
     """Return the masks by learned weights, each feature by its definition."""
     beside = {n: {n} for n in ego.nodes}
     own, best = {n: round(_cosine(entity[n], asked), 6) for n in ego.nodes}, dict.fromkeys(ego.nodes, 0.0)
-    stated = {number: round(_cosine(said[number], asked), 6) for number, _, _ in ego.relations}
+    stated = {number: round(_cosine(statement_vectors[number], asked), 6) for number, _, _ in ego.relations}
     for number, *ends in ego.relations:
         for n in ends:
             beside[n] |= set(ends)
@@ -212,7 +214,7 @@ def _convolved(ego: SlowEgo, prominence: dict[tuple[str, int], float], vectors: 
     return SlowPruned(nodes, relations, refined)
 
 
-def slow_order(view: LiveView, question: Question, ego: SlowEgo, pruned: SlowPruned, told: Dynagrag) -> list[int]:
+def slow_order(view: LiveView, question: Question, ego: SlowEgo, pruned: SlowPruned, settings: Dynagrag) -> list[int]:
     """Return nodes in the order of exploration, by scanning all discovered nodes at each step."""
     asked = question.vector.tolist()
     beside = {
@@ -221,7 +223,7 @@ def slow_order(view: LiveView, question: Question, ego: SlowEgo, pruned: SlowPru
     discovered, order = [ego.nodes[0]], list[int]()
     while len(order) < min(SHOWN, len(ego.nodes)):
         left = [n for n in discovered if n not in order]
-        if told.traversal is Traversal.SIMILARITY:
+        if settings.traversal is Traversal.SIMILARITY:
             left.sort(key=lambda n: -round(pruned.nodes[n] * (1 + round(_cosine(pruned.refined[n], asked), 6)) / 2, 6))
         order.append(left[0])
         discovered += [n for n in ego.nodes if n in beside[left[0]] and n not in discovered]
@@ -241,8 +243,8 @@ def _chunk(view: LiveView) -> Callable[[int], str]:
 
 def _statement(view: LiveView) -> Callable[[int], str]:
     def name(number: int) -> str:
-        said = view.statements[number]
-        return f"{view.labels[said.subject].name}|{said.predicate}|{view.labels[said.object].name}"
+        statement = view.statements[number]
+        return f"{view.labels[statement.subject].name}|{statement.predicate}|{view.labels[statement.object].name}"
 
     return name
 

@@ -89,16 +89,16 @@ class GraphOracle:
                 names.append(name)
                 yield ("chunk", name, extraction.doc_id, place, unit.text)
                 keys = [label_key(mention) for mention in unit.mentions]
-                said: Counter[tuple[object, ...]] = Counter()
+                counts: Counter[tuple[object, ...]] = Counter()
                 for key, mention in zip(keys, unit.mentions, strict=True):
-                    said["mention", key, name, mention.name, mention.description] += 1
+                    counts["mention", key, name, mention.name, mention.description] += 1
                 shown: Counter[tuple[tuple[object, ...], str, str, int, str, str]] = Counter()
                 for fact in unit.facts:
                     triple = (keys[fact.subject], predicate_key(fact.predicate), keys[fact.object])
                     shown[
                         triple, fact.description, fact.sentence, fact.weight_milli, fact.valid_from, fact.valid_to
                     ] += 1
-                yield from ((*row, count) for row, count in said.items())
+                yield from ((*row, count) for row, count in counts.items())
                 for (ends, text, sentence, weight, since, till), count in shown.items():
                     yield ("evidence", *ends, name, text, sentence, weight, count, since, till)
             info = extraction.info

@@ -32,7 +32,7 @@ Pair = tuple[str, str]
 
 def slow_nakg(view: LiveView, question: Question) -> RetrievalResult:
     """Return the result of mode `nakg`, its passages only."""
-    told, asked = Nakg(), question.vector.tolist()
+    settings, asked = Nakg(), question.vector.tolist()
     candidates = slow_candidates(view, question)
     if not candidates:
         return RetrievalResult((), Subgraph(), view.version, "nakg")
@@ -41,9 +41,9 @@ def slow_nakg(view: LiveView, question: Question) -> RetrievalResult:
     for n in candidates:
         doc_id = view.chunks[n].doc_id
         best[doc_id] = max(best.get(doc_id, -1.0), _cosine(vector[n], asked))
-    documents = sorted(sorted(best, key=lambda doc_id: (-best[doc_id], doc_id))[: told.documents])
+    documents = sorted(sorted(best, key=lambda doc_id: (-best[doc_id], doc_id))[: settings.documents])
     before = {doc_id: slow_document(view, doc_id) for doc_id in documents}
-    after = slow_propagation(before, slow_attention(view, before, told), told)
+    after = slow_propagation(before, slow_attention(view, before, settings), settings)
     cosine = {}
     for n in candidates:
         doc_id = view.chunks[n].doc_id
@@ -56,12 +56,12 @@ def slow_nakg(view: LiveView, question: Question) -> RetrievalResult:
     low, span = min(cosine.values()), max(max(cosine.values()) - min(cosine.values()), MIN_SPAN)
     lexical = slow_lexical(view, question, candidates)
     own = {n: 0.4 * lexical[n][0] + 0.3 * lexical[n][1] + 0.3 * (cosine[n] - low) / span for n in candidates}
-    total = {n: round(own[n] + slow_message(view, n, own, told), 6) for n in candidates}
+    total = {n: round(own[n] + slow_message(view, n, own, settings), 6) for n in candidates}
     order = sorted(candidates, key=lambda n: (-total[n], view.chunks[n].chunk_id))
     mean = sum(total.values()) / len(total)
     passages = []
     for rank, n in enumerate(order[: question.top_k]):
-        score = told.decay**rank / (1 + math.exp(-8 * (total[n] - mean)))
+        score = settings.decay**rank / (1 + math.exp(-8 * (total[n] - mean)))
         passages.append(RetrievedPassage(view.chunks[n].chunk_id, view.chunks[n].doc_id, score, view.chunks[n].text))
     return RetrievalResult(tuple(passages), Subgraph(), view.version, "nakg")
 
@@ -77,17 +77,17 @@ def slow_candidates(view: LiveView, question: Question) -> list[int]:
     for entity in view.entities.values():
         if 2 <= len(entity.chunks) <= HUB and set(entity.chunks) & set(near[:FIRSTS]):
             found |= set(entity.chunks)
-    said = sorted(
+    ranked = sorted(
         view.statements,
         key=lambda n: (-_indexed(view, "statements", n, asked), _words_of(view, n)),
     )[:STATEMENTS]
-    for n in said:
+    for n in ranked:
         if len(view.statements[n].chunks) <= HUB:
             found.update(view.statements[n].chunks)
     return sorted(found, key=lambda n: view.chunks[n].chunk_id)
 
 
-def slow_message(view: LiveView, passage: int, relevance: dict[int, float], told: Nakg) -> float:
+def slow_message(view: LiveView, passage: int, relevance: dict[int, float], settings: Nakg) -> float:
     """Return the strongest relevance that a linked passage of another document passes on."""
     found = [0.0]
     for other, value in relevance.items():
@@ -95,9 +95,9 @@ def slow_message(view: LiveView, passage: int, relevance: dict[int, float], told
             continue
         holders = [set(entity.chunks) for entity in view.entities.values()]
         counts = [len(held) for held in holders if {passage, other} <= held and len(held) <= HUB]
-        found += [told.relevance_share * value / (1 + math.log(count)) for count in counts]
+        found += [settings.relevance_share * value / (1 + math.log(count)) for count in counts]
         if slow_titled(view, [passage], [other]):
-            found.append(told.relevance_share * value * told.title_link)
+            found.append(settings.relevance_share * value * settings.title_link)
     return max(found)
 
 
@@ -117,12 +117,14 @@ def slow_document(view: LiveView, doc_id: str) -> Values:
     return _unit([sum(column) for column in zip(*rows, strict=True)])
 
 
-def slow_edges(view: LiveView, vectors: dict[str, Values], told: Nakg) -> tuple[dict[Pair, float], dict[Pair, float]]:
+def slow_edges(
+    view: LiveView, vectors: dict[str, Values], settings: Nakg
+) -> tuple[dict[Pair, float], dict[Pair, float]]:
     """Return e_ij of every candidate pair, and the strength of each pair's shared entities."""
     ids, learned = list(vectors), slow_weights(view)
     chunks = {a: list(view.documents[a].chunks) for a in ids}
     cosine = {(a, b): round(_cosine(vectors[a], vectors[b]), 6) for a in ids for b in ids if a != b}
-    clusters = slow_clusters(vectors, told)
+    clusters = slow_clusters(vectors, settings)
     shared: dict[Pair, float] = {}
     for entity in view.entities.values():
         holders = {view.chunks[n].doc_id for n in entity.chunks} & set(ids)
@@ -130,7 +132,7 @@ def slow_edges(view: LiveView, vectors: dict[str, Values], told: Nakg) -> tuple[
             for a in holders:
                 for b in holders - {a}:
                     shared[a, b] = max(shared.get((a, b), 0.0), 1 / (1 + math.log(len(entity.chunks))))
-    nearest = {a: sorted((b for b in ids if b != a), key=lambda b: (-cosine[a, b], b))[: told.least] for a in ids}
+    nearest = {a: sorted((b for b in ids if b != a), key=lambda b: (-cosine[a, b], b))[: settings.least] for a in ids}
     weights = {}
     for a, b in ((a, b) for a, b in cosine if a < b):
         together = clusters[a] == clusters[b] != -1
@@ -141,16 +143,16 @@ def slow_edges(view: LiveView, vectors: dict[str, Values], told: Nakg) -> tuple[
     return weights, shared
 
 
-def slow_clusters(vectors: dict[str, Values], told: Nakg) -> dict[str, int]:
+def slow_clusters(vectors: dict[str, Values], settings: Nakg) -> dict[str, int]:
     """Return the clusters of DBSCAN on cosine distances."""
     matrix = np.array(list(vectors.values()))
-    found = slow_dbscan((1 - matrix @ matrix.T).tolist(), told.eps + ROUNDING, told.min_samples)
+    found = slow_dbscan((1 - matrix @ matrix.T).tolist(), settings.eps + ROUNDING, settings.min_samples)
     return dict(zip(vectors, found, strict=True))
 
 
-def slow_attention(view: LiveView, vectors: dict[str, Values], told: Nakg) -> dict[Pair, float]:
+def slow_attention(view: LiveView, vectors: dict[str, Values], settings: Nakg) -> dict[Pair, float]:
     """Return alpha_ij of the edges that are kept."""
-    weights, shared = slow_edges(view, vectors, told)
+    weights, shared = slow_edges(view, vectors, settings)
     worth = {pair: round(weight + shared.get(pair, 0.0), 6) for pair, weight in weights.items()}
     kept: set[Pair] = set()
     beside: dict[str, list[str]] = defaultdict(list)
@@ -158,9 +160,9 @@ def slow_attention(view: LiveView, vectors: dict[str, Values], told: Nakg) -> di
         beside[a].append(b)
     for a in vectors:
         ranked = sorted(beside[a], key=lambda b: (-worth[a, b], b))
-        many = min(max(2, int(0.3 * len(vectors))), told.connections)
-        kept |= {(a, b) for b in ranked[:many] if worth[a, b] >= told.threshold}
-        kept |= {(a, b) for b in ranked[: told.least]}
+        many = min(max(2, int(0.3 * len(vectors))), settings.connections)
+        kept |= {(a, b) for b in ranked[:many] if worth[a, b] >= settings.threshold}
+        kept |= {(a, b) for b in ranked[: settings.least]}
     kept |= {(b, a) for a, b in kept}
     total: Counter[str] = Counter()
     for a, b in kept:
@@ -168,13 +170,13 @@ def slow_attention(view: LiveView, vectors: dict[str, Values], told: Nakg) -> di
     return {(a, b): worth[a, b] / total[a] for a, b in kept}
 
 
-def slow_propagation(vectors: dict[str, Values], attention: dict[Pair, float], told: Nakg) -> dict[str, Values]:
+def slow_propagation(vectors: dict[str, Values], attention: dict[Pair, float], settings: Nakg) -> dict[str, Values]:
     """Return Equation 2 with residuals, one coordinate after the other."""
     held = dict(vectors)
     beside: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for (a, b), share in attention.items():
         beside[a].append((b, share))
-    for _ in range(told.layers):
+    for _ in range(settings.layers):
         new = {}
         for a, own in held.items():
             terms = [(share, held[b]) for b, share in beside[a]]
@@ -224,8 +226,8 @@ def _indexed(view: LiveView, kind: str, number: int, asked: Values) -> float:
 
 
 def _words_of(view: LiveView, number: int) -> str:
-    said = view.statements[number]
-    return f"{view.labels[said.subject].name}|{said.predicate}|{view.labels[said.object].name}"
+    statement = view.statements[number]
+    return f"{view.labels[statement.subject].name}|{statement.predicate}|{view.labels[statement.object].name}"
 
 
 def _unit(vector: Values) -> Values:

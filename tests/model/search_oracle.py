@@ -33,11 +33,11 @@ def slow_explore(
         node = ranked[0]
         visited.append((view.entity_id(node), waiting.pop(node)))
         names.add(view.entity_id(node))
-        for number, said in view.statements.items():
+        for number, statement in view.statements.items():
             ends = view.ends(number)
             if node in ends and ends[0] != ends[1]:
                 other = ends[1] if ends[0] == node else ends[0]
-                priority = max(0.0, cosine(view, other, vector)) * weigh(said.predicate)
+                priority = max(0.0, cosine(view, other, vector)) * weigh(statement.predicate)
                 if view.entity_id(other) not in names and priority >= guide.threshold:
                     waiting[other] = max(waiting.get(other, 0.0), priority)
     return visited
@@ -51,9 +51,9 @@ def within_threshold(
     while True:
         more = {
             other
-            for number, said in view.statements.items()
+            for number, statement in view.statements.items()
             for node, other in (view.ends(number), view.ends(number)[::-1])
-            if node in found and cosine(view, other, vector) * weigh(said.predicate) >= threshold
+            if node in found and cosine(view, other, vector) * weigh(statement.predicate) >= threshold
         }
         if more <= found:
             return {view.entity_id(node) for node in found}

@@ -80,14 +80,14 @@ def small_view(
     mentioned: Counter[int] = Counter()
     for mention in mentions:
         mentioned[mention.label] += mention.count
-    said: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for support in evidence:
-        said[support.statement] += support.count
+        counts[support.statement] += support.count
     edges: Counter[tuple[int, int]] = Counter()
     for (subject, _, object_), number in statements.items():
         u, v = sorted((labels[subject], labels[object_]))
         if u != v:
-            edges[u, v] += said[number]
+            edges[u, v] += counts[number]
     pairs, values = Trussness(np.array(list(edges), np.int32).reshape(-1, 2)).edges()
     view = LiveView("small", VectorIndexes(index(), index(), index()))
     view.apply(
@@ -101,7 +101,7 @@ def small_view(
             labels=tuple(LabelRow(number, name, "", number, mentioned[number], b"") for name, number in labels.items()),
             mentions=tuple(mentions),
             statements=tuple(
-                TripleRow(n, labels[s], p, labels[o], said[n], 1000 * said[n], b"", stored(f"{s} {p} {o}"), 1)
+                TripleRow(n, labels[s], p, labels[o], counts[n], 1000 * counts[n], b"", stored(f"{s} {p} {o}"), 1)
                 for (s, p, o), n in statements.items()
             ),
             evidence=tuple(evidence),

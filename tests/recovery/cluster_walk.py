@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.recovery.walk import DOCUMENTS, expected_digest, random_body
 from tests.support import failpoints
-from tests.support.cluster import Cluster, Ended
+from tests.support.cluster import Cluster, ProcessEnded
 from tests.support.disturbing import PARTITIONS, ROLES, disturbed, start
 from tests.support.extractions import NAMES
 from tests.support.invariants import FRONT, Course
@@ -136,7 +136,7 @@ class Walk:
         self._end(role)
         try:
             start(self.cluster, role, {failpoints.VARIABLE: point})
-        except Ended:
+        except ProcessEnded:
             self.cluster.processes.pop(role)
             self.deaths += 1
 

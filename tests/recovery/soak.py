@@ -28,10 +28,10 @@ import httpx
 
 from graphtide.services.cli import key_editor as keys
 from tests.recovery.walk import expected_digest, random_body
-from tests.support.crashing import stands
+from tests.support.crashing import stored_version_and_watermark
 from tests.support.extractions import NAMES
 from tests.support.hostile_clients import ATTACKS, GRAPH, Attack, Target
-from tests.support.processes import MAX_GROWTH, Held, Service, held, start_service
+from tests.support.processes import MAX_GROWTH, ProcessResources, Service, held, start_service
 
 GRAPHS = ("g0", "g1", "g2")
 DOCUMENTS = 24
@@ -162,7 +162,7 @@ class Writer:
         assert found["digest"] == verified["digest"] == clean, ("I4", found, verified, clean)
         for kind, index in stats["indexes"].items():
             assert index["live"] == stats["counts"][kind], ("I6", kind, stats)
-        version, next_offset = await asyncio.to_thread(stands, self.soak.data, self.graph)
+        version, next_offset = await asyncio.to_thread(stored_version_and_watermark, self.soak.data, self.graph)
         assert version >= self.version and next_offset >= self.next_offset, ("I5", version, next_offset)
         self.version, self.next_offset = version, next_offset
         self.soak.figures.checks += 1
@@ -272,7 +272,7 @@ async def _report(one: Soak, over: asyncio.Event) -> None:
 def _check_bounded(one: Soak) -> None:
     """Check I9 without the hostile clients: files and threads as at the beginning, memory within its bound."""
     now, begun = held(one.service.process.pid), one.service.begun
-    assert isinstance(now, Held) and isinstance(begun, Held)
+    assert isinstance(now, ProcessResources) and isinstance(begun, ProcessResources)
     assert now.peak_bytes - begun.peak_bytes <= MAX_GROWTH_BYTES, ("I9", begun, now)
     assert now.files - begun.files <= MAX_GROWTH.files and now.threads - begun.threads <= MAX_GROWTH.threads, (
         "I9",

@@ -17,7 +17,7 @@ import graphtide
 from tests.recovery.test_standing_questions import random_document
 from tests.recovery.walk import random_body
 from tests.support import failpoints
-from tests.support.cluster import Cluster, Ended, until
+from tests.support.cluster import Cluster, ProcessEnded, until
 from tests.support.disturbing import ROLES, arm, disturbed, start
 from tests.support.invariants import FRONT, Course
 from tests.support.kafka_server import KafkaServer
@@ -137,7 +137,7 @@ def events_of(course: Course, name: str, count: int) -> list[Json]:
 
 def cluster_url(course: Course) -> str:
     """Return the URL of the course's graph."""
-    return f"{course.cluster.processes[FRONT].said['http']}/v1/graphs/{course.graph}"
+    return f"{course.cluster.processes[FRONT].addresses['http']}/v1/graphs/{course.graph}"
 
 
 def test_graph_is_deleted_while_its_writer_dies_twice_and_documents_come(cluster: Cluster) -> None:
@@ -162,7 +162,7 @@ def test_graph_is_deleted_while_its_writer_dies_twice_and_documents_come(cluster
     course.accepted = 0
     put_all(course, rng, "ax")
     died()
-    with suppress(Ended):
+    with suppress(ProcessEnded):
         start(cluster, "consolidate", {failpoints.VARIABLE: "portion-erased:2"})
     assert cluster.processes["consolidate"].process.wait(timeout=WAIT_S) == -signal.SIGKILL
     cluster.kill("consolidate")
@@ -170,7 +170,7 @@ def test_graph_is_deleted_while_its_writer_dies_twice_and_documents_come(cluster
     course.check()
     assert f"graph '{course.graph}' was deleted" in lines.get(timeout=WAIT_S)
     reader.join()
-    late = cluster.start(LATE, *ROLES[FRONT]).said["http"]
+    late = cluster.start(LATE, *ROLES[FRONT]).addresses["http"]
     wanted = course.request("GET", "/digest").json()
     assert httpx.get(f"{late}/v1/graphs/{course.graph}/digest", timeout=WAIT_S).json() == wanted
     assert httpx.post(f"{late}/v1/graphs/{course.graph}/verify", timeout=WAIT_S).json()["differences"] == []

@@ -45,7 +45,7 @@ def test_replicas_share_the_graphs_and_no_question_fails_while_they_come_and_go(
     target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports.values())
     routed = {"GRAPHTIDE_QUERY_TARGET": target, "GRAPHTIDE_REPLICATION_FACTOR": "1"}
     gateway = cluster.start("gateway", "worker", "gateway", *NO_PORTS, "--port", "0", settings=routed)
-    with httpx.Client(base_url=f"{gateway.said['http']}/v1/graphs", timeout=120) as client:
+    with httpx.Client(base_url=f"{gateway.addresses['http']}/v1/graphs", timeout=120) as client:
         ask_all(client, "first")
         before = loaded(cluster)
         assert sum(before.values()) == len(GRAPHS) and max(before.values()) < len(GRAPHS), before

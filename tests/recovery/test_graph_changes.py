@@ -40,7 +40,7 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
 def test_killed_publisher_loses_nothing_and_neo4j_gets_the_graph(cluster: Cluster, graph_server: GraphServer) -> None:
     """kill -9 between a commit and its records: the next publisher completes the topic, whose replay is the graph."""
     rng = random.Random(5)
-    with httpx.Client(base_url=cluster.processes[FRONT].said["http"], timeout=60) as http:
+    with httpx.Client(base_url=cluster.processes[FRONT].addresses["http"], timeout=60) as http:
         for number in range(2):
             for name in ("a", "b", "c", "d"):
                 first, second = rng.sample(PEOPLE, 2)

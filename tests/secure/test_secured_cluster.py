@@ -70,13 +70,13 @@ def test_document_is_published_and_found_with_every_connection_secured(
         replica = cluster.start(
             "query", "worker", "query", *NO_PORTS, "--grpc-port", "0", settings=faces(ca, "replica")
         )
-        asked = {"GRAPHTIDE_QUERY_TARGET": replica.said["grpc"], "GRAPHTIDE_QUERY_CA_FILE": str(ca.file)}
+        asked = {"GRAPHTIDE_QUERY_TARGET": replica.addresses["grpc"], "GRAPHTIDE_QUERY_CA_FILE": str(ca.file)}
         gateway = cluster.start(
             "gateway", "worker", "gateway", *NO_PORTS, "--port", "0", settings=asked | faces(ca, "gateway")
         )
         trust = ssl.create_default_context(cafile=str(ca.file))
         trust.load_cert_chain(*ca.issue("caller")[:2])
-        with httpx.Client(base_url=gateway.said["http"], verify=trust, timeout=60) as client:
+        with httpx.Client(base_url=gateway.addresses["http"], verify=trust, timeout=60) as client:
             graph = f"/v1/graphs/{uuid.uuid4().hex}"
             token = client.put(f"{graph}/documents/a", json={"text": "Marie Curie discovered polonium."}).json()[
                 "token"

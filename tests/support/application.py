@@ -104,10 +104,10 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
             StatedFact(f.subject, f.predicate, f.object, f.description, f.weight, "", f"{doc_id}#0")
             for f in held.facts or ()
         )
-        said = (held.info.title, held.info.source, held.info.occurred_at)
+        frame = (held.info.title, held.info.source, held.info.occurred_at)
         metadata = {key: json.loads(value) for key, value in held.info.metadata}
         token = self._token(graph)
-        return DocumentStatus(graph, doc_id, state, revision, "", token, live, *said, metadata, held.text, facts)
+        return DocumentStatus(graph, doc_id, state, revision, "", token, live, *frame, metadata, held.text, facts)
 
     async def query(self, graph: str, ask: QueryRequest) -> Answer:
         await self._pass()

@@ -19,14 +19,14 @@ import httpx
 from graphtide.infra.kafka.address import KafkaAddress
 from tests.support import failpoints
 from tests.support.neo4j_server import GraphServer
-from tests.support.processes import Held, held
+from tests.support.processes import ProcessResources, held
 
 START_S = 120.0
 GRAPHTIDE = [sys.executable, "-c", "from graphtide.services.cli import main; main()"]
 ARMED = [sys.executable, "-m", "tests.support.cluster_failpoints"]
 
 
-class Ended(RuntimeError):  # noqa: N818 -- says what is the case, as the errors of the project do
+class ProcessEnded(RuntimeError):  # noqa: N818 -- says what is the case, as the errors of the project do
     """The error raised when a process ends before it reports its addresses."""
 
 
@@ -35,9 +35,9 @@ class Process:
     """A running process of the cluster, its addresses, its log file, and the resources it held when it was ready."""
 
     process: subprocess.Popen[str]
-    said: Mapping[str, str]
+    addresses: Mapping[str, str]
     log: IO[bytes]
-    begun: Held | None = None
+    begun: ProcessResources | None = None
 
     def kill(self) -> None:
         """Send kill -9."""
@@ -56,11 +56,11 @@ class Process:
         self.process.send_signal(signal.SIGCONT)
 
     def is_ready(self) -> bool:
-        return httpx.get(f"{self.said['metrics']}/readyz", timeout=60).status_code == 200
+        return httpx.get(f"{self.addresses['metrics']}/readyz", timeout=60).status_code == 200
 
     def metric(self, name: str, labels: str = "") -> float:
         """Return the sum over all labels, or over the series with these labels, such as `graph="g"`."""
-        at = self.said["metrics"].removesuffix("/metrics")  # a worker reports the URL of its pages
+        at = self.addresses["metrics"].removesuffix("/metrics")  # a worker reports the URL of its pages
         lines = httpx.get(f"{at}/metrics", timeout=60).text.splitlines()
         ours = [line for line in lines if line.split("{")[0].split(" ")[0] == name and labels in line]
         return sum(float(line.rsplit(" ", 1)[1]) for line in ours)
@@ -132,13 +132,13 @@ class Cluster:
         return self.processes[name]
 
     def await_ready(self, name: str) -> Process:
-        """Return when the process has reported its addresses. Raises Ended."""
+        """Return when the process has reported its addresses. Raises ProcessEnded."""
         one = self.processes[name]
         assert one.process.stdout is not None
         line = one.process.stdout.readline()
         if not line:
-            raise Ended(f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}")
-        one.said = json.loads(line)
+            raise ProcessEnded(f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}")
+        one.addresses = json.loads(line)
         one.begun = held(one.process.pid)
         return one
 

@@ -31,7 +31,7 @@ class Seen:
     id: str
     parent: str
     kind: int
-    said: dict[str, Attribute]
+    attributes: dict[str, Attribute]
     links: tuple[tuple[str, str], ...]
     error: str | None
     events: int

@@ -43,8 +43,8 @@ def start_armed(data: Path, failpoint: str, settings: Mapping[str, str] | None =
         process.stdout.close()
         assert code == -signal.SIGKILL, f"the service ended with {code} before it listened"
         return None
-    said = json.loads(line)
-    return Service(process, said["http"], said["grpc"], held(process.pid))
+    addresses = json.loads(line)
+    return Service(process, addresses["http"], addresses["grpc"], held(process.pid))
 
 
 @dataclass
@@ -129,7 +129,7 @@ class Crashing:
         """Check I5 at every death: version and watermark have not decreased."""
         self.service = None
         self.deaths += 1
-        version, next_offset = stands(self.data, self.graph)
+        version, next_offset = stored_version_and_watermark(self.data, self.graph)
         assert version >= self.version and next_offset >= self.next_offset
         self.version, self.next_offset = version, next_offset
 
@@ -161,7 +161,7 @@ class Crashing:
             check_bounded("serve", self.service.process.pid, self.service.begun)
 
 
-def stands(data: Path, graph: str) -> tuple[int, int]:
+def stored_version_and_watermark(data: Path, graph: str) -> tuple[int, int]:
     """Return a graph's version and watermark, read from the file without the service."""
     with behind(data) as database:
         version = database.execute("SELECT version FROM graphs WHERE name = ?", (graph,)).fetchone()

@@ -18,7 +18,7 @@ from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter
 from graphtide.streams.ports import ConsumedRecord, Record
 from tests.support import failpoints
-from tests.support.cluster import Cluster, Ended
+from tests.support.cluster import Cluster, ProcessEnded
 from tests.support.invariants import FRONT
 from tests.support.kafka_server import KafkaServer, fresh
 from tests.support.neo4j_server import GraphServer, clear
@@ -64,7 +64,7 @@ def arm(cluster: Cluster, role: str, point: str) -> Callable[[], None]:
     cluster.stop(role)
     try:
         start(cluster, role, {failpoints.VARIABLE: point})
-    except Ended as error:
+    except ProcessEnded as error:
         cluster.processes.pop(role)
         assert f"ended with {-signal.SIGKILL}" in str(error), error
         return lambda: None

@@ -56,22 +56,24 @@ def heading(text: str, mentions: Sequence[tuple[str, str, str]]) -> tuple[str, s
     """Return a heading that a model may give a passage: a title and a description, one of them, or none."""
     if not text.startswith("Passage "):
         return "", ""
-    said = hashlib.blake2b(f"{text} {mentions}".encode(), digest_size=2).digest()
-    return ("", f"On {said.hex()}", f"Of {text}")[said[0] % 3], ("", "", f"About {said.hex()}.")[said[1] % 3]
+    digest = hashlib.blake2b(f"{text} {mentions}".encode(), digest_size=2).digest()
+    return ("", f"On {digest.hex()}", f"Of {text}")[digest[0] % 3], ("", "", f"About {digest.hex()}.")[digest[1] % 3]
 
 
 def unit(
     text: str, mentions: Sequence[tuple[str, str, str]], facts: Sequence[tuple[int, str, int]]
 ) -> ChunkContribution:
     """Return a unit of (name, type, description) mentions and (subject, predicate, object) facts between them."""
-    seen = tuple(Mention(name, type_, said, vector(f"{name} {said}")) for name, type_, said in mentions)
-    said = tuple(
+    seen = tuple(
+        Mention(name, type_, description, vector(f"{name} {description}")) for name, type_, description in mentions
+    )
+    stated = tuple(
         Fact(s, p, o, "", f"{seen[s].name} {p} {seen[o].name}.", 1000, vector(f"{seen[s].name} {p} {seen[o].name}"))
         for s, p, o in facts
     )
     called = heading(text, mentions)
-    key = unit_key(text, vector(text), seen, said, called)
-    return ChunkContribution(key, text, 0, len(text), vector(text), seen, said, *called)
+    key = unit_key(text, vector(text), seen, stated, called)
+    return ChunkContribution(key, text, 0, len(text), vector(text), seen, stated, *called)
 
 
 def random_unit(rng: random.Random) -> ChunkContribution:

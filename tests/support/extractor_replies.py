@@ -19,7 +19,7 @@ def dropped(registry: CollectorRegistry, reason: str) -> float:
     return registry.get_sample_value("graphtide_extraction_items_dropped_total", {"reason": reason}) or 0
 
 
-async def said(server: LlmServer, extractor: OpenAIExtractor, answer: object) -> ExtractionResult:
+async def extraction_of(server: LlmServer, extractor: OpenAIExtractor, answer: object) -> ExtractionResult:
     """Return the extraction of this answer."""
     server.says = lambda seen: answer if isinstance(answer, str) else json.dumps(answer)
     return await extractor.extract(TEXT, title=TITLE)

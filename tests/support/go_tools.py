@@ -48,8 +48,8 @@ def etcd() -> Path:
 def kube(name: str) -> Path:
     """Return the path of a program of Kubernetes, such as kube-apiserver. The first build takes five CPU minutes."""
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
-    said = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
-    flags = " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in said.items())
+    stamped = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
+    flags = " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in stamped.items())
     return _built(name, ["install", "-ldflags", f"-s -w {flags}", f"k8s.io/kubernetes/cmd/{name}"], SERVERS)
 
 
@@ -65,8 +65,8 @@ def module(name: str) -> Path:
 def grafana() -> Path:
     """Return the path of Grafana's server, without its pages. The first build takes seven CPU minutes."""
     program, stamp = CACHE / "grafana", CACHE / "grafana.stamp"
-    said = f"{GRAFANA} {WIRE} {GRAFANA_GO}"
-    if program.exists() and stamp.exists() and stamp.read_text() == said:
+    stamped = f"{GRAFANA} {WIRE} {GRAFANA_GO}"
+    if program.exists() and stamp.exists() and stamp.read_text() == stamped:
         return program
     home = module(GRAFANA)
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def grafana() -> Path:
             ["build", "-trimpath", "-ldflags", "-s -w -X main.version=10.0.0", "-o", str(program), "./pkg/cmd/grafana"],
         ):
             subprocess.run(["go", *command], cwd=source, check=True, env=environment)
-    stamp.write_text(said)
+    stamp.write_text(stamped)
     return program
 
 
@@ -88,13 +88,13 @@ def _built(name: str, command: list[str], folder: Path) -> Path:
     program = CACHE / name
     stamp = CACHE / f"{name}.stamp"
     sources = [*folder.glob("*/*.go"), *folder.glob("go.*")] if folder != ROOT else []
-    said = " ".join(command) + "".join(file.read_text() for file in sorted(sources))
-    if program.exists() and stamp.exists() and stamp.read_text() == said:
+    stamped = " ".join(command) + "".join(file.read_text() for file in sorted(sources))
+    if program.exists() and stamp.exists() and stamp.read_text() == stamped:
         return program
     go = shutil.which("go")
     if go is None:
         pytest.skip(f"{name} cannot be built: Go is not installed")
     CACHE.mkdir(parents=True, exist_ok=True)
     subprocess.run([go, *command], cwd=folder, check=True, env=os.environ | {"GOBIN": str(CACHE)})
-    stamp.write_text(said)
+    stamp.write_text(stamped)
     return program

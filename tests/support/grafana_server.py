@@ -96,6 +96,6 @@ def _provision(folder: Path, prometheus: str) -> None:
     for file in PROVISIONING.glob("*/*.yml"):
         there = folder / "provisioning" / file.parent.name / file.name
         there.parent.mkdir()
-        said = file.read_text()
-        there.write_text(said.replace(MOUNTED, str(DASHBOARDS)).replace("http://prometheus:9090", prometheus))
-        assert there.read_text() != said
+        text = file.read_text()
+        there.write_text(text.replace(MOUNTED, str(DASHBOARDS)).replace("http://prometheus:9090", prometheus))
+        assert there.read_text() != text

@@ -28,9 +28,9 @@ def public_pem() -> str:
 def token(*, graphs: object = ("notes",), actions: object = ("read",), stranger: bool = False, **claims: object) -> str:
     """Return a token, valid unless `claims` or `stranger` make it invalid. A claim of None is left out."""
     now = int(time.time())
-    said: dict[str, object] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 600}
-    said |= {"graphtide": {"graphs": graphs, "actions": actions}, **claims}
-    kept = {name: value for name, value in said.items() if value is not None}
+    claimed: dict[str, object] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 600}
+    claimed |= {"graphtide": {"graphs": graphs, "actions": actions}, **claims}
+    kept = {name: value for name, value in claimed.items() if value is not None}
     return jwt.encode(kept, _STRANGER if stranger else _SIGNER, "RS256")
 
 

@@ -50,8 +50,8 @@ class Target:
 
     def head(self, method: str, path: str, *lines: str) -> bytes:
         """Return the head of a request with the credential."""
-        said = (f"{method} {path} HTTP/1.1", "host: x", f"authorization: Bearer {self.key}", *lines)
-        return ("\r\n".join(said) + "\r\n\r\n").encode()
+        lines_sent = (f"{method} {path} HTTP/1.1", "host: x", f"authorization: Bearer {self.key}", *lines)
+        return ("\r\n".join(lines_sent) + "\r\n\r\n").encode()
 
 
 Attack = Callable[[Target, random.Random], Awaitable[None]]

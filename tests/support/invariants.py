@@ -26,7 +26,7 @@ AGAIN = (429, 503, 504)
 RESOLUTION_MS = 3
 """The minimum distance between two revisions that came through different partitions."""
 Body = dict[str, Any]
-Stands = Mapping[int, tuple[int, int]]
+Watermarks = Mapping[int, tuple[int, int]]
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Course:
     accepted: int = 0
     failed: int = 0
     version: int = 0
-    watermarks: Stands = field(default_factory=dict)
+    watermarks: Watermarks = field(default_factory=dict)
     on_silence: Callable[[], None] = field(default=lambda: None)
     has_other_producers: bool = False
     edits: dict[str, list[str]] = field(default_factory=dict)
@@ -52,21 +52,21 @@ class Course:
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
         """Send one request under the graph's URL until the current front answers it."""
         deadline = time.monotonic() + TIMEOUT_S
-        said = "there is no front"
+        last = "there is no front"
         while True:
             front = self.cluster.processes.get(FRONT)
             try:
-                if front is not None and "http" in front.said:  # otherwise it is starting
-                    url = f"{front.said['http']}/v1/graphs/{self.graph}{path}"
+                if front is not None and "http" in front.addresses:  # otherwise it is starting
+                    url = f"{front.addresses['http']}/v1/graphs/{self.graph}{path}"
                     answer = httpx.request(method, url, json=body, timeout=60)
                     if answer.status_code not in AGAIN:
                         return answer
-                    said = answer.text
+                    last = answer.text
             except httpx.TransportError as error:
-                said = f"{type(error).__name__} {error}"
+                last = f"{type(error).__name__} {error}"
             if method in ("PUT", "DELETE"):
-                self._note(path.rpartition("/")[2], f"{method} again after {said[:200]}")
-            assert time.monotonic() < deadline, f"no process answered {method} {path}: {said}"
+                self._note(path.rpartition("/")[2], f"{method} again after {last[:200]}")
+            assert time.monotonic() < deadline, f"no process answered {method} {path}: {last}"
             self.on_silence()
             time.sleep(0.1)
 
@@ -124,10 +124,10 @@ class Course:
         """Return the documents whose text is not the model's, each with its state and latest edits."""
         found = []
         for doc_id in sorted({*self.live, *self.edits}):
-            said = self.request("GET", f"/documents/{doc_id}").json()
-            held = said.get("text", "") if said.get("state") != "deleted" else ""
+            status = self.request("GET", f"/documents/{doc_id}").json()
+            held = status.get("text", "") if status.get("state") != "deleted" else ""
             if held != self.live.get(doc_id, {"text": ""})["text"]:
-                state = {name: said.get(name) for name in ("state", "revision", "live_revision", "reason", "token")}
+                state = {name: status.get(name) for name in ("state", "revision", "live_revision", "reason", "token")}
                 found.append(f"{doc_id} holds {held[:40]!r}, {state}, edits {self.edits.get(doc_id, [])[-6:]}")
         return found
 
@@ -179,14 +179,14 @@ class Course:
         return stats
 
     def _check_rising(self) -> None:
-        stands = watermarks(self.cluster)
+        marks = watermarks(self.cluster)
         for partition, before in self.watermarks.items():
-            now = stands[partition]
+            now = marks[partition]
             assert now[0] >= before[0] and now[1] >= before[1], ("I5", partition, before, now)
-        self.watermarks = stands
+        self.watermarks = marks
 
 
-def watermarks(cluster: Cluster) -> Stands:
+def watermarks(cluster: Cluster) -> Watermarks:
     """Return (epoch, next offset) by partition, read without the processes."""
     address = cluster.graph_server.address
     asked = "MATCH (w:Watermark) RETURN w.partition AS partition, w.epoch AS epoch, w.next_offset AS next_offset"

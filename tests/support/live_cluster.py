@@ -43,9 +43,9 @@ class Live:
 
 def body(rng: random.Random) -> Body:
     """Return a document with the facts that it states, about few people, so that entities are shared."""
-    said = [(*rng.sample(PEOPLE, 2), rng.choice(DEEDS)) for _ in range(rng.randint(1, 3))]
-    text = " ".join(f"{subject} {deed} {object_}." for subject, object_, deed in said)
-    facts = [{"subject": subject, "predicate": deed, "object": object_} for subject, object_, deed in said]
+    triples = [(*rng.sample(PEOPLE, 2), rng.choice(DEEDS)) for _ in range(rng.randint(1, 3))]
+    text = " ".join(f"{subject} {deed} {object_}." for subject, object_, deed in triples)
+    facts = [{"subject": subject, "predicate": deed, "object": object_} for subject, object_, deed in triples]
     return {"text": text, "facts": facts, "metadata": {"n": rng.randint(1, 9)}}
 
 
@@ -60,7 +60,7 @@ def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
     return answer
 
 
-def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None) -> str:
+def publish(client: httpx.Client, graph_url: str, doc_id: str, document: Body | None) -> str:
     """Return the token of a new revision, or of the deletion of a live document (None). Repeated while a server is
     unreachable.
 
@@ -68,8 +68,8 @@ def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None
     404: the document is published and deleted once more, for a token.
     """
     url = f"{graph_url}/documents/{doc_id}"
-    if said is not None:
-        response = _repeated(lambda: client.put(url, json=said))
+    if document is not None:
+        response = _repeated(lambda: client.put(url, json=document))
     else:
         live = _repeated(lambda: client.get(url))
         assert live.json()["state"] != "deleted", live.text  # so a 404 below means that this deletion was accepted

@@ -24,7 +24,7 @@ def _content(change: Callable[[str], str], finish: str = "stop") -> Fault:
 
 def _extraction(change: Callable[[Json], object]) -> Fault:
     """Return a fault that changes the extraction in the model's answer."""
-    return _content(lambda said: json.dumps(change(json.loads(said))))
+    return _content(lambda content: json.dumps(change(json.loads(content))))
 
 
 def _flood(found: Json) -> Json:
@@ -41,8 +41,8 @@ def _emptied(found: Json) -> Json:
 
 
 def _unborne(found: Json) -> Json:
-    said = [{**item, "evidence": "This sentence occurs in no document."} for item in found["relations"]]
-    return {**found, "relations": said}
+    content = [{**item, "evidence": "This sentence occurs in no document."} for item in found["relations"]]
+    return {**found, "relations": content}
 
 
 def _odd_fields(found: Json) -> Json:
@@ -50,9 +50,9 @@ def _odd_fields(found: Json) -> Json:
     return {**found, "entities": [*strange, *found["entities"]], "relations": [*strange, *found["relations"]]}
 
 
-CUT_OFF = _content(lambda said: said[: len(said) // 2], "length")
-MALFORMED = _content(lambda said: said.replace(":", ";"))
-FENCED = _content(lambda said: f"Here you are:\n```json\n{said}\n```\nAnything else?")
+CUT_OFF = _content(lambda content: content[: len(content) // 2], "length")
+MALFORMED = _content(lambda content: content.replace(":", ";"))
+FENCED = _content(lambda content: f"Here you are:\n```json\n{content}\n```\nAnything else?")
 WRONG_SCHEMA = _extraction(lambda found: {"nodes": found["entities"], "edges": found["relations"]})
 A_LIST = _extraction(lambda found: [found])
 FLOOD = _extraction(_flood)
@@ -60,8 +60,8 @@ DUPLICATED = _extraction(lambda found: {**found, **{key: found[key] * 3 for key 
 EMPTIED = _extraction(_emptied)
 UNBORNE = _extraction(_unborne)
 ODD_FIELDS = _extraction(_odd_fields)
-EMPTY = _content(lambda said: "")
-FILTERED = _content(lambda said: "", "content_filter")
+EMPTY = _content(lambda content: "")
+FILTERED = _content(lambda content: "", "content_filter")
 NO_CHOICES = Fault(body=b'{"object": "chat.completion", "choices": []}')
 NO_USAGE = Fault(edit=lambda answer: {key: value for key, value in answer.items() if key != "usage"})
 FAULTS = {

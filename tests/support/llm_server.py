@@ -50,12 +50,12 @@ class Seen:
     @property
     def asked(self) -> str:
         """Return the first message of the user."""
-        return next(str(said["content"]) for said in self.body["messages"] if said["role"] == "user")
+        return next(str(message["content"]) for message in self.body["messages"] if message["role"] == "user")
 
     @property
-    def told(self) -> str:
+    def instructions(self) -> str:
         """Return the prompt's fixed words."""
-        return next((str(said["content"]) for said in self.body["messages"] if said["role"] == "system"), "")
+        return next((str(message["content"]) for message in self.body["messages"] if message["role"] == "system"), "")
 
 
 @dataclass
@@ -89,8 +89,8 @@ class LlmServer(Endpoint[Seen]):
 
     def answer(self, seen: Seen) -> dict[str, Any]:
         """Return the whole answer, as a request without streaming gets it."""
-        said = self.says(seen) if self.says else None
-        text = self._said(seen) if said is None else said
+        given = self.says(seen) if self.says else None
+        text = self._reply(seen) if given is None else given
         seen.prompt_tokens = sum(count_tokens(str(message["content"])) for message in seen.body["messages"])
         seen.completion_tokens = count_tokens(text)
         usage = {"prompt_tokens": seen.prompt_tokens, "completion_tokens": seen.completion_tokens}
@@ -103,13 +103,13 @@ class LlmServer(Endpoint[Seen]):
             "usage": {**usage, "total_tokens": sum(usage.values())},
         }
 
-    def _said(self, seen: Seen) -> str:
+    def _reply(self, seen: Seen) -> str:
         schema = seen.body.get("response_format", {}).get("json_schema", {}).get("name", "")
         if seen.asked.startswith(("<community-", "<entity-")):
             return _report(seen.asked) if seen.asked.startswith("<community-") else _entity(seen.asked)
-        if schema == "ratings" or (seen.asked.startswith("<text-") and '"ratings"' in seen.told):
+        if schema == "ratings" or (seen.asked.startswith("<text-") and '"ratings"' in seen.instructions):
             return _ratings(seen.asked)
-        if schema == "part_answer" or (seen.asked.startswith("<text-") and '"helpfulness"' in seen.told):
+        if schema == "part_answer" or (seen.asked.startswith("<text-") and '"helpfulness"' in seen.instructions):
             return _part_answer(seen.asked)
         if seen.asked.startswith(("<passage-", "<text-")):
             return _answer(seen.asked)
@@ -125,7 +125,7 @@ class LlmServer(Endpoint[Seen]):
 def _wants_heading(seen: Seen) -> bool:
     """Return whether a heading is wanted: by the schema that was sent, else by the words of the prompt."""
     sent = seen.body.get("response_format", {}).get("json_schema", {}).get("schema")
-    return "title" in sent.get("properties", {}) if sent else '{"title"' in seen.told
+    return "title" in sent.get("properties", {}) if sent else '{"title"' in seen.instructions
 
 
 def heading(text: str, title: str) -> Json:
@@ -176,16 +176,16 @@ def _part_answer(asked: str) -> str:
 def _report(asked: str) -> str:
     """Return a report of the first statements of a community, each a finding."""
     named = re.search(r"^(?:Entities [^:]*|Part with [^:]*): (.+)$", asked, re.MULTILINE)
-    said = re.findall(r"^\[(\d+)\] (.+)$", asked, re.MULTILINE)[:5]
-    findings = [{"text": text.rpartition("\u2014 ")[2], "sources": [int(number)]} for number, text in said]
+    listed = re.findall(r"^\[(\d+)\] (.+)$", asked, re.MULTILINE)[:5]
+    findings = [{"text": text.rpartition("\u2014 ")[2], "sources": [int(number)]} for number, text in listed]
     title = f"About {named[1][:80]}" if named else "Untitled"
-    return json.dumps({"title": title, "summary": f"{title}, in short.", "rating": len(said), "findings": findings})
+    return json.dumps({"title": title, "summary": f"{title}, in short.", "rating": len(listed), "findings": findings})
 
 
 def _entity(asked: str) -> str:
     """Return the first descriptions of an entity, a sentence each."""
-    said = re.findall(r"^\[(\d+)\] (.+)$", asked, re.MULTILINE)[:3]
-    return json.dumps({"sentences": [{"text": f"In short: {text}", "sources": [int(n)]} for n, text in said]})
+    listed = re.findall(r"^\[(\d+)\] (.+)$", asked, re.MULTILINE)[:3]
+    return json.dumps({"sentences": [{"text": f"In short: {text}", "sources": [int(n)]} for n, text in listed]})
 
 
 def _ratings(asked: str) -> str:

@@ -55,7 +55,7 @@ class OldData:
             Record(
                 key,
                 None if value is None else base64.b64decode(value),
-                tuple((name, base64.b64decode(said)) for name, said in headers),
+                tuple((name, base64.b64decode(value)) for name, value in headers),
             )
             for key, value, headers in topics[topic]
         ]

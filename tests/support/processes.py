@@ -23,7 +23,7 @@ ENTRY = "from graphtide.services.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ProcessResources:
     """Resources of a process: its peak memory, open files and threads."""
 
     peak_bytes: int
@@ -31,26 +31,26 @@ class Held:
     threads: int
 
 
-MAX_GROWTH = Held(128 << 20, 96, 64)
+MAX_GROWTH = ProcessResources(128 << 20, 96, 64)
 """The growth over its start that I9 allows a process of the tests' small graphs: a view and a write model are a
 megabyte, a pool of connections 32 files, a pool of threads 36.
 """
 
 
-def held(pid: int) -> Held | None:
+def held(pid: int) -> ProcessResources | None:
     """Return the current resources of the process; None when it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
-        said = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        if "VmHWM" not in said:
+        fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        if "VmHWM" not in fields:
             return None
-        peak_bytes = int(said["VmHWM"].split()[0]) << 10
-        return Held(peak_bytes, len(list(Path(f"/proc/{pid}/fd").iterdir())), int(said["Threads"]))
+        peak_bytes = int(fields["VmHWM"].split()[0]) << 10
+        return ProcessResources(peak_bytes, len(list(Path(f"/proc/{pid}/fd").iterdir())), int(fields["Threads"]))
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
-def check_bounded(name: str, pid: int, begun: Held | None) -> None:
+def check_bounded(name: str, pid: int, begun: ProcessResources | None) -> None:
     """Check I9: a process that has not ended holds at most MAX_GROWTH more than at its start."""
     now = held(pid)
     if now is None or begun is None:
@@ -67,7 +67,7 @@ class Service:
     process: subprocess.Popen[str]
     url: str
     grpc: str
-    begun: Held | None = None
+    begun: ProcessResources | None = None
 
     def cpu_s(self) -> float:
         """Return the CPU seconds of the process, in user and kernel mode, all threads."""
@@ -124,8 +124,8 @@ def start_service(
     line = process.stdout.readline()
     if not line:
         raise RuntimeError(f"the service ended with {process.wait()} before it listened")
-    said = json.loads(line)
-    return Service(process, said["http"], said["grpc"], held(process.pid))
+    addresses = json.loads(line)
+    return Service(process, addresses["http"], addresses["grpc"], held(process.pid))
 
 
 @contextmanager

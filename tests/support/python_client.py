@@ -22,10 +22,10 @@ CONTEXT |= {"usage": {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0
 @contextlib.asynccontextmanager
 async def client(url: str, waits: list[float] | None = None, **options: Any) -> AsyncIterator[Database]:
     """Yield a client whose waits are recorded instead of waited for."""
-    told = waits if waits is not None else []
+    pauses = waits if waits is not None else []
 
     async def sleep(seconds: float) -> None:
-        told.append(seconds)
+        pauses.append(seconds)
 
     transport = Transport(url, **{"policy": FAST, "sleep": sleep, **options})
     try:

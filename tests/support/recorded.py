@@ -38,7 +38,7 @@ class Recordings:
         parts: dict[str, Json] = {}
         for passage in passages:
             texts = [part.text for part in chunker.split(passage.text)]
-            parts.update(zip(texts, _said(passage, texts), strict=True))
+            parts.update(zip(texts, _recorded_replies(passage, texts), strict=True))
         return cls(parts)
 
     def find(self, text: str) -> Json | None:
@@ -49,21 +49,21 @@ class Recordings:
         return None if found is None else self.parts[found]
 
 
-def _said(passage: Passage, texts: Sequence[str]) -> list[Json]:
+def _recorded_replies(passage: Passage, texts: Sequence[str]) -> list[Json]:
     folded = [text.casefold() for text in texts]
     sentences = [[text[sentence.start : sentence.end] for sentence in sentences_of(text)] for text in texts]
-    said: list[Json] = [{"entities": [], "relations": []} for _ in texts]
+    replies: list[Json] = [{"entities": [], "relations": []} for _ in texts]
     for name in passage.entities:
         for place in _places(folded, name) or [0]:
             evidence = _sentence(sentences[place], (name,))
-            said[place]["entities"].append({"name": name, "type": "", "description": "", "evidence": evidence})
+            replies[place]["entities"].append({"name": name, "type": "", "description": "", "evidence": evidence})
     for subject, predicate, object_ in passage.triples:
         ones, others = _places(folded, subject), _places(folded, object_)
         place = ([each for each in ones if each in others] or ones or others or [0])[0]
         stated = {"subject": subject, "predicate": predicate, "object": object_, "description": "", "strength": 1}
         evidence = _sentence(sentences[place], (subject, object_))
-        said[place]["relations"].append({**stated, "evidence": evidence, "valid_from": "", "valid_to": ""})
-    return said
+        replies[place]["relations"].append({**stated, "evidence": evidence, "valid_from": "", "valid_to": ""})
+    return replies
 
 
 def _places(folded: Sequence[str], name: str) -> list[int]:

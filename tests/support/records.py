@@ -227,8 +227,8 @@ def document_delta(rng: Random, version: int, graph: str = "g", dimensions: int 
     at = version * 5
     labels = [*range(at, at + 5), *(rng.randrange(at + 1) for _ in range(5))]
     labels = list(dict.fromkeys(labels))
-    said = [f"{rng.choice(labels)} is known for {rng.choice(labels)}" for _ in range(11)]
-    vectors = [random_vector(rng, dimensions) for _ in said]
+    sentences = [f"{rng.choice(labels)} is known for {rng.choice(labels)}" for _ in range(11)]
+    vectors = [random_vector(rng, dimensions) for _ in sentences]
     pairs = sorted({(min(u, v), max(u, v)) for u, v in (rng.sample(labels, 2) for _ in range(12))})
     first = version * 11
     return GraphDelta(
@@ -249,7 +249,7 @@ def document_delta(rng: Random, version: int, graph: str = "g", dimensions: int 
             )
             for i in range(11)
         ),
-        evidence=tuple(EvidenceRow(first + i, version, "", said[i], 1000, 1) for i in range(11)),
+        evidence=tuple(EvidenceRow(first + i, version, "", sentences[i], 1000, 1) for i in range(11)),
         entities=tuple(
             EntityRow(label, f"Label {label}", "", (label,), 2, random_vector(rng, dimensions)) for label in labels
         ),

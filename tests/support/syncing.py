@@ -22,8 +22,8 @@ class EmbeddedClient(Client):
 
     def __init__(self, database: Database) -> None:
         self.url = "http://embedded"
-        self.told: list[str] = []
-        self.tell = self.told.append
+        self.messages: list[str] = []
+        self.tell = self.messages.append
         self.published: list[str] = []
         self.fail_after = -1
         self._database = database

@@ -41,7 +41,7 @@ class Watched:
     targets: list[str]
 
 
-def away(llm: LlmServer, collector: Collector) -> dict[str, str]:
+def endpoints_of(llm: LlmServer, collector: Collector) -> dict[str, str]:
     return {"GRAPHTIDE_LLM_BASE_URL": llm.base_url, "GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint}
 
 
@@ -84,7 +84,7 @@ async def watched(tools: Programs, tmp_path: Path) -> AsyncIterator[Watched]:
     with (
         LlmServer(says=unreadable) as llm,
         Collector() as collector,
-        service(tmp_path / "data", settings | away(llm, collector)) as one,
+        service(tmp_path / "data", settings | endpoints_of(llm, collector)) as one,
     ):
         async with watched_roles(tmp_path) as roles:
             targets = [("serve", httpx.URL(one.url).netloc.decode()), *roles.targets]

@@ -72,7 +72,7 @@ async def test_judge_sees_the_statements_about_both_names_in_one_order() -> None
         assert await judge.same(PairQuestion(pair[::-1], statements[::-1])) is True
         assert await judge.same(PairQuestion(pair)) is True
         await chat.close()
-    assert seen[0].asked == seen[1].asked and seen[0].told == seen[1].told != seen[2].told
+    assert seen[0].asked == seen[1].asked and seen[0].instructions == seen[1].instructions != seen[2].instructions
     lines = [line for line in seen[0].asked.split("\n") if not line.startswith("<name-")]
     assert [line for line in lines if not line.startswith(("<facts-", "</facts-")) or "answer" in line] == [
         *statements[0],
@@ -94,7 +94,7 @@ async def test_judge_of_predicates_sees_statements_and_no_type() -> None:
         chat = OpenAIChat(ChatEndpoint(server.base_url, "m"))
         assert await OpenAIJudge(chat).same(PairQuestion(pair_of("founded", "established"), contexts)) is True
         await chat.close()
-    assert "two predicates" in seen[0].told
+    assert "two predicates" in seen[0].instructions
     assert "from: person\nada established mill" in seen[0].asked and PREDICATE_TYPE not in seen[0].asked
     assert "(" not in seen[0].asked
 

@@ -82,7 +82,7 @@ async def test_report_rests_on_the_statements_it_names(server: LlmServer, chat: 
     assert report == Report("Ada and Babbage", "They worked together.", (finding,), 6.5)
     [seen] = server.seen
     assert seen.asked.startswith("<community-") and "Ada knew Babbage well." in seen.asked
-    assert "Babbage" not in seen.told and not {"tools", "functions"} & set(seen.body)
+    assert "Babbage" not in seen.instructions and not {"tools", "functions"} & set(seen.body)
 
 
 async def test_report_of_a_parent_rests_on_what_its_children_cite(server: LlmServer, chat: OpenAIChat) -> None:
@@ -182,7 +182,11 @@ class _Injected:
     """Simulate a model that obeys the text."""
 
     def __call__(self, seen: Seen) -> str:
-        return json.dumps({"ratings": [0, 0]}) if "rate everything 0" in seen.told else json.dumps({"ratings": [0, 5]})
+        return (
+            json.dumps({"ratings": [0, 0]})
+            if "rate everything 0" in seen.instructions
+            else json.dumps({"ratings": [0, 5]})
+        )
 
 
 async def test_text_cannot_close_its_own_mark(server: LlmServer, chat: OpenAIChat) -> None:

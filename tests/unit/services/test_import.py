@@ -242,7 +242,7 @@ def test_record_that_cannot_be_written_does_not_stop_the_import(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert run(client, write_lightrag(tmp_path / "store", SMALL)).published == 3
-    assert "the next run publishes again" in client.told[0]
+    assert "the next run publishes again" in client.messages[0]
 
 
 def test_search_for_a_store_ends_at_its_depth_and_follows_no_link(tmp_path: Path) -> None:

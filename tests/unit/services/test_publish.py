@@ -16,7 +16,7 @@ class _Slow:
 
     def __init__(self) -> None:
         self.asked = 0
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def get(self, path: str) -> Json:
         self.asked += 1
@@ -27,14 +27,14 @@ class _Slow:
         }
 
     def tell(self, sentence: str) -> None:
-        self.told.append(sentence)
+        self.messages.append(sentence)
 
 
 def test_wait_says_once_what_a_document_waits_for() -> None:
     """The user learns that an endpoint is unreachable, once and not at every poll."""
     slow, outcome = _Slow(), PublishResult(doc_ids=["a", "b"])
     wait_for_all(cast(Client, slow), "g", outcome, lambda _: None)
-    assert slow.told == ["a waits: the endpoint is unreachable"]
+    assert slow.messages == ["a waits: the endpoint is unreachable"]
     assert outcome.states == {"applied": 2}
 
 
@@ -53,7 +53,7 @@ def test_wait_tells_the_progress_of_a_large_document(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(publish, "TELL_S", 0.0)
     large = _Large()
     wait_for_all(cast(Client, large), "g", PublishResult(doc_ids=["a"]), lambda _: None)
-    assert large.told == [
+    assert large.messages == [
         "a: 64 of 192 passages extracted, 0 embedded",
         "a: 128 of 192 passages extracted, 64 embedded",
         "a: 192 of 192 passages extracted, 128 embedded",

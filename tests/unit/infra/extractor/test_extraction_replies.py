@@ -13,13 +13,15 @@ from graphtide.infra.models.openai.extractor import OpenAIExtractor
 from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult
 from tests.support import llm_faults as fake
 from tests.support.endpoints import Fault
-from tests.support.extractor_replies import TEXT, TITLE, dropped, entity, relation, said
+from tests.support.extractor_replies import TEXT, TITLE, dropped, entity, extraction_of, relation
 from tests.support.llm_server import LlmServer
 
 
 async def test_extraction_takes_fields_as_they_are_meant(server: LlmServer, extractor: OpenAIExtractor) -> None:
     """Types become lower case, blanks collapse, ends without an entity get one, validity and strength are kept."""
-    found = await said(server, extractor, {"entities": [entity(" Ida \n Moreau", "Person")], "relations": [relation()]})
+    found = await extraction_of(
+        server, extractor, {"entities": [entity(" Ida \n Moreau", "Person")], "relations": [relation()]}
+    )
     assert found.entities == (ExtractedEntity("Ida Moreau", "person"), ExtractedEntity("Halden Station", ""))
     evidence = TEXT.partition(" Aurora")[0]
     assert found.relations == (
@@ -44,7 +46,7 @@ async def test_extraction_takes_a_title_as_one_bounded_line(
     """A text that is too long ends after a word; a value of another type is left out, and the rest of the answer is
     kept.
     """
-    found = await said(server, extractor, {"title": title, "entities": [], "relations": [relation()]})
+    found = await extraction_of(server, extractor, {"title": title, "entities": [], "relations": [relation()]})
     assert (found.title, found.description) == (expected, "") and found.relations
 
 
@@ -75,7 +77,7 @@ async def test_extraction_bounds_the_strength(
     server: LlmServer, extractor: OpenAIExtractor, strength: object, weight: float
 ) -> None:
     """A weight is above 0 and at most 1, whatever the strength; a value that is not a number counts as 1."""
-    found = await said(server, extractor, {"entities": [], "relations": [relation(strength=strength)]})
+    found = await extraction_of(server, extractor, {"entities": [], "relations": [relation(strength=strength)]})
     assert found.relations[0].weight == weight
 
 
@@ -96,7 +98,9 @@ async def test_extraction_drops_and_counts_what_the_text_does_not_bear_out(
     server: LlmServer, extractor: OpenAIExtractor, registry: CollectorRegistry, item: object, reason: str
 ) -> None:
     """An invalid item is left out alone, and counted by reason."""
-    found = await said(server, extractor, {"entities": [entity("Ida Moreau")], "relations": [relation(), item]})
+    found = await extraction_of(
+        server, extractor, {"entities": [entity("Ida Moreau")], "relations": [relation(), item]}
+    )
     assert len(found.relations) == 1 and dropped(registry, reason) == 1
     assert len(server.seen) == 1
 
@@ -105,7 +109,7 @@ async def test_extraction_keeps_a_relation_whose_date_is_none(
     server: LlmServer, extractor: OpenAIExtractor, registry: CollectorRegistry
 ) -> None:
     """A date in words is left out; the statement is kept without it."""
-    found = await said(server, extractor, {"entities": [], "relations": [relation(valid_from="the sixties")]})
+    found = await extraction_of(server, extractor, {"entities": [], "relations": [relation(valid_from="the sixties")]})
     assert found.relations[0].valid_from is None and dropped(registry, "date") == 1
 
 
@@ -114,7 +118,9 @@ async def test_extraction_survives_strange_strings(server: LlmServer, extractor:
     raw = (
         '{"entities": [{"name": "Ida\\ud800\\u0000 Moreau", "type": "", "description": "a\\u001fb", "evidence": "Ida"}]'
     )
-    found = await said(server, extractor, raw + ', "relations": [], "graph": "other", "delete": ["everything"]}')
+    found = await extraction_of(
+        server, extractor, raw + ', "relations": [], "graph": "other", "delete": ["everything"]}'
+    )
     assert found == ExtractionResult((ExtractedEntity("Ida? Moreau", "", "a b"),))
 
 
