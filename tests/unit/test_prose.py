@@ -92,4 +92,4 @@ def test_dialect_in_the_names_of_the_package_is_found(definition: str) -> None:
     """A definition of a banned name is found in the package, with underscores, too, and not in tests."""
     hits = list(hits_in(Path("graph/module.py"), f'"""A module."""\n{definition}\n'))
     assert [hit.line for hit in hits] == [2]
-    assert not list(hits_in(Path("tests/module.py"), f'"""A module."""\n{definition}\n'))
+    assert not list(hits_in(Path("tests/unit/module.py"), f'"""A module."""\n{definition}\n'))
