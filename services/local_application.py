@@ -189,10 +189,10 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     # -- questions -----------------------------------------------------------------------------------------------------
 
     async def query(self, graph: str, ask: QueryRequest) -> Answer:
-        return await self._questions.answered(graph, ask)
+        return await self._questions.answer(graph, ask)
 
     def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
-        return self._questions.streamed(graph, ask)
+        return self._questions.stream(graph, ask)
 
     def changes(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:
         return self._feed.follow(graph, query)

@@ -17,7 +17,7 @@ from graphtide.graph.retrieval.darag.mode import communities_to_read
 from graphtide.graph.retrieval.darag.reading import WrittenReport
 from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPart, Subgraph
 from graphtide.graph.view import LiveView
-from graphtide.services.query.context import material
+from graphtide.services.query.context import build_context
 from graphtide.streams.model_ports import ContextPart, Generator, PartAnswer
 from graphtide.streams.scheduling.work_pool import WorkPool
 
@@ -74,4 +74,4 @@ def _search(view: LiveView, question: Question, keys: Iterable[_Key]) -> _Search
         gone = tuple(key for key in keys if not view.chunk_numbers.keys() >= set(key[1].sources))
         parts = communities_to_read(view, question)
         whole = RetrievalResult((), Subgraph(), view.version, question.mode, parts=parts)
-        return _Searched(parts, material(view, whole, question.filters.as_of).parts, gone)
+        return _Searched(parts, build_context(view, whole, question.filters.as_of).parts, gone)

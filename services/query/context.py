@@ -13,7 +13,7 @@ from graphtide.services.query.generate import AnswerContext, WrittenAnswer
 from graphtide.streams.model_ports import ContextPart, ContextPassage
 
 
-def material(
+def build_context(
     view: LiveView, retrieved: RetrievalResult, as_of: str = "", background: Sequence[str] = ()
 ) -> AnswerContext:
     """Return the retrieval result as context for the generator, with facts valid at `as_of`, or now.
@@ -72,7 +72,7 @@ def _times(held: ValidityInterval) -> str:
     return f" ({', '.join(times)})" if times else ""
 
 
-def answer(retrieved: RetrievalResult, used: AnswerContext, written: WrittenAnswer | None) -> Answer:
+def compose_answer(retrieved: RetrievalResult, used: AnswerContext, written: WrittenAnswer | None) -> Answer:
     """Return the answer. Without generation it has no text and no citations. `used` is the context of the result.
 
     `[n]` in the text names `passages[n - 1]`: cited chunks that were not retrieved as passages follow the passages.

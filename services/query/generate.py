@@ -2,7 +2,7 @@
 
 The modes define context and procedure (`graph.retrieval.Synthesis`), the `Generator` writes. Invariants: every
 citation of the final answer was a citation of a part's answer from that part's own sources;
-`[n]` in an answer names the n-th passage of the material, and further cited passages get the following numbers
+`[n]` in an answer names the n-th passage of the context, and further cited passages get the following numbers
 in order of citation.
 
 By part, as the global search of "GraphRAG: Improving global search via dynamic community selection" (map-reduce) and
@@ -58,13 +58,13 @@ class WrittenAnswer:
     usage: Usage = field(default_factory=Usage)
 
 
-async def write(
-    generator: Generator, question: str, material: AnswerContext
+async def stream_answer(
+    generator: Generator, question: str, context: AnswerContext
 ) -> AsyncGenerator[str | WrittenAnswer, None]:
     """Yield the answer in pieces, then, as the last item, the whole. Raises the generator's errors."""
-    usage, passages, parts = Usage(), (*material.passages, *material.background), material.parts
-    numbering = _Numbering(material.passages)
-    if material.synthesis is Synthesis.BY_PART and parts:
+    usage, passages, parts = Usage(), (*context.passages, *context.background), context.parts
+    numbering = _Numbering(context.passages)
+    if context.synthesis is Synthesis.BY_PART and parts:
         parts = grouped(parts)
         answers = await _answers(generator, question, parts)
         usage, passages, parts = _total(answers), (), packed(parts, answers)
@@ -84,13 +84,13 @@ async def write(
                 yield WrittenAnswer(answer, cited, numbering.beyond, _sum(usage, piece))
 
 
-async def written(generator: Generator, question: str, material: AnswerContext) -> WrittenAnswer:
-    """Return the whole answer, the last item of `write`."""
-    async with aclosing(write(generator, question, material)) as pieces:
+async def generate_answer(generator: Generator, question: str, context: AnswerContext) -> WrittenAnswer:
+    """Return the whole answer, the last item of `stream_answer`."""
+    async with aclosing(stream_answer(generator, question, context)) as pieces:
         async for piece in pieces:
             if isinstance(piece, WrittenAnswer):
                 return piece
-    raise AssertionError("write() ended without a whole answer")
+    raise AssertionError("stream_answer() ended without a whole answer")
 
 
 def grouped(

@@ -25,7 +25,7 @@ from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from graphtide.services.query.background import background
 from graphtide.services.query.communities import CommunityReader
-from graphtide.services.query.context import material
+from graphtide.services.query.context import build_context
 from graphtide.services.query.generate import AnswerContext
 from graphtide.services.query.reranking import RERANKED_MODES, Reranking, ranking_by
 from graphtide.streams.model_ports import Rater
@@ -61,7 +61,7 @@ class RetrievalTools:
     reranking: Reranking | None = None
 
 
-async def found(
+async def retrieve_context(
     view: LiveView, question: Question, tools: RetrievalTools, more: int = 0
 ) -> tuple[RetrievalResult, AnswerContext]:
     """Return the result of the question's mode, and the context of its answer.
@@ -138,7 +138,7 @@ def _concluded(
 ) -> tuple[RetrievalResult, AnswerContext]:
     retrieved = find()
     beyond = background(view, question, retrieved, more) if more else ()
-    used = material(view, retrieved, question.filters.as_of, beyond)
+    used = build_context(view, retrieved, question.filters.as_of, beyond)
     return retrieved if choice is None else with_choice(retrieved, choice), used
 
 

@@ -22,9 +22,9 @@ from graphtide.services.application import Answer, Piece, QueryRequest
 from graphtide.services.changes.past_views import PastViews
 from graphtide.services.inspection.usage import usage
 from graphtide.services.query.communities import CommunityReader
-from graphtide.services.query.context import answer
-from graphtide.services.query.generate import AnswerContext, WrittenAnswer, write, written
-from graphtide.services.query.retrieve import READS_REPORTS, RetrievalTools, found
+from graphtide.services.query.context import compose_answer
+from graphtide.services.query.generate import AnswerContext, WrittenAnswer, generate_answer, stream_answer
+from graphtide.services.query.retrieve import READS_REPORTS, RetrievalTools, retrieve_context
 from graphtide.services.runtime import Runtime
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Retryable
 from graphtide.streams.model_ports import WideReader
@@ -41,7 +41,7 @@ class QueryService:
         self._places = FairPlaces(most, "questions")
         self._reader = CommunityReader(runtime.generator) if runtime.rater is not None else None
 
-    async def answered(self, graph: str, ask: QueryRequest) -> Answer:
+    async def answer(self, graph: str, ask: QueryRequest) -> Answer:
         who = _asker(graph)
         use = self._runtime.views.in_use(graph)
         with paid_by(who), use, _asked(graph, ask) as asked, self._counted(graph, ask):
@@ -58,14 +58,14 @@ class QueryService:
     ) -> Answer:
         """Return the answer with its citations, which are located in a thread."""
         if whole is None:
-            return answer(retrieved, used, None)
-        return await self._runtime.pool.run(partial(answer, retrieved, used, whole), graph)
+            return compose_answer(retrieved, used, None)
+        return await self._runtime.pool.run(partial(compose_answer, retrieved, used, whole), graph)
 
     async def _written(self, ask: QueryRequest, used: AnswerContext) -> WrittenAnswer:
         with span("generate"):
-            return await written(self._runtime.generator, ask.question, used)
+            return await generate_answer(self._runtime.generator, ask.question, used)
 
-    async def streamed(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
+    async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
         until, who = self._until(ask), _asker(graph)
         use = self._runtime.views.in_use(graph)
         with use, ending(_asked(graph, ask)) as asked, self._counted(graph, ask):
@@ -77,7 +77,7 @@ class QueryService:
                     async with _deadline(ask, until):
                         retrieved, used = await self._retrieve(graph, ask, past)
                     _answered(asked, retrieved)
-                yield self._billed(answer(retrieved, used, None), who)
+                yield self._billed(compose_answer(retrieved, used, None), who)
                 whole = None
                 if ask.generate:
                     with asked.current():
@@ -96,7 +96,7 @@ class QueryService:
     ) -> AsyncGenerator[str | WrittenAnswer, None]:
         """Yield the pieces of the answer while it is written, then the whole."""
         who, writing = on_behalf
-        async with aclosing(write(self._runtime.generator, ask.question, used)) as pieces:
+        async with aclosing(stream_answer(self._runtime.generator, ask.question, used)) as pieces:
             while True:
                 # One deadline per piece: a deadline around the loop would include the time of the stream's reader.
                 with paid_by(who), writing.current():
@@ -147,7 +147,7 @@ class QueryService:
             self._runtime.shelves, self._runtime.pool, rater, reader, defaults, self._runtime.reranking
         )
         with span("retrieve", mode=ask.mode):
-            return await found(view, question, tools, self._more(ask))
+            return await retrieve_context(view, question, tools, self._more(ask))
 
     def _more(self, ask: QueryRequest) -> int:
         """Return how many passages the generator reads beyond those of the result."""

@@ -14,8 +14,8 @@ from functools import partial
 
 from graphtide.graph.retrieval.types import RetrievalResult, RetrievedPassage, Subgraph
 from graphtide.graph.view import LiveView
-from graphtide.services.query.context import material
-from graphtide.services.query.generate import AnswerContext, written
+from graphtide.services.query.context import build_context
+from graphtide.services.query.generate import AnswerContext, generate_answer
 from graphtide.services.standing.service import EventSignal
 from graphtide.streams.errors import GraphtideError
 from graphtide.streams.follow.view_registry import ViewRegistry
@@ -70,7 +70,7 @@ class AnswerWriter:
             return ""
         with paid_by(BillingContext(graph, question=True, bill=Bill())):
             async with asyncio.timeout(TIMEOUT_S):
-                return (await written(self._generator, held.definition.question, used)).text
+                return (await generate_answer(self._generator, held.definition.question, used)).text
 
 
 def _context(view: LiveView, event: QuestionEvent, as_of: str) -> AnswerContext:
@@ -78,4 +78,4 @@ def _context(view: LiveView, event: QuestionEvent, as_of: str) -> AnswerContext:
     with view.lock.read():
         live = [each for each in event.passages if each.chunk_id in view.chunk_numbers]
         passages = tuple(RetrievedPassage(each.chunk_id, each.doc_id, each.score, "") for each in live)
-        return material(view, RetrievalResult(passages, Subgraph(), view.version, ""), as_of)
+        return build_context(view, RetrievalResult(passages, Subgraph(), view.version, ""), as_of)

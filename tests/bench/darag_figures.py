@@ -27,7 +27,7 @@ from graphtide.graph.text.token_count import count_tokens
 from graphtide.graph.vector_index import similarities
 from graphtide.graph.view import LiveView
 from graphtide.infra.models.prompts.graph_prompts import ANSWER, ANSWER_PART, PromptKind, prompts_by_graph
-from graphtide.services.query.context import material
+from graphtide.services.query.context import build_context
 from tests.bench.retrieval import PAGE, markdown, recall_table, section
 from tests.bench.retrieval_ablations import da_rag, mode
 from tests.bench.retrieval_asking import TOP_K, Asked, Method, answered
@@ -109,13 +109,13 @@ def reading(view: LiveView, question: Question) -> tuple[int, int]:
 def sent(view: LiveView, question: Question, parts: Sequence[RetrievedPart]) -> int:
     """Return the tokens of a call for each part."""
     whole = RetrievalResult((), Subgraph(), view.version, "da-rag", parts=tuple(parts))
-    texts = material(view, whole).parts if parts else ()
+    texts = build_context(view, whole).parts if parts else ()
     return sum(prompt(ANSWER_PART) + count_tokens(f"{question.text}\n{text.title}\n{text.text}") for text in texts)
 
 
 def at_once(method: Method, view: LiveView, question: Question) -> tuple[int, int]:
     """One call with the whole result."""
-    given = material(view, method(view, question))
+    given = build_context(view, method(view, question))
     texts = [*(each.text for each in given.passages), *(each.text for each in given.parts)]
     return 1, prompt(ANSWER) + count_tokens(question.text) + sum(map(count_tokens, texts))
 

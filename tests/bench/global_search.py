@@ -27,7 +27,7 @@ from graphtide.graph.view import LiveView
 from graphtide.infra.models.openai.rater import PROMPT
 from graphtide.infra.models.prompts.graph_prompts import ANSWER_PART, prompts_by_graph
 from graphtide.infra.models.prompts.templates import load
-from graphtide.services.query.context import material
+from graphtide.services.query.context import build_context
 from graphtide.services.query.generate import grouped
 from graphtide.services.query.retrieve import rated_together
 from tests.bench.retrieval import PAGE, markdown
@@ -95,7 +95,7 @@ def rating_tokens(question: str, asked: Sequence[ReportView]) -> int:
 
 def answering(view: LiveView, found: RetrievalResult) -> int:
     """Return the tokens of the answers by part: a prompt for each group of reports, and the reports."""
-    groups = grouped(material(view, found).parts) if found.parts else ()
+    groups = grouped(build_context(view, found).parts) if found.parts else ()
     prompt = count_tokens(prompts_by_graph(None, ANSWER_PART).of("").text) + MARKS
     return sum(prompt + count_tokens(group.title) + count_tokens(group.text) for group in groups)
 

@@ -41,8 +41,8 @@ from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.generator import OpenAIGenerator
 from graphtide.infra.models.openai.rater import OpenAIRater
 from graphtide.infra.models.openai.reporter import shown
-from graphtide.services.query.generate import written
-from graphtide.services.query.retrieve import RetrievalTools, found
+from graphtide.services.query.generate import generate_answer
+from graphtide.services.query.retrieve import RetrievalTools, retrieve_context
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_records import notice
 from graphtide.streams.messages import unit_key
@@ -197,9 +197,9 @@ async def tokens_table(world: World) -> None:
             for text in QUESTIONS:
                 vector = np.asarray((await embedder.embed([text]))[0], np.float32)
                 tools = RetrievalTools(Shelves(world.store), pool, rater)
-                retrieved, used = await found(world.view, Question(text, vector, mode=mode), tools)
+                retrieved, used = await retrieve_context(world.view, Question(text, vector, mode=mode), tools)
                 parts += len(retrieved.parts)
-                await written(OpenAIGenerator(chat), text, used)
+                await generate_answer(OpenAIGenerator(chat), text, used)
             rated, rest = (
                 _sums([one for one in server.seen if _rates(one)]),
                 _sums([one for one in server.seen if not _rates(one)]),

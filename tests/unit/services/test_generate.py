@@ -12,7 +12,14 @@ from graphtide.graph.retrieval.types import Synthesis
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.local.generator import NOTHING_FITS, ExtractiveGenerator
 from graphtide.services.application import Usage
-from graphtide.services.query.generate import AnswerContext, WrittenAnswer, grouped, packed, write, written
+from graphtide.services.query.generate import (
+    AnswerContext,
+    WrittenAnswer,
+    generate_answer,
+    grouped,
+    packed,
+    stream_answer,
+)
 from graphtide.streams.errors import Retryable
 from graphtide.streams.model_ports import ContextPart, ContextPassage, Generated, PartAnswer, citable
 
@@ -82,7 +89,7 @@ def scripted() -> Scripted:
 async def test_answer_by_part_is_written_from_the_helpful_parts_best_first() -> None:
     """The part rated 0 is dropped, the others come by rating under numbers of what they cite, all calls are counted."""
     generator = scripted()
-    whole = await written(generator, "?", AnswerContext((A,), PARTS, Synthesis.BY_PART))
+    whole = await generate_answer(generator, "?", AnswerContext((A,), PARTS, Synthesis.BY_PART))
     [(context, parts)] = generator.asked
     assert context == ()
     assert [(part.title, part.text, part.sources) for part in parts] == [
@@ -94,7 +101,7 @@ async def test_answer_by_part_is_written_from_the_helpful_parts_best_first() -> 
 
 async def test_numbers_of_an_answer_name_the_passages_shown_and_then_those_beyond() -> None:
     """`[1]` is the passage that was retrieved; what only the parts rest on is numbered on in order of first use."""
-    whole = await written(scripted(), "?", AnswerContext((B,), PARTS, Synthesis.BY_PART))
+    whole = await generate_answer(scripted(), "?", AnswerContext((B,), PARTS, Synthesis.BY_PART))
     assert whole.text == "Said [1]. Said [2]. "
     assert (whole.cited, whole.beyond) == ((B, C), (C,))
 
@@ -103,7 +110,7 @@ async def test_answer_by_part_saves_the_last_call_when_one_part_helps() -> None:
     """The one answer is the final one, under the numbers of the whole."""
     generator = scripted()
     generator.answers["two"] = PartAnswer("", 0, (), 1, 8, 3)
-    whole = await written(generator, "?", AnswerContext((A,), PARTS, Synthesis.BY_PART))
+    whole = await generate_answer(generator, "?", AnswerContext((A,), PARTS, Synthesis.BY_PART))
     assert not generator.asked
     assert (whole.text, whole.cited, whole.usage) == ("Amber [2].", (B,), Usage(3, 24, 6))
 
@@ -111,14 +118,14 @@ async def test_answer_by_part_saves_the_last_call_when_one_part_helps() -> None:
 async def test_answer_by_part_says_so_when_no_part_helps() -> None:
     """All parts are rated 0: the answer cites nothing, and reports its cost."""
     generator = ExtractiveGenerator()
-    whole = await written(generator, "Who led Zanzibar?", AnswerContext((A,), PARTS, Synthesis.BY_PART))
+    whole = await generate_answer(generator, "Who led Zanzibar?", AnswerContext((A,), PARTS, Synthesis.BY_PART))
     assert (whole.text, whole.cited, whole.beyond) == (NOTHING_FITS, (), ())
 
 
 async def test_answer_at_once_reads_passages_and_parts_together() -> None:
     """One step; the parts' sources may be cited beside the passages."""
     generator = scripted()
-    whole = await written(generator, "?", AnswerContext((C,), PARTS[:1]))
+    whole = await generate_answer(generator, "?", AnswerContext((C,), PARTS[:1]))
     assert generator.asked == [((C,), PARTS[:1])]
     assert whole.cited == (B, A, C) and whole.beyond == (B, A)
     assert whole.usage == Usage(1, 100, 10)
@@ -131,7 +138,7 @@ async def test_pieces_joined_are_the_answer() -> None:
         ContextPart("engine", "Charles Babbage built the Difference Engine [1].", (C,)),
     )
     material = AnswerContext((C,), parts, Synthesis.BY_PART)
-    items = [item async for item in write(ExtractiveGenerator(), "Who knew Charles Babbage?", material)]
+    items = [item async for item in stream_answer(ExtractiveGenerator(), "Who knew Charles Babbage?", material)]
     whole = items[-1]
     assert isinstance(whole, WrittenAnswer)
     assert "".join(item for item in items if isinstance(item, str)) == whole.text
@@ -143,7 +150,7 @@ async def test_failure_of_one_part_ends_the_others() -> None:
     generator = scripted()
     generator.fails = True
     with pytest.raises(Retryable):
-        await written(generator, "?", AnswerContext((), PARTS, Synthesis.BY_PART))
+        await generate_answer(generator, "?", AnswerContext((), PARTS, Synthesis.BY_PART))
     await asyncio.sleep(0)
     assert generator.running == 0
 

@@ -14,7 +14,7 @@ from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.openai.chat import ChatReply, Message
 from graphtide.infra.models.openai.generator import OpenAIGenerator
 from graphtide.infra.models.replies.citation_checker import CitationChecker
-from graphtide.services.query.generate import AnswerContext, WrittenAnswer, write
+from graphtide.services.query.generate import AnswerContext, WrittenAnswer, stream_answer
 from graphtide.services.sdk.callables import CallableGenerator
 from graphtide.streams.model_ports import ContextPart, ContextPassage
 from tests.support.hostile_text import MARKUP, live_in
@@ -33,7 +33,7 @@ PASSAGES = (
 
 
 async def _items(generator: object, material: AnswerContext) -> tuple[list[str], WrittenAnswer]:
-    *pieces, whole = [item async for item in write(generator, QUESTION, material)]  # type: ignore[arg-type]
+    *pieces, whole = [item async for item in stream_answer(generator, QUESTION, material)]  # type: ignore[arg-type]
     assert isinstance(whole, WrittenAnswer)
     return [piece for piece in pieces if isinstance(piece, str)], whole
 
