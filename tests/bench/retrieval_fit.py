@@ -129,7 +129,7 @@ def fit(questions: Sequence[Posed], penalty: float, least: float, rng: np.random
 def states(one: Posed, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
     """Yield the states of a question from which a supporting passage is still missing."""
     right = one.supporting
-    greedy = paired.set_coverage(one.pool, best_first(one.pool.opening, 1).tolist(), WEIGHTING)
+    greedy = paired.set_coverage(one.pool, best_first(one.pool.opening, 1).tolist(), WEIGHTING).chosen
     sizes = rng.integers(2, len(right), 3).tolist() if len(right) > 2 else []
     drawn = [tuple(rng.choice(right, size, replace=False).tolist()) for size in sizes]
     every = [(), *((place,) for place in right), *drawn, *(tuple(greedy[:count]) for count in range(1, 5))]

@@ -115,13 +115,15 @@ def _pair_ranking(view: LiveView, question: Question) -> tuple[list[int], list[f
             part[n] += drawn[first] * share
     included = {n: weighting.temperature * math.log(max(part[n], 1e-300)) + 1e-6 * opening[n] for n in pairs.found}
     by_pairs = [n for n, _ in _ranked(included, names)]
-    chosen = by_pairs[: min(2, weighting.greedy)]
-    while len(chosen) < min(weighting.greedy, len(by_pairs)):
-        left = {n: pairs.following(n, chosen) for n in pairs.found if n not in chosen}
-        chosen.append(_ranked(left, names)[0][0])
-    rank = {n: (place, 1) for place, n in enumerate(by_pairs)}
-    for place, n in enumerate(chosen):
-        rank[n] = min(rank[n], (place, 0))
+    chosen, continued = by_pairs[: min(2, weighting.greedy)], list[list[int]]()
+    for size in range(len(chosen), min(weighting.greedy, len(by_pairs)) + 1 if chosen else 0):
+        left = [n for n, _ in _ranked({n: pairs.following(n, chosen) for n in pairs.found if n not in chosen}, names)]
+        if size in (2, min(weighting.greedy, len(by_pairs))):
+            continued.insert(0, chosen + left)
+        if size < min(weighting.greedy, len(by_pairs)):
+            chosen.append(left[0])
+    rankings = [chosen, *continued, by_pairs]
+    rank = {n: min((ranking.index(n), last) for last, ranking in enumerate(rankings) if n in ranking) for n in by_pairs}
     low, high = min(included.values()), max(included.values())
     scaled = [(value - low) / (high - low) if high > low else 1.0 for value in included.values()]
     return sorted(pairs.found, key=lambda n: rank[n]), sorted(scaled, reverse=True)

@@ -1,8 +1,9 @@
 """Pair reranking: the steps that modes `local` and `passages` share: seeds, walk, candidates, pairs, set, choice.
 
-Two rankings are made: by each candidate's share of the good pairs, and by a greedy choice that starts with the best
-two and adds whatever continues the whole set best, which is what questions of three and four hops need. A passage
-takes the better of its two ranks (CombMAX by rank; Fox & Shaw 1994). The mode decides about repetitions. Invariant:
+Four rankings are made: by each candidate's share of the good pairs; by a greedy choice that starts with the best two
+and adds whatever continues the whole set best, which is what questions of three and four hops need; and by how well
+each candidate continues the best two, and the whole choice. A passage takes the best of its ranks (CombMAX by rank; Fox
+& Shaw 1994). The mode decides about repetitions. Invariant:
 canonical names and values alone decide, so equal graphs give equal results, to the last bit of a score where the
 indexes are exact.
 """
@@ -117,13 +118,12 @@ def rank_by_pairs(
     scores = rerank_scores(pool, weighting)
     included = inclusion(pool.opening, scores, pool.firsts, weighting.temperature)
     by_pairs = best_first(included, len(included)).tolist()
-    chosen = set_coverage(pool, by_pairs[:OPENING], weighting)
-    ranked = without_repetition(pool, better_ranks(by_pairs, chosen), question.top_k, repetition)
+    coverage = set_coverage(pool, by_pairs[:OPENING], weighting)
+    ranked = without_repetition(pool, better_ranks(by_pairs, coverage), question.top_k, repetition)
     relevance = np.empty(len(included))
     relevance[ranked] = np.sort(relative(included))[::-1]
-    return PairRanking(
-        searched, seeds, start, reached, mass, pool, scores, relevance, ranked[: question.top_k], tuple(chosen)
-    )
+    order, greedy = ranked[: question.top_k], tuple(coverage.chosen)
+    return PairRanking(searched, seeds, start, reached, mass, pool, scores, relevance, order, greedy)
 
 
 def question_weighting(question: Question, weighting: Weighting) -> Weighting:
@@ -149,30 +149,57 @@ def rerank_scores(pool: CandidatePool, weighting: Weighting) -> Scores:
     )
 
 
-def set_coverage(pool: CandidatePool, opening: Sequence[int], weighting: Weighting) -> list[int]:
-    """Return positions: those of `opening`, then greedily the best continuation of all before it.
+@dataclass(frozen=True, slots=True)
+class SetCoverage:
+    """The positions that the greedy choice took, in its order, and all positions by how well each continues a set.
+
+    `continued` are the rankings after the opening and after the whole choice, each with its set first; none without a
+    choice.
+    """
+
+    chosen: list[int]
+    continued: tuple[list[int], ...]
+
+
+def set_coverage(pool: CandidatePool, opening: Sequence[int], weighting: Weighting) -> SetCoverage:
+    """Return the passages of `opening`, then greedily the best continuation of all before it, and the rankings.
 
     A link counts from any passage of the set, the strongest one; a word counts once for the set.
     """
+    count = min(weighting.greedy, len(pool.numbers))
     chosen, none = list[int](), np.zeros(len(pool.numbers))
-    links = Links(none, none)
-    while len(chosen) < min(weighting.greedy, len(pool.numbers)):
-        if len(chosen) < len(opening):
-            best = opening[len(chosen)]
-        else:
-            best = int(np.argmax(next_scores(pool.candidates, pool.second, chosen, links, pool.mean, weighting)))
-        chosen.append(best)
-        more = pool.links_from(best)
-        links = Links(np.maximum(links.bridges, more.bridges), np.maximum(links.about, more.about))
-    return chosen
+    links, continued = Links(none, none), list[list[int]]()
+    for place in opening[:count]:
+        links = _with_place(pool, chosen, links, place)
+    while chosen:
+        scores = next_scores(pool.candidates, pool.second, chosen, links, pool.mean, weighting)
+        if len(chosen) in (len(opening), count):
+            others = best_first(scores, len(scores) - len(chosen)).tolist()
+            continued.append([*chosen, *others])
+        if len(chosen) == count:
+            break
+        links = _with_place(pool, chosen, links, int(np.argmax(scores)))
+    return SetCoverage(chosen, tuple(continued))
 
 
-def better_ranks(by_pairs: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Return the positions of `by_pairs` by the better of their ranks in both lists; equal ranks: `chosen` first."""
-    rank = {place: (number, 1) for number, place in enumerate(by_pairs)}
-    for number, place in enumerate(chosen):
-        rank[place] = min(rank[place], (number, 0))
-    return sorted(rank, key=lambda place: rank[place])
+def _with_place(pool: CandidatePool, chosen: list[int], links: Links, place: int) -> Links:
+    """Append a position to the chosen ones, and return the strongest links from them all."""
+    chosen.append(place)
+    more = pool.links_from(place)
+    return Links(np.maximum(links.bridges, more.bridges), np.maximum(links.about, more.about))
+
+
+def better_ranks(by_pairs: Sequence[int], coverage: SetCoverage) -> list[int]:
+    """Return the positions by the best of their ranks in all rankings; of equal ranks that of the latest comes first:
+    the pairs, the continuations of the opening and of the choice, the choice itself.
+    """
+    rankings = (coverage.chosen, *reversed(coverage.continued), by_pairs)
+    best = np.full(len(by_pairs), len(by_pairs) * len(rankings))
+    for last, ranking in enumerate(rankings):
+        places = np.array(ranking, np.intp)
+        best[places] = np.minimum(best[places], len(rankings) * np.arange(len(ranking)) + last)
+    order: list[int] = np.argsort(best).tolist()  # every value is another one
+    return order
 
 
 def without_repetition(pool: CandidatePool, ranked: list[int], count: int, repetition: float) -> list[int]:

@@ -61,7 +61,7 @@ class Weighting:
     about: float = 5.3
     coverage: float = 7.2
     firsts: int = 20
-    temperature: float = 0.2
+    temperature: float = 0.4
     greedy: int = 6
     """The number of passages that the set coverage chooses; see `pair_reranking.py`."""
 

@@ -14,6 +14,7 @@ from graphtide.graph.retrieval.scoring import terms
 from graphtide.graph.retrieval.scoring.about_links import PassageLinks
 from graphtide.graph.retrieval.scoring.links import HUB, linked_passages
 from graphtide.graph.retrieval.scoring.mmr import mmr
+from graphtide.graph.retrieval.scoring.pair_reranking import SetCoverage, better_ranks
 from graphtide.graph.retrieval.scoring.pair_scoring import (
     Candidates,
     Links,
@@ -105,6 +106,13 @@ def test_next_passage_scores_as_its_definition_in_scalars(seed: int, chosen: tup
         assert scores[other] == pytest.approx(expected + weighting.coverage * words, abs=1e-9)
     added = sum(part for _, part in next_terms(candidates, chosen, links, mean, weighting))
     assert np.delete(added, chosen) == pytest.approx(np.delete(scores, chosen))
+
+
+def test_passage_takes_the_best_of_its_ranks_and_equal_ranks_are_of_the_later_ranking() -> None:
+    """The choice comes before what continues it, this before what continues the opening, and the pairs come last."""
+    coverage = SetCoverage([0, 1, 5], ([0, 1, 4, 2, 3, 5], [0, 1, 5, 3, 2, 4]))
+    assert better_ranks([0, 1, 2, 3, 4, 5], coverage) == [0, 1, 5, 4, 2, 3]
+    assert better_ranks([2, 0, 1], SetCoverage([], ())) == [2, 0, 1]
 
 
 def test_inclusion_is_the_expected_number_of_places_in_a_pair() -> None:
