@@ -9,6 +9,7 @@ import base64
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
+from graphtide.services.api.schema.disclosure import for_caller
 from graphtide.services.api.schema.envelope import NO_GRAPH
 from graphtide.services.application import LetterList, LetterQuery, LetterStatus, Receipt
 from graphtide.streams.dead_letters import queue as letter_desk
@@ -60,7 +61,7 @@ def _status(stored: StoredDeadLetter, whole: bool = False) -> LetterStatus:
         _printable(letter.doc_id),
         letter.revision,
         letter.stage,
-        letter.reason,
+        for_caller(letter.reason),
         letter.attempts,
         datetime.fromtimestamp(stored.buried_ms / 1000, UTC).isoformat(timespec="milliseconds"),
         stored.settled,

@@ -21,6 +21,7 @@ from graphtide.services import dead_letters as letters
 from graphtide.services.access.limits.pending import PendingRevisions
 from graphtide.services.access.limits.quotas import Entering, Quotas
 from graphtide.services.administration.maintenance import request_deletion
+from graphtide.services.api.schema.disclosure import ADDRESSES_SHOWN
 from graphtide.services.application import (
     Answer,
     ChangeQuery,
@@ -135,7 +136,8 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         view = self._runtime.views.get(graph)
         finish = partial(self._status, latest, view, waits, used, progress)
         async with self._deadline(graph):
-            key = (graph, doc_id, latest.position, latest.state, waits, progress, view and view.version)
+            shown = ADDRESSES_SHOWN.get()
+            key = (graph, doc_id, latest.position, latest.state, waits, progress, view and view.version, shown)
             return await self._statuses.read(key, finish)
 
     async def _status(
