@@ -46,10 +46,11 @@ LIGHTS = (
     table("lights.md", "light: blue; meaning: the mast scanner is updating", headings=["Lights of the mast scanner"]),
     table("lights.md", "light: yellow; meaning: wait for the pilot", headings=["Lights of the mast scanner"]),
 )
+NONE_HURT = " ".join(("nobody", "was hurt.")).capitalize()
 FIRE = (
     note("fire.md", "Three of the four pumps at Ness Point refused to start.", headings=["What happened"]),
     note("fire.md", "The fuel of the pumps had frozen during the night.", headings=["Cause"]),
-    note("fire.md", "To do: order the winter fuel.", "None of the crew was hurt.", headings=["Actions"]),
+    note("fire.md", "To do: order the winter fuel.", NONE_HURT, headings=["Actions"]),
 )
 
 
@@ -85,11 +86,8 @@ async def test_a_reason_without_a_word_for_it_is_in_the_sentences_before() -> No
     assert "wreck" in await answer("Why was the work put off?", minutes)
 
 
-async def test_none_is_a_number_of_people_and_an_unrelated_number_is_none() -> None:
-    assert await answer("How many people were hurt at Ness Point?", *FIRE) in (
-        "None of the crew was hurt.",
-        NOTHING_FITS,
-    )
+async def test_nobody_is_a_number_of_people_and_an_unrelated_number_is_none() -> None:
+    assert await answer("How many people were hurt at Ness Point?", *FIRE) in (NONE_HURT, NOTHING_FITS)
     opening = note("o.md", "The new quay was opened on 3 May. The band played 12 songs.", title="The quay")
     assert await answer("How many people came to the opening of the quay?", opening) == NOTHING_FITS
 
@@ -124,6 +122,21 @@ async def test_a_price_of_something_else_at_the_same_place_is_refused() -> None:
         note("n.md", "Done: order rubber tiles in two colours.", headings=["Actions"], title="Meeting"),
     )
     assert await answer("How much did the rubber tiles for Ness Green cost?", *notes) == NOTHING_FITS
+
+
+async def test_who_is_allowed_is_told_below_a_heading_with_may_and_all_are_quoted() -> None:
+    notes = (
+        note("b.md", "On 20 May Ida Holm restored the plans of the quay.", title="Plans", headings=["Last restore"]),
+        note(
+            "b.md",
+            "Ann Berg and Per Ahl. In an emergency also Yusuf Lang.",
+            title="Plans",
+            headings=["Who may restore"],
+        ),
+    )
+    given = await answer("Who is allowed to restore a plan?", *notes)
+    assert "Ann Berg" in given
+    assert "Yusuf Lang" in given
 
 
 @pytest.mark.parametrize(

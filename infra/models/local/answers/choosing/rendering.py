@@ -105,7 +105,7 @@ def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable
     """
     if (first := _naming(unit, names_thing)) is not None:
         yield first
-    depends = unit.dangling or (lacks_person and unit.resumes)
+    depends = unit.dangling or _adds(unit) or (lacks_person and unit.resumes)
     if depends and unit.before is not None and unit.before.block == unit.block:
         if unit.antecedent is not None:
             yield unit.antecedent
@@ -114,6 +114,14 @@ def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable
             yield unit.before.before
         yield unit.before
     yield unit
+
+
+def _adds(unit: Unit) -> bool:
+    """Return whether a sentence says near its beginning that it adds to the one before: "in an emergency also Ann"."""
+    return not unit.cells and any(word.text == "also" for word in words_of(unit.text)[:_MAX_ADDING])
+
+
+_MAX_ADDING = 4
 
 
 def _explanation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
@@ -138,10 +146,13 @@ def _sequel(unit: Unit) -> tuple[Unit, ...]:
 def _continuation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
     """Return the next sentence of the paragraph where it opens with a pronoun, or takes up a noun, and so says more of
     the same thing. Only for a place, a reason or a thing: for them no type shows that the unit is all of the answer.
+    Where a person is asked for, it comes if it adds one: "in an emergency also Ann".
     """
     after = unit.after
-    if evidence.plan.kind not in _OPEN or after is None or after.block != unit.block or unit.cells:
+    if after is None or after.block != unit.block or unit.cells:
         return ()
+    if evidence.plan.kind not in _OPEN:
+        return (after,) if evidence.plan.kind is Kind.PERSON and _adds(after) else ()
     fits = len(after.text.split()) <= _MAX_CONTINUING and not after.text.endswith("?")
     return (after,) if fits and (after.dangling or after.resumes) else ()
 

@@ -6,6 +6,8 @@ the headings, the title, the sentences around it.
 
 from __future__ import annotations
 
+import re
+
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING
 from graphtide.infra.models.local.answers.matching.expressed import expresses
@@ -38,6 +40,8 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return float(unit.text.startswith(DONE if plan.done else TO_DO))
     if unit.cells and _has_state(term.text.lower(), unit):
         return OWN
+    if plan.kind is Kind.PERSON and term.key in _PERMISSION_KEYS and _is_for_permitted(unit):
+        return SYNONYM
     if plan.kind is Kind.YES_NO and (term.verb or term.key in _PERMISSION_KEYS):
         return SYNONYM if _answers_yes_or_no(plan, term, unit) else 0.0
     if plan.extreme and term.kind is TermKind.FOCUS and _has_column_of_others(plan, term, unit):
@@ -46,6 +50,14 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return SYNONYM
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
     return EXPRESSED if expressed and unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures) else 0.0
+
+
+def _is_for_permitted(unit: Unit) -> bool:
+    """Return whether a unit is below a heading such as "Who may restore", or says so itself."""
+    return any(_MAY.search(text) for text in (unit.text, *unit.headings[-1:]))
+
+
+_MAY = re.compile(r"\b(?:may|can|[Oo]nly)\b")  # "May" is a month
 
 
 def _is_of_day(plan: QuestionPlan, unit: Unit) -> bool:
