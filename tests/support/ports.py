@@ -7,6 +7,7 @@ other test process chooses it, and a server that is stopped finds it free when i
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import random
 import socket
@@ -16,6 +17,13 @@ from typing import IO
 
 FIRST, AFTER_LAST = 12_000, 30_000
 _held: list[IO[bytes]] = []
+
+
+@atexit.register
+def _release() -> None:
+    """Release the ports when the process ends."""
+    while _held:
+        _held.pop().close()
 
 
 def free_port() -> int:
