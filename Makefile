@@ -3,10 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Some tests wait, so there are more workers than cores. Each worker collects all tests, for some five CPU seconds, and
-# in the fast layer the types are checked beside them.
+# Some tests wait, so there are more workers than cores. Each worker collects all tests, for some five CPU seconds.
 WORKERS ?= 3
-FAST_WORKERS ?= 2
 # These wait for servers and processes for a part of the time.
 SERVER_WORKERS ?= 3
 # Test modules are compiled once for all processes and layers of the tests, also where Python may not write bytecode.
@@ -59,7 +57,7 @@ test-all: test ## every test: also the thorough ones; what continuous integratio
 # The types are checked beside the tests: each keeps one core busy for a part of the time only.
 test-fast: lint ## the checks, and the quick tests that run in their own process alone; a minute and a half
 	@$(BIN)/mypy > $(VENV)/.types 2>&1 & types=$$!; \
-	  $(BIN)/pytest -q -n $(FAST_WORKERS) --dist worksteal -m "not servers and not thorough"; tests=$$?; \
+	  $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not servers and not thorough"; tests=$$?; \
 	  wait $$types; checked=$$?; cat $(VENV)/.types; exit $$((tests + checked))
 
 lint: env
