@@ -51,7 +51,7 @@ class EvaluationHistory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAgain:
+class MissedQuestion:
     """A question with the stored evidence, which is that of `version` and of the versions evaluated after it."""
 
     question: Question
@@ -68,13 +68,13 @@ class _EvaluatedView:
     evidence: Mapping[str, Evidence]
 
     @classmethod
-    def of(cls, view: LiveView, asked: Mapping[str, AskedAgain]) -> _EvaluatedView:
+    def of(cls, view: LiveView, asked: Mapping[str, MissedQuestion]) -> _EvaluatedView:
         evaluator = GraphEvaluator()
         with view.lock.read():
             found = evaluator.put_all(view, {question_id: each.question for question_id, each in asked.items()})
         return cls(view, evaluator, found)
 
-    def outdated(self, asked: Mapping[str, AskedAgain]) -> list[str]:
+    def outdated(self, asked: Mapping[str, MissedQuestion]) -> list[str]:
         """Return the questions whose stored evidence is older than this version, and differs from the present one."""
         return [
             question_id
@@ -93,7 +93,7 @@ class MissedVersions:
     most_s: float = MAX_REPLAY_S
     clock: Callable[[], float] = time.monotonic
 
-    async def evaluate(self, asked: Mapping[str, AskedAgain], settle: Settle) -> None:
+    async def evaluate(self, asked: Mapping[str, MissedQuestion], settle: Settle) -> None:
         """Evaluate these questions at each of the versions, until `most_s` have passed. Does nothing when the versions
         are not retained.
 
@@ -118,7 +118,7 @@ class MissedVersions:
                 return
         log.info("graph %s: evaluated the versions %d to %d", self.graph, since + 1, view.version)
 
-    async def _open(self, version: int, asked: Mapping[str, AskedAgain]) -> _EvaluatedView | None:
+    async def _open(self, version: int, asked: Mapping[str, MissedQuestion]) -> _EvaluatedView | None:
         view = await self.history.open(self.graph, version)
         return await asyncio.to_thread(_EvaluatedView.of, view, asked) if view is not None else None
 

@@ -37,7 +37,7 @@ from graphtide.streams.standing.records import (
     QuestionEvent,
     StoredQuestion,
 )
-from graphtide.streams.standing.replay import MAX_REPLAYED, AskedAgain, EvaluationHistory, MissedVersions
+from graphtide.streams.standing.replay import MAX_REPLAYED, EvaluationHistory, MissedQuestion, MissedVersions
 from graphtide.streams.standing.store import QuestionStore
 from graphtide.streams.usage import BillingContext, paid_by
 
@@ -180,11 +180,11 @@ class StandingStage:
             return
         if (noted := max(held.version, await self.history.evaluated(graph))) >= view.version:
             return
-        asked, answers, after = dict[str, AskedAgain](), dict[str, bool](), ""
+        asked, answers, after = dict[str, MissedQuestion](), dict[str, bool](), ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
             found = await self._asked_until_embedded(graph, [each for each in page if each.version])
-            asked |= {e.definition.id: AskedAgain(question, e.version, e.evidence) for e, question in found}
+            asked |= {e.definition.id: MissedQuestion(question, e.version, e.evidence) for e, question in found}
             answers |= {each.definition.id: each.definition.answer for each, _ in found}
         # Workers that died soon have noted no version; the oldest stored evidence bounds what they may have missed.
         since = max(noted, min((each.version for each in asked.values()), default=0))

@@ -23,7 +23,7 @@ from graphtide.streams.changes.change_log import ChangeRecord
 from graphtide.streams.follow import delta_codec
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.standing.records import Cause, QuestionDefinition
-from graphtide.streams.standing.replay import AskedAgain, MissedVersions
+from graphtide.streams.standing.replay import MissedQuestion, MissedVersions
 from graphtide.streams.standing.stage import StandingStage
 from tests.model.memory.questions import MemoryQuestionStore
 from tests.support.extractions import vector
@@ -157,7 +157,7 @@ async def test_versions_are_evaluated_until_the_time_is_up(most_s: float, evalua
     """The events are those of a worker that was there, up to the version at which the time was up."""
     print("seed", SEED)
     history, ticks = History.random(), itertools.count()
-    asked = {name: AskedAgain(replace(QUESTION, top_k=count), 2, ()) for name, count in (("one", 1), ("five", 5))}
+    asked = {name: MissedQuestion(replace(QUESTION, top_k=count), 2, ()) for name, count in (("one", 1), ("five", 5))}
     found: list[int] = []
 
     async def settle(version: int, changes: Sequence[EvidenceChange], causes: tuple[Cause, ...]) -> None:

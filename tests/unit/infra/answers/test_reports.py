@@ -46,7 +46,7 @@ LIGHTS = (
     table("lights.md", "light: blue; meaning: the mast scanner is updating", headings=["Lights of the mast scanner"]),
     table("lights.md", "light: yellow; meaning: wait for the pilot", headings=["Lights of the mast scanner"]),
 )
-NONE_HURT = " ".join(("nobody", "was hurt.")).capitalize()
+NONE_HURT = "None of the crew was hurt."
 FIRE = (
     note("fire.md", "Three of the four pumps at Ness Point refused to start.", headings=["What happened"]),
     note("fire.md", "The fuel of the pumps had frozen during the night.", headings=["Cause"]),
@@ -86,7 +86,7 @@ async def test_a_reason_without_a_word_for_it_is_in_the_sentences_before() -> No
     assert "wreck" in await answer("Why was the work put off?", minutes)
 
 
-async def test_nobody_is_a_number_of_people_and_an_unrelated_number_is_none() -> None:
+async def test_none_is_a_number_of_people_and_an_unrelated_number_is_none() -> None:
     assert await answer("How many people were hurt at Ness Point?", *FIRE) in (NONE_HURT, NOTHING_FITS)
     opening = note("o.md", "The new quay was opened on 3 May. The band played 12 songs.", title="The quay")
     assert await answer("How many people came to the opening of the quay?", opening) == NOTHING_FITS
