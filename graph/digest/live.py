@@ -183,7 +183,7 @@ class ForkDigest(LiveDigest):
         self._digests = digests
         self._last = (-1, "")
         self.before = _Rows()
-        """Return the rows that the fork has changed, as they are in the view."""
+        """The rows that the fork has changed, as they are in the view."""
 
     def note(self, view: DigestTables, delta: GraphDelta) -> None:
         """See LiveDigest.note."""

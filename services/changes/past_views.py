@@ -2,14 +2,15 @@
 
 An opened view answers questions like the present one, from exact indexes. The costs: opening reads the commits since
 the version, and nothing else of the graph; an opened view holds what they overwrote, and a commit to the graph adds its
-own; memory holds at most `most` opened views, of which the least recently used one is dropped; one is opened at a time,
-and graphs take turns.
+own, so all are dropped `idle_s` after the last request for one; memory holds at most `most` of them, of which the least
+recently used one is dropped; one is opened at a time, and graphs take turns.
 
 Invariant: the rows of `view_at(graph, version)` are those that the graph had at that version.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,6 +27,7 @@ from graphtide.streams.errors import Expired, Invalid, NotFound
 from graphtide.streams.scheduling.fair_queue import Slots
 
 MAX_VIEWS = 2
+IDLE_S = 60.0
 _NUMBER = re.compile("[0-9]{1,15}")
 PAGE = 32
 
@@ -36,9 +38,11 @@ Run = Callable[[Callable[[], None]], Awaitable[None]]
 class PastViews:
     """The opened views of earlier versions, of all graphs of a process."""
 
-    def __init__(self, runtime: Runtime, most: int = MAX_VIEWS) -> None:
+    def __init__(self, runtime: Runtime, most: int = MAX_VIEWS, idle_s: float = IDLE_S) -> None:
         self._runtime = runtime
         self._most = most
+        self._idle_s = idle_s
+        self._release: asyncio.TimerHandle | None = None
         self._opened: OrderedDict[tuple[str, int, int], EarlierView] = OrderedDict()
         self._opening = Slots(1)
         self._purges = 0
@@ -79,7 +83,14 @@ class PastViews:
             self._opened.move_to_end(key)
             while len(self._opened) > self._most:
                 self._opened.popitem(last=False)
+            self._release_when_idle()
             return view
+
+    def _release_when_idle(self) -> None:
+        """Release all views `idle_s` after the last request for one; those in use end with their last reader."""
+        if self._release is not None:
+            self._release.cancel()
+        self._release = asyncio.get_running_loop().call_later(self._idle_s, self._opened.clear)
 
     async def _present(self, graph: str, version: int) -> LiveView:
         await self._runtime.known(graph)

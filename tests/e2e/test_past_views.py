@@ -82,3 +82,16 @@ async def test_question_that_waits_for_an_earlier_version_holds_no_place(streame
             assert (await application.query("g", present)).version == 2
             assert not waiting.done()
         assert await waiting == 1
+
+
+async def test_opened_version_is_dropped_when_it_is_not_asked_any_more(tmp_path: Path) -> None:
+    """Otherwise it would hold what every later commit overwrites, as long as the process runs."""
+    async with opened(tmp_path) as application:
+        await fill(application, "g", 2)
+        past, present = application._past, await application._view("g")
+        past._idle_s = 0.0
+        assert (await application.digest("g", "1")).version == 1
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not past._opened and not present.undo_logs
+        assert (await application.digest("g", "1")).version == 1
