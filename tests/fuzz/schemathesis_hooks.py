@@ -44,6 +44,8 @@ CONDITIONS = (
     Condition(422, "settled", "is the old name of resolved", "parameters of a query exclude each other"),
     Condition(422, r"(filters\.)?as_of|.*occurred_from", "give one of them|is later than", "compares two dates"),
     Condition(422, "publish", "occurs twice", "the ids of two lists differ from each other"),
+    Condition(422, "publish", "per passage, .* per document", "the length of a text limits its facts"),
+    Condition(422, "mode", "reads reports, which describe the present", "two fields of a question exclude each other"),
     Condition(422, ".*metadata", "more than 64 bits", "in JSON Schema 2**63 and 9.223372036854775808e18 are equal"),
     Condition(422, ".*metadata", "bytes as JSON|nested deeper", "the size and depth of a JSON value of any form"),
 )

@@ -33,6 +33,7 @@ from graphtide.services.api.http.routes.page import page_routes
 from graphtide.services.api.http.routes.previews import preview_routes
 from graphtide.services.api.http.routes.queries import query_routes
 from graphtide.services.api.http.routes.questions import question_routes
+from graphtide.services.api.http.transport.disconnects import DisconnectCancellation
 from graphtide.services.api.http.transport.pacing import RequestPacing
 from graphtide.services.api.mcp.http_endpoint import METHODS, PATH, McpEndpoint
 from graphtide.services.api.schema.limits import RequestLimits
@@ -95,6 +96,7 @@ def create_app(
     app.include_router(chat_routes(application, limits, gate))
     agents = McpEndpoint(application, limits, streams)
     app.router.routes.append(_NamedRoute(PATH, agents, methods=METHODS, include_in_schema=False))
+    app.add_middleware(DisconnectCancellation)
     app.add_middleware(AccessMiddleware, gate=gate, limits=limits)
     app.add_middleware(Observation, registry=registry)
     app.add_middleware(RequestPacing)
