@@ -18,16 +18,17 @@ from graphtide.streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
 from tests.support.serving import http_service
 
-QUERY = ("POST", "/v1/graphs/notes/query", {"question": "Who?"})
-READS = (
+Call = tuple[str, str, dict[str, object] | None]
+
+PLACES = 2
+QUERY: Call = ("POST", "/v1/graphs/notes/query", {"question": "Who?"})
+READS: tuple[Call, ...] = (
     QUERY,
     ("POST", "/v1/graphs/notes/preview", {"delete": ["a"]}),
     ("POST", "/v1/chat/completions", {"model": "graphtide/notes", "messages": [{"role": "user", "content": "Who?"}]}),
     ("GET", "/v1/graphs/notes/documents/a/related", None),
 )
-PLACES = 2
-WRITE = ("PUT", "/v1/graphs/notes/documents/a", {"text": "Ida Moreau founded Halden Station."})
-Call = tuple[str, str, dict[str, object] | None]
+WRITE: Call = ("PUT", "/v1/graphs/notes/documents/a", {"text": "Ida Moreau founded Halden Station."})
 
 
 class _Waiting(InMemoryApplication):
