@@ -156,8 +156,12 @@ bench-cluster: env ## each stage of a cluster on real servers, a burst, a steady
 bench-shares: env ## many graphs on four query replicas: memory, balance, latency, a kill, an addition, a rolling restart; writes docs/cluster.md; ARGS="--graphs 10000"
 	@$(BIN)/python -m tests.bench.shares $(ARGS)
 
-bench-scaling: env ## cost of a graph as it grows, and of many graphs; writes docs/scaling.md; an hour
+bench-scaling: env ## cost of a graph as it grows, and of many graphs; writes docs/scaling.md; an hour and a half
 	@$(BIN)/python -m tests.bench.scaling
+	@$(MAKE) --no-print-directory bench-large-graph
+
+bench-large-graph: env ## one graph of a million relations in one process: memory, CPU, latency as it grows; writes docs/scaling.md; twenty minutes
+	@$(BIN)/python -m tests.bench.large_graph $(ARGS)
 
 bench-memory: env ## memory of a graph by structure: write model, view with indexes, embedded service; writes docs/scaling.md
 	@$(BIN)/python -m tests.bench.memory $(ARGS)
