@@ -34,7 +34,9 @@ class DisconnectCancellation:
 
 
 def _is_reading(scope: Scope) -> bool:
-    """Return whether the request changes nothing, by its method and path. A GET with a body is excluded: no route reads it."""
+    """Return whether the request changes nothing, by its method and path. A GET with a body is excluded: no route
+    reads it.
+    """
     path = scope["path"]
     if not path.startswith("/v1/"):
         return False
