@@ -48,6 +48,10 @@ def test_migrate_says_and_raises_the_schema(tmp_path: Path) -> None:
     assert (checked["schema"], checked["wanted"], checked["migrated"]) == (old, SCHEMA_VERSION, False)
     assert json.loads(run("migrate", "--json", "--data", str(folder)).stdout)["migrated"]
     assert json.loads(run("migrate", "--check", "--json", "--data", str(folder)).stdout)["schema"] == SCHEMA_VERSION
+    assert not json.loads(run("migrate", "--json", "--data", str(folder)).stdout)["migrated"]
+    for options in ([], ["--check"]):
+        shown = run("migrate", *options, "--data", str(folder)).stdout
+        assert shown.strip() == f"nothing to migrate; schema {SCHEMA_VERSION}"
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         connection.execute("UPDATE schema_version SET version = ?", (SCHEMA_VERSION + 1,))
         connection.commit()

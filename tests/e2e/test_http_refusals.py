@@ -190,6 +190,33 @@ async def test_parameter_is_named_when_the_framework_refuses_it(http: httpx.Asyn
     assert "boolean" in refused(await http.get(path), 422, "resolved")
 
 
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [
+        ("/v1/graphs", "cursor, limit"),
+        ("/v1/caller", "none"),
+        ("/v1/graphs/notes/changes", "after, detail, entity, follow, prefix, type"),
+        ("/v1/graphs/notes/entities", "at, cursor, limit, q, sort, type"),
+        ("/v1/graphs/notes/documents/a", "none"),
+        ("/v1/graphs/notes/documents/a/related", "count"),
+        ("/v1/graphs/notes/dead-letters", "after, limit, resolved, settled"),
+        ("/v1/graphs/notes/questions/q/events", "after"),
+    ],
+)
+async def test_unknown_query_parameter_is_refused_with_the_known_ones(
+    http: httpx.AsyncClient, path: str, known: str
+) -> None:
+    """A misspelt filter is an error, not a longer list."""
+    message = refused(await http.get(path, params={"entitty": "Oslo"}), 422, "entitty")
+    assert "unknown query parameter" in message and message.endswith(known)
+
+
+async def test_probes_and_scrapers_may_append_parameters_of_their_own(http: httpx.AsyncClient) -> None:
+    """Load balancers avoid caches with them, and Prometheus sends those of its configuration."""
+    for path in ("/healthz", "/metrics"):
+        assert (await http.get(path, params={"once": "1"})).status_code == 200, path
+
+
 async def chunked(chunks: int) -> AsyncIterator[bytes]:
     """Yield a body without a length: 64 KiB at a time."""
     for _ in range(chunks):

@@ -22,6 +22,7 @@ from graphtide.services.access.limits.body_bytes import BodyBytes, BodyShare
 from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.access.policy import ANYONE, EVERY_GRAPH, STRANGER, Action
 from graphtide.services.api.http.errors import error_response
+from graphtide.services.api.http.query_parameters import check_parameters
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import QueryError
 
@@ -200,8 +201,8 @@ def permission(gate: AccessGate) -> Callable[[Request], Awaitable[None]]:
 class DirectRoute(APIRoute):
     """A route whose endpoint takes the request and the path's parameters, and validates them itself.
 
-    FastAPI describes it. Solving its dependencies, of which the permission is the only one, would cost as much as a
-    look-up.
+    FastAPI describes it. Solving its dependencies, which are only the permission and the check of query parameters,
+    would cost as much as a look-up.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -211,6 +212,7 @@ class DirectRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             await request.app.state.permitted(request)
+            await check_parameters(request)
             response: Response = await endpoint(
                 request, **{names[alias]: value for alias, value in request.path_params.items()}
             )

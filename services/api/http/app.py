@@ -23,6 +23,7 @@ from graphtide.services.api.http.documentation.docs_page import HEADERS, page
 from graphtide.services.api.http.documentation.openapi import encode_large, encoded_reply, run_encoder
 from graphtide.services.api.http.errors import handle_errors
 from graphtide.services.api.http.middleware import Observation
+from graphtide.services.api.http.query_parameters import check_parameters
 from graphtide.services.api.http.routes.browse import browse_routes
 from graphtide.services.api.http.routes.changes import change_routes
 from graphtide.services.api.http.routes.dead_letters import letter_routes
@@ -75,7 +76,7 @@ def create_app(
         version="1",
         summary=_SUMMARY,
         redirect_slashes=False,
-        dependencies=[Depends(permitted)],
+        dependencies=[Depends(permitted), Depends(check_parameters)],
         openapi_url=None,
         docs_url=None,
         redoc_url=None,

@@ -20,6 +20,8 @@ from graphtide.services.cli.parameters import LONG_TIMEOUT_S, URL, AsJson, Confi
 from graphtide.services.cli.terminal import progress, result
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from graphtide.infra.backup_folder import BackupManifest, Progress
     from graphtide.infra.bolt import BoltAddress
     from graphtide.infra.settings import Settings
@@ -46,12 +48,19 @@ def migrate(
 
     Earlier versions cannot open the data afterwards: make a backup first.
     """
-    from graphtide.services.cli import render as show
-
     with _failures():
         settings = _settings(data, config)
         body = _migrate_graph_database(settings, check) if settings.bolt else _migrate_folder(settings.data, check)
-    result(body, as_json, show.fields)
+    result(body, as_json, _show_migration)
+
+
+def _show_migration(console: Console, body: Json) -> None:
+    from graphtide.services.cli import render as show
+
+    if body["schema"] == body["wanted"]:
+        console.print(f"nothing to migrate; schema {body['schema']}")
+    else:
+        show.fields(console, body)
 
 
 def reembed(data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
@@ -195,7 +204,7 @@ def _migrate_folder(folder: Path, check: bool) -> Json:
     finally:
         if lock is not None:
             lock.release()
-    return {"data": str(folder), "schema": found, "wanted": SCHEMA_VERSION, "migrated": not check}
+    return {"data": str(folder), **_migration(found, SCHEMA_VERSION, check)}
 
 
 def _migrate_graph_database(settings: Settings, check: bool) -> Json:
@@ -212,9 +221,13 @@ def _migrate_graph_database(settings: Settings, check: bool) -> Json:
                 await asyncio.to_thread(prepare, address, database.dialect)
         finally:
             await database.close()
-        return {"bolt": settings.bolt, "schema": found, "wanted": SCHEMA_VERSION, "migrated": not check}
+        return {"bolt": settings.bolt, **_migration(found, SCHEMA_VERSION, check)}
 
     return asyncio.run(dialect_of())
+
+
+def _migration(found: int, wanted: int, check: bool) -> Json:
+    return {"schema": found, "wanted": wanted, "migrated": found != wanted and not check}
 
 
 def _address(settings: Settings) -> BoltAddress:
