@@ -257,11 +257,26 @@ def _models(
         answers = ExtractiveGenerator(embedder, pool=asking_pool)
         return ModelSet(reading, answers, embedder, None, asking=asking_pool, caps=caps)
 
-    from graphtide.infra.models.openai.extractor import OpenAIExtractor
     from graphtide.infra.models.openai.generator import OpenAIGenerator
     from graphtide.infra.models.openai.rater import OpenAIRater
-    from graphtide.infra.models.openai.reporter import OpenAIReporter
-    from graphtide.infra.models.openai.summarizer import OpenAISummarizer
+
+    extractor, own = _extractors(chosen, chat, memos, tally, stack)
+    reading = ExtractionModels(chosen.chunker(), extractor, remembered, own, reading_pool)
+    reporter, summarizer = _report_writers(chosen, chat, memos, tally)
+    cheaper = _chat(chosen.settings, accounts, stack, chosen.settings.llm_rating_model)
+    generator = OpenAIGenerator(chat, chosen.answers, chosen.answer_parts)
+    summaries = summarizer if chosen.settings.entity_summaries else None
+    rater = OpenAIRater(cheaper or chat)
+    models = ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
+    settings = chosen.settings
+    return replace(models, judges_names=settings.asks_entity_judge, judges_predicates=settings.asks_predicate_judge)
+
+
+def _extractors(
+    chosen: Plan, chat: OpenAIChat, memos: Memos, tally: Tally, stack: AsyncExitStack
+) -> tuple[Extractor, Mapping[str, Extractor]]:
+    """Return the extractor of most graphs, and those of graphs with a prompt of their own; the stack closes them."""
+    from graphtide.infra.models.openai.extractor import OpenAIExtractor
 
     def extractor(prompt: Prompt) -> Extractor:
         asked = OpenAIExtractor(chat, tally, prompt, glean=chosen.settings.llm_gleaning)
@@ -270,19 +285,18 @@ def _models(
         return memoised
 
     own = {graph: extractor(prompt) for graph, prompt in chosen.extraction.own.items()}
-    reading = ExtractionModels(chosen.chunker(), extractor(chosen.extraction.default), remembered, own, reading_pool)
-    reporter: Reporter = OpenAIReporter(chat, tally, chosen.reports)
-    summarizer: Summarizer = OpenAISummarizer(chat, tally, chosen.entities)
-    if memos.reports is not None:
-        reporter = MemoisedReporter(reporter, memos.reports)
-        summarizer = MemoisedSummarizer(summarizer, memos.reports)
-    cheaper = _chat(chosen.settings, accounts, stack, chosen.settings.llm_rating_model)
-    generator = OpenAIGenerator(chat, chosen.answers, chosen.answer_parts)
-    summaries = summarizer if chosen.settings.entity_summaries else None
-    rater = OpenAIRater(cheaper or chat)
-    models = ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
-    settings = chosen.settings
-    return replace(models, judges_names=settings.asks_entity_judge, judges_predicates=settings.asks_predicate_judge)
+    return extractor(chosen.extraction.default), own
+
+
+def _report_writers(chosen: Plan, chat: OpenAIChat, memos: Memos, tally: Tally) -> tuple[Reporter, Summarizer]:
+    """Return the writers of reports and of entity descriptions, with a cache if there is one."""
+    from graphtide.infra.models.openai.reporter import OpenAIReporter
+    from graphtide.infra.models.openai.summarizer import OpenAISummarizer
+
+    reporter, summarizer = OpenAIReporter(chat, tally, chosen.reports), OpenAISummarizer(chat, tally, chosen.entities)
+    if memos.reports is None:
+        return reporter, summarizer
+    return MemoisedReporter(reporter, memos.reports), MemoisedSummarizer(summarizer, memos.reports)
 
 
 @asynccontextmanager

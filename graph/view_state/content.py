@@ -166,16 +166,8 @@ class ViewContent:
             documents=tuple(self.documents.values()),
             chunks=tuple(
                 ChunkRow(
-                    number,
-                    chunk.chunk_id,
-                    chunk.doc_id,
-                    chunk.ordinal,
-                    chunk.text,
-                    vector(chunk),
-                    version,
-                    chunk.title,
-                    chunk.description,
-                    chunk.place,
+                    *(number, chunk.chunk_id, chunk.doc_id, chunk.ordinal, chunk.text, vector(chunk), version),
+                    *(chunk.title, chunk.description, chunk.place),
                 )
                 for number, chunk in self.chunks.items()
             ),

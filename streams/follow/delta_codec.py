@@ -119,48 +119,23 @@ def _load(value: bytes) -> dict[str, Any]:
 
 
 def _delta_in(body: dict[str, Any]) -> GraphDelta:
-    statement_sums = _sums_in(body.get("statement_sums"), len(body["statements"]))
     label_sums = _sums_in(body.get("label_sums"), len(body["labels"]))
-    statement_vectors = _vectors_in(body["statement_vectors"], len(body["statements"]))
-    chunk_vectors = _vectors_in(body["chunk_vectors"], len(body["chunks"]))
     entity_vectors = _vectors_in(body["entity_vectors"], len(body["entities"]))
-    headings = {at: (title, description) for at, title, description in body.get("headings", ())}
     weights: dict[int, int] = {}
     """Most weights of a delta are equal: one int for each."""
-    places = {at: decode_place(place) for at, place in body.get("places", ())}
     linked, unlinked = (tuple((a, b) for a, b in pairs) for pairs in body.get("predicate_links", ((), ())))
     return GraphDelta(
         str(body["graph"]),
         int(body["version"]),
         replace(_gone_in(body["gone"]), predicate_links=unlinked),
         tuple(_document_in(row) for row in body["documents"]),
-        tuple(
-            ChunkRow(
-                *(shared_int(chunk), name, doc_id, ordinal, text, next(chunk_vectors), version),
-                *headings.get(at, ("", "")),
-                places.get(at, NO_PLACE),
-            )
-            for at, (chunk, name, doc_id, ordinal, text, version) in enumerate(body["chunks"])
-        ),
+        tuple(_chunks_in(body)),
         tuple(
             LabelRow(shared_int(label), name, type_, shared_int(node), mentions, next(label_sums))
             for label, name, type_, node, mentions in body["labels"]
         ),
         tuple(MentionRow(shared_int(label), shared_int(chunk), *rest) for label, chunk, *rest in body["mentions"]),
-        tuple(
-            TripleRow(
-                *(
-                    shared_int(number),
-                    shared_int(s),
-                    intern(p),
-                    shared_int(o),
-                    count,
-                    weights.setdefault(weight, weight),
-                ),
-                *(next(statement_sums), next(statement_vectors), version),
-            )
-            for number, s, p, o, count, weight, version in body["statements"]
-        ),
+        tuple(_statements_in(body, weights)),
         tuple(
             EvidenceRow(shared_int(n), shared_int(chunk), text, sentence, weights.setdefault(weight, weight), *rest)
             for n, chunk, text, sentence, weight, *rest in body["evidence"]
@@ -175,6 +150,28 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
         bool(body["snapshot"]),
         predicate_links=linked,
     )
+
+
+def _chunks_in(body: dict[str, Any]) -> Iterator[ChunkRow]:
+    vectors = _vectors_in(body["chunk_vectors"], len(body["chunks"]))
+    headings = {at: (title, description) for at, title, description in body.get("headings", ())}
+    places = {at: decode_place(place) for at, place in body.get("places", ())}
+    for at, (chunk, name, doc_id, ordinal, text, version) in enumerate(body["chunks"]):
+        yield ChunkRow(
+            *(shared_int(chunk), name, doc_id, ordinal, text, next(vectors), version),
+            *headings.get(at, ("", "")),
+            places.get(at, NO_PLACE),
+        )
+
+
+def _statements_in(body: dict[str, Any], weights: dict[int, int]) -> Iterator[TripleRow]:
+    sums = _sums_in(body.get("statement_sums"), len(body["statements"]))
+    vectors = _vectors_in(body["statement_vectors"], len(body["statements"]))
+    for number, s, p, o, count, weight, version in body["statements"]:
+        yield TripleRow(
+            *(shared_int(number), shared_int(s), intern(p), shared_int(o), count, weights.setdefault(weight, weight)),
+            *(next(sums), next(vectors), version),
+        )
 
 
 def _has_heading(row: ChunkRow) -> bool:

@@ -14,10 +14,16 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
 from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import GraphDelta
+from graphtide.infra.observability.metrics.instruments import (
+    DocumentMetrics,
+    GraphMetrics,
+    QuestionMetrics,
+    StageMetrics,
+)
 from graphtide.infra.observability.metrics.readers import StreamReaders
 from graphtide.streams.errors import (
     Broken,
@@ -42,9 +48,6 @@ QUOTAS = ("documents", "bytes", "graphs")
 _ERRORS = (Broken, DeadlineExceeded, BudgetExceeded, Invalid, NotFound, Overloaded, Rejected, Retryable)
 STATUSES = ("answered", "broken-off", *(kind.__name__ for kind in _ERRORS))
 """The possible outcomes of a question."""
-
-_FRESH_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
-_QUERY_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class GraphNames:
@@ -77,98 +80,17 @@ class Metrics:
         self._runs = frozenset(stages)
         self._seen: set[str] = set()
         self._asked: set[tuple[str, str]] = set()
-        self._revisions = Counter(
-            "graphtide_revisions", "Document revisions that reached an end", ["graph", "state"], registry=self.registry
-        )
-        self._queryable = Histogram(
-            "graphtide_event_to_queryable_seconds",
-            "From accepting a revision to its being visible to questions in this process",
-            ["graph"],
-            buckets=_FRESH_BUCKETS_S,
-            registry=self.registry,
-        )
-        self._committed = Histogram(
-            "graphtide_event_to_commit_seconds",
-            "From accepting a revision to its being durable in its graph",
-            ["graph"],
-            buckets=_FRESH_BUCKETS_S,
-            registry=self.registry,
-        )
-        self._stages = Histogram(
-            "graphtide_stage_seconds",
-            "Duration of a stage's unit of work: a record of extract, a batch of the others",
-            ["stage"],
-            buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5, 30),
-            registry=self.registry,
-        )
-        self._retries = Counter(
-            "graphtide_retries", "Times a stage waited to try again", ["stage"], registry=self.registry
-        )
-        self._forwarded = Counter(
-            "graphtide_records_forwarded",
-            "Records of extractions that were appended to their graph's partition from another one",
-            ["graph"],
-            registry=self.registry,
-        )
-        self._changes = Counter(
-            "graphtide_graph_changes",
-            "Rows of a graph that its documents changed: what they cost beyond themselves",
-            ["graph", "kind", "change"],
-            registry=self.registry,
-        )
-        self._work = Counter(
-            "graphtide_kernel_work",
-            "What the kernels did for documents: triangles listed, units of communities examined, links read for it",
-            ["graph", "kind"],
-            registry=self.registry,
-        )
-        self._queries = Counter(
-            "graphtide_queries", "Questions, by how they ended", ["graph", "mode", "status"], registry=self.registry
-        )
-        self._query_seconds = Histogram(
-            "graphtide_query_seconds",
-            "From a question's arrival to the whole answer",
-            ["mode"],
-            buckets=_QUERY_BUCKETS_S,
-            registry=self.registry,
-        )
-        self._waiting = Gauge(
-            "graphtide_revisions_pending", "Revisions that have no end yet", ["graph"], registry=self.registry
-        )
-        self._oldest = Gauge(
-            "graphtide_oldest_pending_seconds", "Age of the oldest revision that has no end", registry=self.registry
-        )
-        self._lag = Gauge(
-            "graphtide_consumer_lag",
-            "Records of a topic that a stage has not read yet",
-            ["topic", "group", "partition"],
-            registry=self.registry,
-        )
-        self._members = Gauge(
-            "graphtide_consumer_members",
-            "Consumers that a group has, in all processes",
-            ["topic", "group"],
-            registry=self.registry,
-        )
-        self._stopped = Gauge(
-            "graphtide_stage_stopped",
-            "1 while a stage is stopped and reports the reason",
-            ["stage"],
-            registry=self.registry,
-        )
-        self._quotas = Counter(
-            "graphtide_quota_refusals",
-            "Requests that were refused because a key's graphs hold as much as it may store",
-            ["quota"],
-            registry=self.registry,
-        )
+        self._documents = DocumentMetrics(self.registry)
+        self._stages = StageMetrics(self.registry)
+        self._graphs = GraphMetrics(self.registry)
+        self._questions = QuestionMetrics(self.registry)
         for quota in QUOTAS:
-            self._quotas.labels(quota)
+            self._questions.refusals.labels(quota)
         self._latest: dict[str, deque[float]] = {}
         for stage in stages:
-            self._retries.labels(stage)
-            self._stages.labels(stage)
-            self._stopped.labels(stage).set(0)
+            self._stages.retries.labels(stage)
+            self._stages.seconds.labels(stage)
+            self._stages.stopped.labels(stage).set(0)
 
     @property
     def seen(self) -> frozenset[str]:
@@ -186,34 +108,34 @@ class Metrics:
     def _begin(self, name: str) -> None:
         if self._runs & {"extract", "consolidate"}:
             for state in ENDS:
-                self._revisions.labels(name, state)
+                self._documents.revisions.labels(name, state)
         if "consolidate" in self._runs:
-            self._forwarded.labels(name)
+            self._graphs.forwarded.labels(name)
             for kind in CHANGES:
                 for change in ("written", "removed"):
-                    self._changes.labels(name, kind, change)
+                    self._graphs.changes.labels(name, kind, change)
             for kind in WORK:
-                self._work.labels(name, kind)
+                self._graphs.work.labels(name, kind)
 
     def ended(self, graph: str, state: RevisionState) -> None:
-        self._revisions.labels(self._graph(graph), state.value).inc()
+        self._documents.revisions.labels(self._graph(graph), state.value).inc()
 
     def committed(self, graph: str, seconds: float) -> None:
-        self._committed.labels(self._graph(graph)).observe(seconds)
+        self._documents.committed.labels(self._graph(graph)).observe(seconds)
 
     def queryable(self, graph: str, seconds: float) -> None:
         name = self._graph(graph)
-        self._queryable.labels(name).observe(seconds)
+        self._documents.queryable.labels(name).observe(seconds)
         self._latest.setdefault(name, deque(maxlen=LATENCIES_KEPT)).append(seconds)
 
     def worked(self, stage: str, seconds: float) -> None:
-        self._stages.labels(stage).observe(seconds)
+        self._stages.seconds.labels(stage).observe(seconds)
 
     def forwarded(self, graph: str) -> None:
-        self._forwarded.labels(self._graph(graph)).inc()
+        self._graphs.forwarded.labels(self._graph(graph)).inc()
 
     def retried(self, stage: str) -> None:
-        self._retries.labels(stage).inc()
+        self._stages.retries.labels(stage).inc()
 
     def changed(self, delta: GraphDelta) -> None:
         """Count the rows of a committed delta by kind. Cost: a handful of additions."""
@@ -226,14 +148,14 @@ class Metrics:
             ("edge", delta.edges, gone.edges),
             ("same-as", delta.same_as, gone.same_as),
         ):
-            self._changes.labels(name, kind, "written").inc(len(written))
-            self._changes.labels(name, kind, "removed").inc(len(removed))
+            self._graphs.changes.labels(name, kind, "written").inc(len(written))
+            self._graphs.changes.labels(name, kind, "removed").inc(len(removed))
 
     def laboured(self, graph: str, effort: KernelWork) -> None:
         name = self._graph(graph)
-        self._work.labels(name, "triangles").inc(effort.triangles)
-        self._work.labels(name, "community-units").inc(effort.community_units)
-        self._work.labels(name, "community-links").inc(effort.community_links)
+        self._graphs.work.labels(name, "triangles").inc(effort.triangles)
+        self._graphs.work.labels(name, "community-units").inc(effort.community_units)
+        self._graphs.work.labels(name, "community-links").inc(effort.community_links)
 
     @contextmanager
     def asking(self, graph: str, mode: str) -> Iterator[None]:
@@ -242,7 +164,7 @@ class Metrics:
         if (name, mode) not in self._asked:
             self._asked.add((name, mode))
             for status in STATUSES:
-                self._queries.labels(name, mode, status)
+                self._questions.ended.labels(name, mode, status)
         started, status = time.perf_counter(), "broken-off"
         try:
             yield
@@ -251,27 +173,27 @@ class Metrics:
             status = type(error).__name__
             raise
         finally:
-            self._queries.labels(name, mode, status).inc()
-            self._query_seconds.labels(mode).observe(time.perf_counter() - started)
+            self._questions.ended.labels(name, mode, status).inc()
+            self._questions.seconds.labels(mode).observe(time.perf_counter() - started)
 
     def waiting(self, graph: str, revisions: int) -> None:
-        self._waiting.labels(self._graph(graph)).set(revisions)
+        self._documents.pending.labels(self._graph(graph)).set(revisions)
 
     def oldest_pending(self, seconds: float) -> None:
-        self._oldest.set(seconds)
+        self._documents.oldest_pending_s.set(seconds)
 
     def behind(self, topic: str, group: str, partition: int, records: int) -> None:
-        self._lag.labels(topic, group, str(partition)).set(records)
+        self._stages.lag.labels(topic, group, str(partition)).set(records)
 
     def members(self, topic: str, group: str, count: int) -> None:
-        self._members.labels(topic, group).set(count)
+        self._stages.members.labels(topic, group).set(count)
 
     def stopped(self, stage: str, is_stopped: bool) -> None:
-        self._stopped.labels(stage).set(int(is_stopped))
+        self._stages.stopped.labels(stage).set(int(is_stopped))
 
     def over_quota(self, quota: str) -> None:
         """Count a request that one of QUOTAS refused."""
-        self._quotas.labels(quota).inc()
+        self._questions.refusals.labels(quota).inc()
 
     def event_to_queryable_ms(self, graph: str) -> dict[str, float]:
         """Return p50, p95 and p99 of the latest revisions since the process started; empty without any."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from graphtide.services.cli.client import Json
+    from graphtide.services.evaluation.wiring import EvaluationOptions, GraphLocation
 
 
 def evaluate(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
@@ -56,15 +59,12 @@ def evaluate(  # noqa: PLR0913, PLR0917 -- the options of a command are its para
     Continues an interrupted evaluation of the same output folder without paying for anything twice. The report and the
     journal hold questions and answers. Exits with 1 when a limit or an endpoint stopped it.
     """
-    from graphtide.infra.settings import SettingsError, load_settings
     from graphtide.services.evaluation.answers import AnswerStyle
     from graphtide.services.evaluation.questions import QuestionForm
     from graphtide.services.evaluation.run import AnswerMeasure
     from graphtide.services.evaluation.wiring import EvaluationOptions, GraphLocation
-    from graphtide.services.evaluation.wiring import evaluate as run_evaluation
-    from graphtide.streams.errors import GraphtideError, Invalid
 
-    try:
+    with _failures():
         options = EvaluationOptions(
             questions,
             output,
@@ -87,22 +87,40 @@ def evaluate(  # noqa: PLR0913, PLR0917 -- the options of a command are its para
         location = GraphLocation(
             graph, url, data, CONNECTION.api_key.strip(), CONNECTION.ca_file, CONNECTION.client_cert
         )
-        with progress(as_json) as bar:
-
-            def step(name: str, total: int) -> Advance:
-                if not as_json:
-                    tell(f"{name}: {total} steps, those of the journal included")
-                return bar(name, total)
-
-            body = asyncio.run(run_evaluation(options, location, load_settings({"data": data}, config), step))
-    except SettingsError as error:
-        raise CommandError(str(error), USAGE) from error
-    except GraphtideError as error:
-        raise CommandError(str(error), USAGE if isinstance(error, Invalid) else FAILED) from error
+        body = _run(options, location, config, as_json)
     result(body, as_json, _show)
     if body["stopped"]:
         raise CommandError(f"incomplete: {body['stopped']}; the same command continues it", FAILED)
     tell(f"the report is in {output}; its files hold questions and answers")
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise CommandError for wrong options and settings, and for an evaluation that failed."""
+    from graphtide.infra.settings import SettingsError
+    from graphtide.streams.errors import GraphtideError, Invalid
+
+    try:
+        yield
+    except SettingsError as error:
+        raise CommandError(str(error), USAGE) from error
+    except GraphtideError as error:
+        raise CommandError(str(error), USAGE if isinstance(error, Invalid) else FAILED) from error
+
+
+def _run(options: EvaluationOptions, location: GraphLocation, config: Path | None, as_json: bool) -> Json:
+    """Run the evaluation with a bar of its progress. Returns the report."""
+    from graphtide.infra.settings import load_settings
+    from graphtide.services.evaluation.wiring import evaluate as run_evaluation
+
+    with progress(as_json) as bar:
+
+        def step(name: str, total: int) -> Advance:
+            if not as_json:
+                tell(f"{name}: {total} steps, those of the journal included")
+            return bar(name, total)
+
+        return asyncio.run(run_evaluation(options, location, load_settings({"data": location.data}, config), step))
 
 
 def _known(option: str, value: str, known: list[str]) -> str:
