@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder, hnsw_parameters
-from graphtide.infra.models.local.embedders import setting_of
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.observability.metrics.endpoints import EndpointGauges
@@ -25,19 +24,11 @@ from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
 from graphtide.infra.sources.mapping import SourcesFile
-from graphtide.infra.sqlite import SqliteBackend, SqliteUsageLedger, SqliteVectorStore
-from graphtide.infra.sqlite.administration.embedding_model import (
-    EmbeddingModel,
-    is_file_current,
-    record_model,
-    recorded_model,
-)
-from graphtide.infra.sqlite.administration.reembedded import ReembeddedDocuments
-from graphtide.infra.sqlite.database import SqliteDatabase
+from graphtide.infra.sqlite import SqliteBackend, SqliteUsageLedger
 from graphtide.infra.sqlite.standing.questions import SqliteQuestionStore
 from graphtide.services.access.limits.pending import PendingRevisions
 from graphtide.services.administration.maintenance import EmbeddedMaintenance, drop_deleted_indexes
-from graphtide.services.administration.model_change import ModelChange, open_change, settings_of_old_model
+from graphtide.services.administration.model_change import ModelChange
 from graphtide.services.administration.online_reembedding import OnlineReembedding, ReembeddingProgress, Stages
 from graphtide.services.administration.purge import EmbeddedPurge
 from graphtide.services.administration.reembedding import remove_scratch
@@ -45,10 +36,8 @@ from graphtide.services.application import Application
 from graphtide.services.health import Dependency, Warming, disk, endpoints, silent, storage
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.model_wiring import (
-    Memos,
     ModelSet,
     OwnModels,
-    open_models,
     plan,
     question_embedder,
     reranking_of,
@@ -66,6 +55,7 @@ from graphtide.services.process.pausable_task import PausableTask
 from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.services.sources import SourceTarget, bounded_accept, kafka_source_tasks, mapped_sources, source_states
 from graphtide.services.standing.evaluation import EvaluatedHere, evaluated_here
+from graphtide.services.stored_models import open_stored_models
 from graphtide.services.tracing import traced
 from graphtide.streams.changes.change_log import ChangeRetention
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
@@ -85,8 +75,6 @@ from graphtide.streams.summarize.summary_writer import SummaryWriter
 
 log = logging.getLogger("graphtide")
 
-EXTRACTION_MEMO = "extraction_memo"
-REPORT_MEMO = "report_memo"
 StageRun = Callable[[], Awaitable[None]]
 
 
@@ -120,49 +108,22 @@ async def open_application(
         remove_scratch(settings.data)
         tally = Tally(registry)
         accounts = UsageAccounting(await SqliteUsageLedger.open(backend.database), chosen.rules, tally)
-        old = await _old_model(backend, settings, own)
-        memos = await _memos(backend)
-        models = replace(open_models(plan(old) if old else chosen, accounts, memos, tally, stack, own), memos=memos)
-        await _check_model(backend.database, settings.data, models.embedder)
-        change = await open_change(models, settings, accounts, stack) if old else None
-        models = change.models if change else models
-        indexes = IndexFolder(settings.data / "indexes", hnsw_parameters(settings))
-        await drop_deleted_indexes(indexes, backend.store)
-        _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
-        views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
-        stack.push_async_callback(views.close)
-        warming(views.opening)
-        await views.open(backend.store)
+        models, change = await open_stored_models(settings, chosen, backend, (accounts, tally), stack, own)
+        views = await _views(settings, backend, warming, stack)
         due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
         shelves = Shelves(backend.store, due)
         questions = change.questions if change else await stack.enter_async_context(question_embedder(models.embedder))
-        runtime, upkeep, notes, standing = await _runtime(
-            backend, views, models, questions, registry, accounts, shelves
-        )
+        runtime, upkeep, standing = await _runtime(backend, views, models, questions, registry, accounts, shelves)
         registry.register(EndpointGauges(models.gates()))
         registry.register(ViewGauges(views.all, runtime.metrics.names))
         dependencies = _dependencies(settings.data, backend, models)
-        reranking = reranking_of(models, settings, registry)
-        options = settings.default_options
+        options, reranking = settings.default_options, reranking_of(models, settings, registry)
         runtime = replace(runtime, dependencies=dependencies, mode_options=options, reranking=reranking)
-        writer = ReportWriter(backend.store, models.reporter, due)
-        entities = SummaryWriter(backend.store, models.summarizer, due) if models.summarizer else None
-        reports = SummarizeStage(
-            backend.log, views, writer, runtime.metrics, entities=entities, writing=upkeep.summarizing
-        )
-        stages: dict[str, StageRun] = {
-            "extract": upkeep.extract.run,
-            "consolidate": upkeep.consolidate.run,
-            "summarize": reports.run,
-            "index-snapshots": lambda: save_now_and_then(views),
-            "lag": lambda: look_now_and_then(lambda: _look(backend, views, runtime.metrics, notes)),
-            "communities-check": lambda: check_now_and_then(upkeep.consolidate),
-            "standing-questions": standing.stage.load_all,
-            "standing-answers": standing.answers.run,
-        }
+        reports = _report_stage(backend, views, models, due, runtime.metrics, upkeep)
+        stages = _stages(backend, views, runtime.metrics, upkeep, standing, reports)
         stages |= _optional_stages(settings, models, upkeep)
         online = _reembedding(settings, backend, views, (upkeep, standing), change, stages) if change else None
-        stack.push_async_callback(stop, [start(name, run, notes) for name, run in stages.items()])
+        stack.push_async_callback(stop, [start(name, run, upkeep.notes) for name, run in stages.items()])
         if change and online:
             runtime = _started(online, change, runtime, registry, stack)
         reading = await stack.enter_async_context(_sources(settings, sources, backend, registry))
@@ -170,17 +131,16 @@ async def open_application(
         yield LocalApplication(runtime)
 
 
-async def _old_model(backend: SqliteBackend, settings: Settings, own: OwnModels | None) -> Settings | None:
-    """Return the settings of the folder's model if it is to be replaced while the service runs.
-
-    Otherwise the work of a re-embedding that was given up is deleted.
-    """
-    held = await recorded_model(backend.database, settings.data)
-    caller_embeds = own is not None and own.embedder is not None
-    old = settings_of_old_model(settings, held) if settings.reembed and not caller_embeds else None
-    if old is None:
-        await ReembeddedDocuments(backend.database, backend.store).discard()
-    return old
+async def _views(settings: Settings, backend: SqliteBackend, warming: Warming, stack: AsyncExitStack) -> ViewRegistry:
+    """Open the views of all graphs with the saved indexes. Raises Broken for indexes of another database."""
+    indexes = IndexFolder(settings.data / "indexes", hnsw_parameters(settings))
+    await drop_deleted_indexes(indexes, backend.store)
+    _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
+    views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
+    stack.push_async_callback(views.close)
+    warming(views.opening)
+    await views.open(backend.store)
+    return views
 
 
 def _started(
@@ -195,6 +155,40 @@ def _started(
     stack.push_async_callback(stop, [start("re-embedding", online.run, online.progress.failures)])
     shown = Dependency("re-embedding", online.progress.trouble, needed=False)
     return replace(runtime, models=change.names, dependencies=(*runtime.dependencies, shown))
+
+
+def _report_stage(
+    backend: SqliteBackend,
+    views: ViewRegistry,
+    models: ModelSet,
+    due: ReportPolicy,
+    metrics: Metrics,
+    upkeep: EmbeddedMaintenance,
+) -> SummarizeStage:
+    writer = ReportWriter(backend.store, models.reporter, due)
+    entities = SummaryWriter(backend.store, models.summarizer, due) if models.summarizer else None
+    return SummarizeStage(backend.log, views, writer, metrics, entities=entities, writing=upkeep.summarizing)
+
+
+def _stages(
+    backend: SqliteBackend,
+    views: ViewRegistry,
+    metrics: Metrics,
+    upkeep: EmbeddedMaintenance,
+    standing: EvaluatedHere,
+    reports: SummarizeStage,
+) -> dict[str, StageRun]:
+    """Return the stages of every service."""
+    return {
+        "extract": upkeep.extract.run,
+        "consolidate": upkeep.consolidate.run,
+        "summarize": reports.run,
+        "index-snapshots": lambda: save_now_and_then(views),
+        "lag": lambda: look_now_and_then(lambda: _look(backend, views, metrics, upkeep.notes)),
+        "communities-check": lambda: check_now_and_then(upkeep.consolidate),
+        "standing-questions": standing.stage.load_all,
+        "standing-answers": standing.answers.run,
+    }
 
 
 def _optional_stages(settings: Settings, models: ModelSet, upkeep: EmbeddedMaintenance) -> dict[str, StageRun]:
@@ -275,7 +269,7 @@ async def _runtime(
     registry: CollectorRegistry,
     accounts: UsageAccounting,
     shelves: Shelves,
-) -> tuple[Runtime, EmbeddedMaintenance, dict[str, str], EvaluatedHere]:
+) -> tuple[Runtime, EmbeddedMaintenance, EvaluatedHere]:
     progress = TokenWaiter(backend.ledger, backend.store, views)
     metrics = Announcing(registry, progress)
     store = SqliteQuestionStore(backend.database)
@@ -288,22 +282,7 @@ async def _runtime(
         progress.moved()
         await standing.stage.committed(delta)
 
-    notes: dict[str, str] = {}
-    chosen = ConsolidateSettings(synonyms=models.judges_names, predicates=models.judges_predicates)
-    consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics, chosen, views.get, views.expect)
-    purger = EmbeddedPurge(backend.database, backend.store, views, models.reading, models.memos, consolidate.paused)
-    stored = live_extraction(backend.store, views.has_document)
-    limits = ExtractSettings(caps=models.caps)
-    upkeep = EmbeddedMaintenance(
-        backend.log,
-        backend.store,
-        views,
-        progress,
-        ExtractStage(backend.log, backend.ledger, models.reading, metrics, limits, stored=stored),
-        consolidate,
-        notes,
-        purger.run,
-    )
+    upkeep = _maintenance(backend, views, models, progress, metrics, follow)
     runtime = Runtime(
         log=backend.log,
         store=backend.store,
@@ -323,35 +302,25 @@ async def _runtime(
         standing=standing.service,
         reading=(models.reading, models.caps),
     )
-    return runtime, upkeep, notes, standing
+    return runtime, upkeep, standing
 
 
-async def _memos(backend: SqliteBackend) -> Memos:
-    extractions = SqliteVectorStore(backend.database, table=EXTRACTION_MEMO)
-    await extractions.create()
-    reports = SqliteVectorStore(backend.database, table=REPORT_MEMO)
-    await reports.create()
-    return Memos(SqliteVectorStore(backend.database), extractions, reports)
-
-
-async def _check_model(database: SqliteDatabase, folder: Path, embedder: Embedder) -> None:
-    """Raise Broken if the data folder has another embedding model: vectors of two models cannot be compared."""
-    held = await recorded_model(database, folder)
-    named = EmbeddingModel(embedder.name, embedder.dimensions)
-    if held is not None and held.name != named.name:
-        raise Broken(
-            f"{folder} was embedded with {held.name}, and the settings name {named.name}: run graphtide reembed --data"
-            f" {folder} to embed its documents again, set GRAPHTIDE_REEMBED=true to do it while the service runs, or"
-            f" restore GRAPHTIDE_EMBEDDING_MODEL={setting_of(held.name)}"
-        )
-    if held is not None and held.dimensions and named.dimensions and held.dimensions != named.dimensions:
-        raise Broken(
-            f"the vectors in {folder} have {held.dimensions} dimensions, and {named.name} gives {named.dimensions}:"
-            f" run graphtide reembed --data {folder} to embed its documents again"
-        )
-    model = replace(named, dimensions=named.dimensions or (held.dimensions if held else 0))
-    if model != held or not is_file_current(folder, model.name):
-        await record_model(database, folder, model)
+def _maintenance(
+    backend: SqliteBackend,
+    views: ViewRegistry,
+    models: ModelSet,
+    progress: TokenWaiter,
+    metrics: Metrics,
+    follow: Callable[[GraphDelta], Awaitable[None]],
+) -> EmbeddedMaintenance:
+    """Return the maintenance, with the stages that it pauses; `follow` receives each committed delta."""
+    chosen = ConsolidateSettings(synonyms=models.judges_names, predicates=models.judges_predicates)
+    consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics, chosen, views.get, views.expect)
+    purger = EmbeddedPurge(backend.database, backend.store, views, models.reading, models.memos, consolidate.paused)
+    stored = live_extraction(backend.store, views.has_document)
+    limits = ExtractSettings(caps=models.caps)
+    extract = ExtractStage(backend.log, backend.ledger, models.reading, metrics, limits, stored=stored)
+    return EmbeddedMaintenance(backend.log, backend.store, views, progress, extract, consolidate, {}, purger.run)
 
 
 def _check_indexes(folder: Path, saved: Sequence[str], stored: Mapping[str, int]) -> None:

@@ -71,7 +71,7 @@ class EmbeddedMaintenance:
     progress: TokenWaiter
     extract: ExtractStage
     consolidate: ConsolidateStage
-    notes: Mapping[str, str]
+    notes: dict[str, str]
     purger: Callable[[], Awaitable[Purged]]
     summarizing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while reports are written, so that no deleted content is stored during a purge."""

@@ -97,15 +97,20 @@ def create_app(
     app.include_router(chat_routes(application, limits, gate))
     agents = McpEndpoint(application, limits, streams)
     app.router.routes.append(_NamedRoute(PATH, agents, methods=METHODS, include_in_schema=False))
-    app.add_middleware(DisconnectCancellation)
-    app.add_middleware(AccessMiddleware, gate=gate, limits=limits)
-    app.add_middleware(Observation, registry=registry)
-    app.add_middleware(RequestPacing)
+    _add_middleware(app, gate, limits, registry)
     handle_errors(app)
     _add_description(app)
     app.openapi = lambda: _described(app, limits)  # type: ignore[method-assign]
     _resolve_routes(app)
     return app
+
+
+def _add_middleware(app: FastAPI, gate: AccessGate, limits: RequestLimits, registry: CollectorRegistry) -> None:
+    """Add the middleware, the innermost first."""
+    app.add_middleware(DisconnectCancellation)
+    app.add_middleware(AccessMiddleware, gate=gate, limits=limits)
+    app.add_middleware(Observation, registry=registry)
+    app.add_middleware(RequestPacing)
 
 
 class _NamedRoute(Route):
