@@ -27,7 +27,7 @@ Accept = Callable[[Record], Awaitable[Position]]
 
 async def listed(letters: DeadLetterIndex, graph: str, query: LetterQuery) -> LetterList:
     """See Application.dead_letters. Cost: the page, and the records since the last use."""
-    page = await letter_desk.page(letters, _named(graph), query.after, query.limit, settled=query.resolved)
+    page = await letter_desk.page(letters, _named(graph), query.after, query.limit, resolved=query.resolved)
     return LetterList(tuple(_status(letter) for letter in page.letters), page.next)
 
 
@@ -64,7 +64,7 @@ def _status(stored: StoredDeadLetter, whole: bool = False) -> LetterStatus:
         for_caller(letter.reason),
         letter.attempts,
         datetime.fromtimestamp(stored.buried_ms / 1000, UTC).isoformat(timespec="milliseconds"),
-        stored.settled,
+        stored.resolution,
         stored.size_bytes,
         _printable(letter.original[:SHOWN_BYTES].decode(errors="backslashreplace")) if whole else "",
         base64.b64encode(letter.original).decode() if whole else "",

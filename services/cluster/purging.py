@@ -105,7 +105,7 @@ async def purge_letters(store: GraphStore, log: Log, delete_before: DeleteBefore
         number, offset = letter.position.partition, letter.position.offset
         if (letter.erased or (letter.graph, letter.doc_id) in dead) and number not in stopped:
             before[number] = offset + 1
-        elif not letter.settled:
+        elif not letter.resolved:
             stopped.add(number)
     await delete_before(DEAD_LETTERS, before)
     return sum(letter.position.offset < before.get(letter.position.partition, 0) for letter in letters)

@@ -1,7 +1,7 @@
 """The places of the dead letters by graph, in memory, so that a page of letters costs the page and not the topic.
 
 It reads each record of `documents.dlq` once, and keeps about 300 bytes of a letter: where it is, when it was written
-and how it was settled. Letters themselves are read from the topic when they are shown. Invariant: after `refresh`, the
+and how it was resolved. Letters themselves are read from the topic when they are shown. Invariant: after `refresh`, the
 index equals that of a process that reads the whole topic now.
 """
 
@@ -31,7 +31,7 @@ MAX_GAP = 64
 
 @dataclass(slots=True)
 class _Letters:
-    """The letters of one graph in order; `open` are those that are not settled."""
+    """The letters of one graph in order; `open` are those that are not resolved."""
 
     all: list[LetterKey] = field(default_factory=list)
     open: list[LetterKey] = field(default_factory=list)
@@ -47,7 +47,7 @@ class DeadLetterIndex:
         self._next: dict[int, int] = {}
         self._graphs: dict[str, _Letters] = {}
         self._placed: dict[Position, tuple[str, LetterKey]] = {}
-        self._settled: dict[Position, str] = {}
+        self._resolutions: dict[Position, str] = {}
 
     async def refresh(self) -> None:
         """Read the records that were added since the last call. Raises what the log raises. Cost: these records."""
@@ -66,12 +66,12 @@ class DeadLetterIndex:
                     self._trim(number, start)
             self._starts = dict(starts)
 
-    def keys(self, graph: str, after: LetterKey, limit: int, *, settled: bool) -> Sequence[LetterKey]:
+    def keys(self, graph: str, after: LetterKey, limit: int, *, resolved: bool) -> Sequence[LetterKey]:
         """Return the keys of the first `limit` letters of a graph after that key. Cost: the result."""
         held = self._graphs.get(graph)
         if held is None:
             return ()
-        letters = held.all if settled else held.open
+        letters = held.all if resolved else held.open
         first = bisect_right(letters, after)
         return letters[first : first + limit]
 
@@ -80,9 +80,9 @@ class DeadLetterIndex:
         of, key = self._placed.get(position, ("", None))
         return key if of == graph else None
 
-    def settled(self, key: LetterKey) -> str:
-        """Return how the letter was settled, "" while it is open."""
-        return self._settled.get(_position(key), "")
+    def resolution(self, key: LetterKey) -> str:
+        """Return how the letter was resolved, "" while it is open."""
+        return self._resolutions.get(_position(key), "")
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of open letters by graph, of graphs that have any."""
@@ -111,7 +111,7 @@ class DeadLetterIndex:
     def _take(self, delivered: ConsumedRecord) -> None:
         value, position = delivered.record.value or b"", delivered.position
         if (settlement := parse_settlement(value)) is not None:
-            self._settle(*settlement)
+            self._resolve(*settlement)
         elif (mark := parse_letter_mark(value)) is not None:
             self._erase(*mark)
         elif (letter := _letter(value)) is not None and position not in self._placed:
@@ -119,11 +119,11 @@ class DeadLetterIndex:
             self._placed[position] = letter.graph, key
             held = self._graphs.setdefault(letter.graph, _Letters())
             insort(held.all, key)
-            if position not in self._settled:
+            if position not in self._resolutions:
                 insort(held.open, key)
 
-    def _settle(self, position: Position, how: str) -> None:
-        self._settled.setdefault(position, how)
+    def _resolve(self, position: Position, how: str) -> None:
+        self._resolutions.setdefault(position, how)
         graph, key = self._placed.get(position, ("", None))
         if key is not None:
             _remove(self._graphs[graph].open, key)
@@ -141,7 +141,7 @@ class DeadLetterIndex:
         dropped: dict[str, set[LetterKey]] = {}
         for position in positions:
             graph, key = self._placed.pop(position, ("", None))
-            self._settled.pop(position, None)
+            self._resolutions.pop(position, None)
             if key is not None:
                 dropped.setdefault(graph, set()).add(key)
         for graph, keys in dropped.items():
@@ -152,7 +152,7 @@ class DeadLetterIndex:
                 del self._graphs[graph]
 
     def _clear(self) -> None:
-        for held in (self._next, self._graphs, self._placed, self._settled):
+        for held in (self._next, self._graphs, self._placed, self._resolutions):
             held.clear()
 
 

@@ -1,8 +1,8 @@
 """The dead-letter queue as operators use it: list letters, publish one again, or discard one.
 
 The topic `documents.dlq` is append-only: a resolved letter is followed by a settlement record in the same partition.
-Invariant: a settled letter is never retried or discarded again. A failure between publishing and settling can at worst
-publish the document twice; the second is a newer revision with the same content.
+Invariant: a resolved letter is never retried or discarded again. A failure between publishing and resolving publishes
+the document twice at worst; the second is a newer revision with the same content.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ Publish = Callable[[Record], Awaitable[Position]]
 
 @dataclass(frozen=True, slots=True)
 class StoredDeadLetter:
-    """A dead letter in the topic. `settled` says how it was resolved, "" while it is open."""
+    """A dead letter in the topic. `resolution` says how it was resolved, "" while it is open."""
 
     id: str
     letter: DeadLetter
     buried_ms: int
-    settled: str = ""
+    resolution: str = ""
     size_bytes: int = 0
     """The size of the original."""
 
@@ -65,14 +65,14 @@ class LetterPage:
     next: str
 
 
-async def list_dead_letters(log: Log, graph: str, *, settled: bool = False) -> Sequence[StoredDeadLetter]:
-    """Return the open dead letters of a graph, oldest first, without their originals; `settled` adds resolved ones.
+async def list_dead_letters(log: Log, graph: str, *, resolved: bool = False) -> Sequence[StoredDeadLetter]:
+    """Return the open dead letters of a graph, oldest first, without their originals; `resolved` adds resolved ones.
 
     Records whose key names no graph are in graph "". Cost: time, the whole topic; memory, the result.
     """
     letters, found, after = DeadLetterIndex(log), list[StoredDeadLetter](), ""
     while True:
-        part = await page(letters, graph, after, MAX_PAGE, settled=settled)
+        part = await page(letters, graph, after, MAX_PAGE, resolved=resolved)
         found += part.letters
         if not part.next:
             return found
@@ -93,34 +93,34 @@ class LetterPlace:
     position: Position
     graph: str
     doc_id: str
-    settled: bool = False
+    resolved: bool = False
     erased: bool = False
 
 
 async def letter_places(log: Log) -> Sequence[LetterPlace]:
     """Return the places of all letters, in the order of each partition. Cost: time, the whole topic."""
     found: dict[str, LetterPlace] = {}
-    settled: set[str] = set()
+    resolved: set[str] = set()
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
         async for delivered in records:
             value, place = delivered.record.value or b"", delivered.position
             if (settlement := parse_settlement(value)) is not None:
-                settled.add(f"{settlement[0].partition}-{settlement[0].offset}")
+                resolved.add(f"{settlement[0].partition}-{settlement[0].offset}")
             elif (mark := parse_letter_mark(value)) is not None:
                 for name, letter_place in found.items():
                     if letter_place.graph == mark[0] and _is_before(name, mark[1]):
                         found[name] = replace(letter_place, erased=True)
             elif (letter := _letter(value)) is not None:
                 found[f"{place.partition}-{place.offset}"] = LetterPlace(place, letter.graph, letter.doc_id)
-    return [replace(letter, settled=name in settled) for name, letter in found.items()]
+    return [replace(letter, resolved=name in resolved) for name, letter in found.items()]
 
 
 async def page(
-    letters: DeadLetterIndex, graph: str, after: str = "", limit: int = 50, *, settled: bool = False
+    letters: DeadLetterIndex, graph: str, after: str = "", limit: int = 50, *, resolved: bool = False
 ) -> LetterPage:
     """Return at most `limit` letters after `after`, the `next` of another page. Raises Invalid.
 
-    Oldest first; `settled` adds resolved ones. Cost: the page, and the records since the last use of the index.
+    Oldest first; `resolved` adds resolved ones. Cost: the page, and the records since the last use of the index.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise Invalid("limit", f"is {limit}; use 1 to {MAX_PAGE}")
@@ -131,7 +131,7 @@ async def page(
         place = (int(parts[1]), int(parts[2]), int(parts[3]))
     await letters.refresh()
     while True:
-        keys = letters.keys(graph, place, limit + 1, settled=settled)
+        keys = letters.keys(graph, place, limit + 1, resolved=resolved)
         found = await letters.read(keys[:limit], partial(_brief, letters))
         if len(found) == len(keys[:limit]):
             break  # otherwise some were erased meanwhile, and the index has dropped them
@@ -146,11 +146,11 @@ def _brief(letters: DeadLetterIndex, key: LetterKey, letter: DeadLetter) -> Stor
 
 
 def _stored(letters: DeadLetterIndex, key: LetterKey, letter: DeadLetter) -> StoredDeadLetter:
-    return StoredDeadLetter(f"{key[1]}-{key[2]}", letter, key[0], letters.settled(key), len(letter.original))
+    return StoredDeadLetter(f"{key[1]}-{key[2]}", letter, key[0], letters.resolution(key), len(letter.original))
 
 
 async def get_dead_letter(letters: DeadLetterIndex, graph: str, name: str) -> StoredDeadLetter:
-    """Return one dead letter with its original, settled or not. Raises Invalid for a malformed id, NotFound.
+    """Return one dead letter with its original, resolved or not. Raises Invalid for a malformed id, NotFound.
 
     Cost: the letter, and the records since the last use of the index.
     """
@@ -167,20 +167,20 @@ async def get_dead_letter(letters: DeadLetterIndex, graph: str, name: str) -> St
 async def retry(
     letters: DeadLetterIndex, graph: str, name: str, publish: Publish, instead: DocumentMessage | None = None
 ) -> Position:
-    """Publish the original again, or a correction, and settle the letter. Returns the position of the new revision.
+    """Publish the original again, or a correction, and resolve the letter. Returns the position of the new revision.
 
     Raises Invalid when there is nothing to publish, when the original is malformed, when the correction is of another
-    document, or when the letter is already settled; NotFound.
+    document, or when the letter is already resolved; NotFound.
     """
     stored = await _open(letters, graph, name)
     position = await publish(original(stored.letter) if instead is None else _corrected(stored.letter, instead))
-    await _settle(letters.log, stored, RETRIED)
+    await _resolve(letters.log, stored, RETRIED)
     return position
 
 
 async def discard(letters: DeadLetterIndex, graph: str, name: str) -> None:
-    """Settle the letter without publishing it. Raises Invalid when it is already settled; NotFound."""
-    await _settle(letters.log, await _open(letters, graph, name), DROPPED)
+    """Resolve the letter without publishing it. Raises Invalid when it is already resolved; NotFound."""
+    await _resolve(letters.log, await _open(letters, graph, name), DROPPED)
 
 
 def original(letter: DeadLetter) -> Record:
@@ -216,12 +216,12 @@ def _corrected(letter: DeadLetter, instead: DocumentMessage) -> Record:
 
 async def _open(letters: DeadLetterIndex, graph: str, name: str) -> StoredDeadLetter:
     stored = await get_dead_letter(letters, graph, name)
-    if stored.settled:
-        raise Invalid("id", f"the dead letter {name} is already settled: it was {stored.settled}")
+    if stored.resolution:
+        raise Invalid("id", f"the dead letter {name} is already resolved: it was {stored.resolution}")
     return stored
 
 
-async def _settle(log: Log, stored: StoredDeadLetter, how: str) -> None:
+async def _resolve(log: Log, stored: StoredDeadLetter, how: str) -> None:
     body = {"schema": SCHEMA, "settles": stored.id, "how": how}
     key = document_key(stored.letter.graph, stored.letter.doc_id)
     await log.append(DEAD_LETTERS, [Record(key, json.dumps(body).encode())])

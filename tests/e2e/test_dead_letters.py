@@ -52,10 +52,10 @@ class Service:
     http: httpx.AsyncClient
     channel: grpc.aio.Channel
 
-    async def until(self, graph: str, count: int, settled: bool = False) -> list[dict[str, object]]:
+    async def until(self, graph: str, count: int, resolved: bool = False) -> list[dict[str, object]]:
         """Return the dead letters of the graph, once there are that many."""
         while True:
-            path = f"/v1/graphs/{graph}/dead-letters?resolved={str(settled).lower()}"
+            path = f"/v1/graphs/{graph}/dead-letters?resolved={str(resolved).lower()}"
             listed = said(models.LetterListBody, await self.http.get(path))["letters"]
             assert isinstance(listed, list)
             if len(listed) == count:
@@ -113,7 +113,7 @@ async def test_poison_is_listed_shown_corrected_and_queryable_over_http(service:
     again = await service.http.post(f"{LETTERS}/{bad['id']}/retry", json=RIGHT)
     assert again.status_code == 422, "nothing is done twice"
     assert [one["doc_id"] for one in await service.until("g", 1)] == ["schema"]
-    assert {one["resolution"] for one in await service.until("g", 2, settled=True)} == {"", "retried"}
+    assert {one["resolution"] for one in await service.until("g", 2, resolved=True)} == {"", "retried"}
 
 
 async def test_record_without_a_graph_is_found_under_the_star_and_can_only_be_dropped(service: Service) -> None:

@@ -41,7 +41,7 @@ CONDITIONS = (
     Condition(422, "at|after|token", "has no version [0-9]+; its newest is", "depends on the version of the graph"),
     Condition(422, "at|after|token", "is not a token of graph", "depends on what was published"),
     Condition(422, "delete", "has no live document", "depends on the documents of the graph"),
-    Condition(422, "id", "is already settled|cannot be published again|contains no document", "depends on the letter"),
+    Condition(422, "id", "is already resolved|cannot be published again|contains no document", "depends on the letter"),
     Condition(422, "settled", "is the old name of resolved", "parameters of a query exclude each other"),
     Condition(422, r"(filters\.)?as_of|.*occurred_from", "give one of them|is later than", "compares two dates"),
     Condition(422, "publish", "occurs twice", "the ids of two lists differ from each other"),

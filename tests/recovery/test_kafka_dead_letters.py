@@ -111,7 +111,7 @@ async def test_purge_deletes_letters_of_deleted_documents_as_far_as_a_broker_can
     await store.commit(Commit(0, await store.claim(0), 1, graphs, ()))
     purge = partial(purge_letters, store, one.log, partial(delete_before, one.address))
     assert await purge() == 3
-    assert [stored.letter.doc_id for stored in await list_dead_letters(one.log, "g", settled=True)] == [
+    assert [stored.letter.doc_id for stored in await list_dead_letters(one.log, "g", resolved=True)] == [
         "open",
         "gone-3",
     ]
@@ -119,7 +119,7 @@ async def test_purge_deletes_letters_of_deleted_documents_as_far_as_a_broker_can
     assert (left.records, left.gone_by) == (1, NEVER)
     await dropped(index, "g", _name(written["open"]))
     assert await purge() == 2
-    assert await list_dead_letters(one.log, "g", settled=True) == []
+    assert await list_dead_letters(one.log, "g", resolved=True) == []
     assert await purge() == 0
 
 

@@ -64,14 +64,14 @@ async def test_index_equals_a_scan_after_every_step_of_a_random_walk(backend: Ba
     model: dict[str, tuple[str, str, bool]] = {}
     for step in range(30):
         action = rng.random()
-        unsettled = [name for name, (_, _, settled) in model.items() if not settled]
+        unresolved = [name for name, (_, _, resolved) in model.items() if not resolved]
         if action < 0.5:
             graph = rng.choice(GRAPHS)
             end = (await backend.log.end(DEAD_LETTERS)).get(0, 0)
             await write_dead_letter(backend.log, letter(graph, f"d{step}"))
             model[f"0-{end}"] = graph, f"d{step}", False
-        elif action < 0.75 and unsettled:
-            name = rng.choice(unsettled)
+        elif action < 0.75 and unresolved:
+            name = rng.choice(unresolved)
             graph, doc_id, _ = model[name]
             await discard(kept, graph, name)
             model[name] = graph, doc_id, True
@@ -82,11 +82,11 @@ async def test_index_equals_a_scan_after_every_step_of_a_random_walk(backend: Ba
             await backend.log.append(DEAD_LETTERS, letter_marks(graph, before))
             model = {name: held for name, held in model.items() if held[0] != graph}
         for graph in GRAPHS:
-            for settled in (False, True):
-                wanted = [name for name, (of, _, done) in model.items() if of == graph and (settled or not done)]
-                found = await page(kept, graph, limit=100, settled=settled)
+            for resolved in (False, True):
+                wanted = [name for name, (of, _, done) in model.items() if of == graph and (resolved or not done)]
+                found = await page(kept, graph, limit=100, resolved=resolved)
                 assert [each.id for each in found.letters] == wanted
-                assert list(found.letters) == list(await list_dead_letters(backend.log, graph, settled=settled))
+                assert list(found.letters) == list(await list_dead_letters(backend.log, graph, resolved=resolved))
         still_open = [graph for graph, _, done in model.values() if not done]
         assert await count_dead_letters(backend.log) == {graph: still_open.count(graph) for graph in set(still_open)}
 
@@ -106,7 +106,7 @@ async def test_page_reads_its_letters_and_not_the_topic(backend: Backend, monkey
         second = await page(letters, graph, first.next, 5)
         assert [each.letter.doc_id for each in second.letters] == [f"d{number}" for number in range(5, 10)]
         await discard(letters, graph, f"0-{end + 30}")
-        assert (await get_dead_letter(letters, graph, f"0-{end + 30}")).settled == DROPPED
+        assert (await get_dead_letter(letters, graph, f"0-{end + 30}")).resolution == DROPPED
         counts.append(len(seen))
     assert counts[0] == counts[1] <= 10
 
@@ -135,7 +135,7 @@ async def test_lists_and_new_letters_do_not_wait_for_a_purged_last_letter(tmp_pa
         await discard(letters, "g", "0-1")
         assert (await purge_rows(backend.database))["dead_letters"] == 1
         for index in (letters, DeadLetterIndex(backend.log)):
-            assert [each.id for each in (await page(index, "g", settled=True)).letters] == ["0-0"]
+            assert [each.id for each in (await page(index, "g", resolved=True)).letters] == ["0-0"]
             with pytest.raises(NotFound):
                 await get_dead_letter(index, "g", "0-1")
         await write_dead_letter(backend.log, letter("g", "later"))

@@ -43,7 +43,7 @@ async def publisher(backend: Backend, record: Record) -> Position:
 
 
 async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Backend) -> None:
-    """Oldest first, with every field; foreign records are ignored; a settled letter can still be read."""
+    """Oldest first, with every field; foreign records are ignored; a resolved letter can still be read."""
     for one in (dead_letter("a"), dead_letter("b"), dead_letter("c", graph="h")):
         await write_dead_letter(backend.log, one)
     await backend.log.append(DEAD_LETTERS, [Record("x", b"not ours"), Record("y", None), Record("z", b"[1]")])
@@ -53,12 +53,12 @@ async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Ba
     assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", first.id)).letter == dead_letter("a")
     await discard(DeadLetterIndex(backend.log), "g", first.id)
     assert [one.id for one in await list_dead_letters(backend.log, "g")] == [second.id]
-    assert [one.settled for one in await list_dead_letters(backend.log, "g", settled=True)] == [DROPPED, ""]
-    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", first.id)).settled == DROPPED
+    assert [one.resolution for one in await list_dead_letters(backend.log, "g", resolved=True)] == [DROPPED, ""]
+    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", first.id)).resolution == DROPPED
 
 
 async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backend) -> None:
-    """An id of another graph or an unknown one is not found; a malformed id is named; no letter is settled twice."""
+    """An id of another graph or an unknown one is not found; a malformed id is named; no letter is resolved twice."""
     await write_dead_letter(backend.log, dead_letter("a"))
     for graph, name in (("h", "0-0"), ("g", "0-9")):
         with pytest.raises(NotFound):
@@ -78,11 +78,11 @@ async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Bac
     position = await retry(DeadLetterIndex(backend.log), "g", "0-0", lambda record: publisher(backend, record))
     [published] = await records(backend, DOCUMENTS)
     assert (published.position, published.record) == (position, Record("g|a", value))
-    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", "0-0")).settled == RETRIED
+    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", "0-0")).resolution == RETRIED
 
 
 async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Backend) -> None:
-    """Unchanged it is refused, and so is another document instead; corrected, it is published and settled."""
+    """Unchanged it is refused, and so is another document instead; corrected, it is published and resolved."""
     await write_dead_letter(backend.log, dead_letter("a"))
 
     async def publish(record: Record) -> Position:
@@ -97,11 +97,11 @@ async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Back
     await retry(DeadLetterIndex(backend.log), "g", "0-0", publish, right)
     [published] = await records(backend, DOCUMENTS)
     assert published.record == Record(right.key, right.encode())
-    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", "0-0")).settled == RETRIED
+    assert (await get_dead_letter(DeadLetterIndex(backend.log), "g", "0-0")).resolution == RETRIED
 
 
-async def test_pages_of_letters_hold_each_once_whatever_is_settled_between_them(backend: Backend) -> None:
-    """A page is bounded, the next one begins after it even if its last letter was settled, and the last has no next."""
+async def test_pages_of_letters_hold_each_once_whatever_is_resolved_between_them(backend: Backend) -> None:
+    """A page is bounded, the next one begins after it even if its last one was resolved, and the last has no next."""
     for i in range(7):
         await write_dead_letter(backend.log, dead_letter(f"d{i}"))
     first = await page(DeadLetterIndex(backend.log), "g", limit=3)
