@@ -86,7 +86,7 @@ def profile(view: LiveView, node: int) -> EntityProfile | None:
     counts = Counter({text: entry.count for text, entry in given.items()})
     if not given or not _joined(counts, MAX_TOKENS)[1]:
         return None
-    shown = sorted(_telling(counts), key=lambda text: (text.casefold(), text))
+    shown = sorted(_most_frequent(counts), key=lambda text: (text.casefold(), text))
     descriptions = tuple(
         Description(text, counts[text], tuple(view.chunks[number].chunk_id for number in given[text].chunks[:CITED]))
         for text in shown
@@ -148,7 +148,7 @@ def _joined(given: Counter[str], most_tokens: int) -> tuple[str, bool]:
     return " ".join(texts), cut
 
 
-def _telling(counts: Counter[str]) -> list[str]:
+def _most_frequent(counts: Counter[str]) -> list[str]:
     """Return the most frequent descriptions, as many as fit the prompt; a text inside an earlier one is left out."""
     shown: list[str] = []
     left = SHOWN_TOKENS

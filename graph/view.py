@@ -129,7 +129,7 @@ class LiveView(ViewContent):
             self.text_bytes -= len(popped.text.encode())
             gone_id = popped.chunk_id
             del self.chunk_numbers[gone_id]
-            self._withdraw(gone_id)
+            self._invalidate_chunk(gone_id)
         for pair in gone.same_as:
             self.same_as.pop(pair, None)
             for end in pair:
@@ -152,9 +152,9 @@ class LiveView(ViewContent):
                 else:
                     del self.neighbours[a]
 
-    def _withdraw(self, chunk_id: str) -> None:
-        self.reports.withdraw(chunk_id)
-        self.summaries.withdraw(chunk_id)
+    def _invalidate_chunk(self, chunk_id: str) -> None:
+        self.reports.invalidate_chunk(chunk_id)
+        self.summaries.invalidate_chunk(chunk_id)
 
     def _forget_name(self, name: str, label: int) -> None:
         left = excluding(self.names[name], label)
@@ -201,7 +201,7 @@ class LiveView(ViewContent):
             else:
                 del self.chunk_numbers[held.chunk_id]
                 if held.chunk_id != row.chunk_id:
-                    self._withdraw(held.chunk_id)
+                    self._invalidate_chunk(held.chunk_id)
                 held.chunk_id, held.ordinal, held.place = row.chunk_id, row.ordinal, row.place
         for row in chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk

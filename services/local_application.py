@@ -128,9 +128,9 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         await self._runtime.views.wake(graph)
         wait_s, used = self._limits.status_wait_s, usage(spent, self._runtime.accounts)
         arrives = latest.state is RevisionState.APPLIED and not await self._runtime.views.arrived(graph, doc_id, wait_s)
-        upkeep, open_ = self._runtime.upkeep, arrives or latest.state is RevisionState.ACCEPTED
-        waits = upkeep.waiting.get((graph, doc_id), "") if open_ else ""
-        progress = upkeep.document_progress(graph, doc_id, latest.revision) if open_ else None
+        maintenance, open_ = self._runtime.maintenance, arrives or latest.state is RevisionState.ACCEPTED
+        waits = maintenance.waiting.get((graph, doc_id), "") if open_ else ""
+        progress = maintenance.document_progress(graph, doc_id, latest.revision) if open_ else None
         if arrives:
             return arriving_status(latest, waits, used, progress)
         view = self._runtime.views.get(graph)
@@ -252,11 +252,11 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
 
     @using_graph
     async def verify(self, graph: str) -> Verification:
-        return await self._runtime.upkeep.verify(await self._maintained(graph))
+        return await self._runtime.maintenance.verify(await self._maintained(graph))
 
     @using_graph
     async def rebuild(self, graph: str) -> Rebuilt:
-        return await self._runtime.upkeep.rebuild(await self._maintained(graph))
+        return await self._runtime.maintenance.rebuild(await self._maintained(graph))
 
     async def delete_graph(self, graph: str, wait_s: float) -> DeletedGraph:
         runtime = self._runtime
@@ -267,7 +267,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
         return DeletedGraph(graph, await runtime.progress.deleted(deletion, wait_s))
 
     async def purge(self) -> Purged:
-        return await self._runtime.upkeep.purge()
+        return await self._runtime.maintenance.purge()
 
     # -- dead letters --------------------------------------------------------------------------------------------------
 
@@ -291,7 +291,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
             return position
 
     async def health(self) -> Health:
-        return await with_dependencies(self._runtime.upkeep.health(), self._runtime.dependencies)
+        return await with_dependencies(self._runtime.maintenance.health(), self._runtime.dependencies)
 
     async def _read(self, graph: str, read: Callable[[], T]) -> T:
         """Run `read` in the work pool of the graph, outside the event loop. Raises Overloaded, DeadlineExceeded."""

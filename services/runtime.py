@@ -40,7 +40,7 @@ class Runtime:
     views: ViewRegistry
     progress: TokenWaiter
     changes: ChangeLog
-    upkeep: Maintenance
+    maintenance: Maintenance
     embedder: Embedder
     generator: Generator
     rater: Rater | None

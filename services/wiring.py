@@ -113,17 +113,17 @@ async def open_application(
         due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
         shelves = Shelves(backend.store, due)
         questions = change.questions if change else await stack.enter_async_context(question_embedder(models.embedder))
-        runtime, upkeep, standing = await _runtime(backend, views, models, questions, registry, accounts, shelves)
+        runtime, maintenance, standing = await _runtime(backend, views, models, questions, registry, accounts, shelves)
         registry.register(EndpointGauges(models.gates()))
         registry.register(ViewGauges(views.all, runtime.metrics.names))
         dependencies = _dependencies(settings.data, backend, models)
         options, reranking = settings.default_options, reranking_of(models, settings, registry)
         runtime = replace(runtime, dependencies=dependencies, mode_options=options, reranking=reranking)
-        reports = _report_stage(backend, views, models, due, runtime.metrics, upkeep)
-        stages = _stages(backend, views, runtime.metrics, upkeep, standing, reports)
-        stages |= _optional_stages(settings, models, upkeep)
-        online = _reembedding(settings, backend, views, (upkeep, standing), change, stages) if change else None
-        stack.push_async_callback(stop, [start(name, run, upkeep.notes) for name, run in stages.items()])
+        reports = _report_stage(backend, views, models, due, runtime.metrics, maintenance)
+        stages = _stages(backend, views, runtime.metrics, maintenance, standing, reports)
+        stages |= _optional_stages(settings, models, maintenance)
+        online = _reembedding(settings, backend, views, (maintenance, standing), change, stages) if change else None
+        stack.push_async_callback(stop, [start(name, run, maintenance.notes) for name, run in stages.items()])
         if change and online:
             runtime = _started(online, change, runtime, registry, stack)
         reading = await stack.enter_async_context(_sources(settings, sources, backend, registry))
@@ -163,44 +163,44 @@ def _report_stage(
     models: ModelSet,
     due: ReportPolicy,
     metrics: Metrics,
-    upkeep: EmbeddedMaintenance,
+    maintenance: EmbeddedMaintenance,
 ) -> SummarizeStage:
     writer = ReportWriter(backend.store, models.reporter, due)
     entities = SummaryWriter(backend.store, models.summarizer, due) if models.summarizer else None
-    return SummarizeStage(backend.log, views, writer, metrics, entities=entities, writing=upkeep.summarizing)
+    return SummarizeStage(backend.log, views, writer, metrics, entities=entities, writing=maintenance.summarizing)
 
 
 def _stages(
     backend: SqliteBackend,
     views: ViewRegistry,
     metrics: Metrics,
-    upkeep: EmbeddedMaintenance,
+    maintenance: EmbeddedMaintenance,
     standing: EvaluatedHere,
     reports: SummarizeStage,
 ) -> dict[str, StageRun]:
     """Return the stages of every service."""
     return {
-        "extract": upkeep.extract.run,
-        "consolidate": upkeep.consolidate.run,
+        "extract": maintenance.extract.run,
+        "consolidate": maintenance.consolidate.run,
         "summarize": reports.run,
         "index-snapshots": lambda: save_now_and_then(views),
-        "lag": lambda: look_now_and_then(lambda: _look(backend, views, metrics, upkeep.notes)),
-        "communities-check": lambda: check_now_and_then(upkeep.consolidate),
+        "lag": lambda: look_now_and_then(lambda: _look(backend, views, metrics, maintenance.notes)),
+        "communities-check": lambda: check_now_and_then(maintenance.consolidate),
         "standing-questions": standing.stage.load_all,
         "standing-answers": standing.answers.run,
     }
 
 
-def _optional_stages(settings: Settings, models: ModelSet, upkeep: EmbeddedMaintenance) -> dict[str, StageRun]:
+def _optional_stages(settings: Settings, models: ModelSet, maintenance: EmbeddedMaintenance) -> dict[str, StageRun]:
     """Return the stages that settings turn on."""
     stages: dict[str, StageRun] = {}
     if settings.purge_at:
-        stages["purge"] = lambda: purge_nightly(upkeep.purge, settings.purge_at)
+        stages["purge"] = lambda: purge_nightly(maintenance.purge, settings.purge_at)
     if models.chat is not None and models.judges_names:
         from graphtide.infra.models.openai.judge import OpenAIJudge
 
         judge = OpenAIJudge(models.chat)
-        stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)
+        stages["pair-judge"] = lambda: judge_now_and_then(maintenance.consolidate, judge)
     return stages
 
 
@@ -213,14 +213,14 @@ def _reembedding(
     stages: dict[str, StageRun],
 ) -> OnlineReembedding:
     """Return the re-embedding; the stages that it ends for the switch are replaced by ones that can be paused."""
-    upkeep, standing = running
+    maintenance, standing = running
     extract, consolidate = PausableTask(stages["extract"]), PausableTask(stages["consolidate"])
     stages |= {"extract": extract.run, "consolidate": consolidate.run}
     return OnlineReembedding(
         settings.data,
         backend,
         views,
-        upkeep,
+        maintenance,
         Stages(extract, consolidate, standing.stage),
         change.documents,
         change.models.reading.pool,
@@ -282,7 +282,7 @@ async def _runtime(
         progress.moved()
         await standing.stage.committed(delta)
 
-    upkeep = _maintenance(backend, views, models, progress, metrics, follow)
+    maintenance = _maintenance(backend, views, models, progress, metrics, follow)
     runtime = Runtime(
         log=backend.log,
         store=backend.store,
@@ -290,7 +290,7 @@ async def _runtime(
         views=views,
         progress=progress,
         changes=backend.changes,
-        upkeep=upkeep,
+        maintenance=maintenance,
         embedder=questions,
         generator=models.generator,
         rater=models.rater,
@@ -302,7 +302,7 @@ async def _runtime(
         standing=standing.service,
         reading=(models.reading, models.caps),
     )
-    return runtime, upkeep, standing
+    return runtime, maintenance, standing
 
 
 def _maintenance(

@@ -80,7 +80,7 @@ class ReportCache:
                 for source in row.sources:
                     self._citing.setdefault(source, set()).add(row.community)
 
-    def withdraw(self, chunk_id: str) -> None:
+    def invalidate_chunk(self, chunk_id: str) -> None:
         """Invalidate the reports that cite a removed chunk; they wait to be written again. Cost: the reports that cite
         it.
         """

@@ -111,7 +111,7 @@ class EntitySummaryCache:
                 for source in row.sources:
                     self._citing.setdefault(source, set()).add(entity)
 
-    def withdraw(self, chunk_id: str) -> None:
+    def invalidate_chunk(self, chunk_id: str) -> None:
         """Invalidate the summaries that cite a removed chunk; they wait to be written again. Cost: the summaries that
         cite it.
         """

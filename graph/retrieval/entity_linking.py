@@ -76,5 +76,5 @@ def _spellings(mention: str) -> Iterator[str]:
 
 def _proper(mention: str, first: int) -> bool:
     words = mention.split()
-    telling = words if first else words[1:]
-    return len(words) > 1 or any(c.isupper() or c.isdigit() for word in telling for c in word)
+    content = words if first else words[1:]
+    return len(words) > 1 or any(c.isupper() or c.isdigit() for word in content for c in word)

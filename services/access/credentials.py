@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from graphtide.services.access.policy import ANYONE, Principal
+from graphtide.services.access.policy import UNRESTRICTED, Principal
 from graphtide.services.api.schema.errors import Unauthenticated
 
 AUTHORIZATION = "authorization"
@@ -38,7 +38,7 @@ class Caller:
     credential: Credential | None = None
 
 
-NO_REQUEST = Caller(ANYONE)
+NO_REQUEST = Caller(UNRESTRICTED)
 CALLER: ContextVar[Caller] = ContextVar("graphtide-caller", default=NO_REQUEST)
 """Set around every request; the default is the process itself."""
 

@@ -20,7 +20,7 @@ from graphtide.services.access.credentials import CALLER, Caller, Credential, He
 from graphtide.services.access.keys import KeyRing, looks_like_key
 from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.access.limits.token_bucket import Buckets
-from graphtide.services.access.policy import ANYONE, Action, Principal, refusal
+from graphtide.services.access.policy import UNRESTRICTED, Action, Principal, refusal
 from graphtide.services.access.reloading import WatchedFile
 from graphtide.services.access.tokens import TokenVerifier
 from graphtide.services.api.schema.disclosure import ADDRESSES_SHOWN
@@ -50,7 +50,7 @@ class Reloaded(Protocol):
 
 
 class AccessGate:
-    """The gate of one process. Without keys and verifier it is open: every caller is ANYONE.
+    """The gate of one process. Without keys and verifier it is open: every caller is UNRESTRICTED.
 
     Belongs to one event loop."""
 
@@ -93,10 +93,10 @@ class AccessGate:
         """
         try:
             credential = credential_in(headers)
-            return Caller(ANYONE if self.is_open else self._principal(credential), credential)
+            return Caller(UNRESTRICTED if self.is_open else self._principal(credential), credential)
         except Unauthenticated as error:
             if self.is_open:  # the header is meant for a proxy before this process
-                return Caller(ANYONE)
+                return Caller(UNRESTRICTED)
             per_second = self._fairness.failed_auth_per_minute / 60
             wait_s = self._tries.take(network_of(peer), per_second, self._fairness.failed_auth_per_minute, self._now())
             if wait_s:

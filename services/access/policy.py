@@ -70,10 +70,10 @@ class Principal:
         return any(fnmatchcase(graph, pattern) for pattern in self.graphs)
 
 
-ANYONE = Principal("", (EVERY_GRAPH,), frozenset(Action))
+UNRESTRICTED = Principal("", (EVERY_GRAPH,), frozenset(Action))
 """The caller of a service without credentials."""
 
-STRANGER = Principal("", (), frozenset())
+ANONYMOUS = Principal("", (), frozenset())
 """The caller of an open page of a service with credentials."""
 
 

@@ -144,8 +144,8 @@ class EmbeddedMaintenance:
         troubles = self.consolidate.troubles
         if troubles:
             components["consolidate"] = degraded(next(iter(troubles.values())))
-        if upkeep := self.consolidate.upkeep:
-            components["deletion"] = degraded(next(iter(upkeep.values())))
+        if maintenance := self.consolidate.maintenance:
+            components["deletion"] = degraded(next(iter(maintenance.values())))
         components |= self.damage.components()
         return Health(not any(self.notes.values()) and not troubles and not self.damage, components)
 

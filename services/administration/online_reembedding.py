@@ -94,7 +94,7 @@ class OnlineReembedding:
     folder: Path
     backend: SqliteBackend
     views: ViewRegistry
-    upkeep: EmbeddedMaintenance
+    maintenance: EmbeddedMaintenance
     stages: Stages
     embedder: Embedder
     pool: WorkPool
@@ -198,9 +198,9 @@ class OnlineReembedding:
         self.progress.step = "switching"
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.stages.extract.paused())
-            await self.upkeep.extract.release_attempts()
-            await stack.enter_async_context(self.upkeep.summarizing)
-            await stack.enter_async_context(self.upkeep.consolidate.paused())
+            await self.maintenance.extract.release_attempts()
+            await stack.enter_async_context(self.maintenance.summarizing)
+            await stack.enter_async_context(self.maintenance.consolidate.paused())
             await stack.enter_async_context(self.stages.consolidate.paused())
             yield
 
@@ -225,9 +225,9 @@ class OnlineReembedding:
         self.backend.log.forget_recent()
         graphs = list(await self.backend.store.graphs())
         for graph in graphs:
-            self.upkeep.consolidate.forget(graph)
+            self.maintenance.consolidate.forget(graph)
         await self.views.replace_all(self._snapshots(graphs), self.switch)
-        self.upkeep.progress.moved()
+        self.maintenance.progress.moved()
         await self.stages.standing.evaluate_again()
 
     async def _snapshots(self, graphs: Sequence[str]) -> AsyncIterator[GraphDelta]:

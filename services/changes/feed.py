@@ -199,7 +199,7 @@ async def resolve(runtime: Runtime, graph: str, token: str, field: str) -> int:
             raise Invalid(field, f"graph {graph!r} has no version {version}; its newest is {last}")
         return version
     try:
-        until = await runtime.progress.revisions(graph, token, TOKEN_TIMEOUT_S, runtime.upkeep.refusal)
+        until = await runtime.progress.revisions(graph, token, TOKEN_TIMEOUT_S, runtime.maintenance.refusal)
     except Invalid as error:
         raise Invalid(field, error.message) from error
     found = await log.version_of(graph, until)

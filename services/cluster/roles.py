@@ -153,7 +153,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
     async with _tasks(runs, notes):
 
         async def health() -> Health:
-            partitions = {**stage.upkeep, **stage.troubles}.items()
+            partitions = {**stage.maintenance, **stage.troubles}.items()
             components = task_states(notes) | {f"partition {number}": degraded(state) for number, state in partitions}
             runs_on = not any(notes.values()) and not stage.troubles
             return await with_dependencies(Health(runs_on, components), _dependencies(tools))
@@ -224,10 +224,10 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         await changes.clear()
         return await views.purge()
 
-    upkeep = ClusterMaintenance(backing.log, views, notes, purger=purge)
+    maintenance = ClusterMaintenance(backing.log, views, notes, purger=purge)
     metrics = Metrics(tools.registry)
     follower = DeltaFollower(
-        backing.log, backing.store, views, progress.moved, upkeep.replied, metrics.queryable, purge
+        backing.log, backing.store, views, progress.moved, maintenance.replied, metrics.queryable, purge
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(views.close)
@@ -249,7 +249,7 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         # It answers from its views while broker or database are unreachable, so it is ready without them.
         depends = (*_dependencies(tools, needed=False), _freshness(follower))
         questions = await stack.enter_async_context(question_embedder(tools.models.embedder))
-        runtime = _runtime(tools, views, (progress, changes), upkeep, metrics)
+        runtime = _runtime(tools, views, (progress, changes), maintenance, metrics)
         runtime = replace(runtime, embedder=questions, dependencies=depends)
         tools.registry.register(ViewGauges(views.all, metrics.names))
         application = LocalApplication(runtime)
@@ -266,7 +266,7 @@ def _runtime(
     tools: RoleDependencies,
     views: ViewRegistry,
     following: tuple[TokenWaiter, ClusterChangeLog],
-    upkeep: ClusterMaintenance,
+    maintenance: ClusterMaintenance,
     metrics: Metrics,
 ) -> Runtime:
     backing, models = tools.backing, tools.models
@@ -278,7 +278,7 @@ def _runtime(
         views=views,
         progress=progress,
         changes=changes,
-        upkeep=upkeep,
+        maintenance=maintenance,
         embedder=models.embedder,
         generator=models.generator,
         rater=models.rater,

@@ -102,7 +102,7 @@ class LocalBrowser:
         """See Browser.token_state."""
         try:
             await self._runtime.known(graph, token, wait_s)
-            reached = await self._runtime.progress.reached(graph, token, wait_s, self._runtime.upkeep.refusal)
+            reached = await self._runtime.progress.reached(graph, token, wait_s, self._runtime.maintenance.refusal)
         except Invalid as error:
             raise Invalid("token", error.message) from error
         return TokenState(reached, self._runtime.views.version(graph))

@@ -125,7 +125,7 @@ class QueryService:
         await self._runtime.known(graph, ask.after, ask.timeout_s)
         if ask.after:
             with span("wait"):
-                await self._runtime.progress.reach(graph, ask.after, ask.timeout_s, self._runtime.upkeep.refusal)
+                await self._runtime.progress.reach(graph, ask.after, ask.timeout_s, self._runtime.maintenance.refusal)
         return await self._past.at(graph, ask.at) if ask.at else None
 
     async def _retrieve(
@@ -158,9 +158,9 @@ class QueryService:
         """Return the reason why a graph without an applied document cannot be queried."""
         if ask.generate:
             self._runtime.accounts.check()
-        if refusal := self._runtime.upkeep.refusal(graph):
+        if refusal := self._runtime.maintenance.refusal(graph):
             return refusal
-        reasons = (reason for (waiting, _), reason in self._runtime.upkeep.waiting.items() if waiting == graph)
+        reasons = (reason for (waiting, _), reason in self._runtime.maintenance.waiting.items() if waiting == graph)
         if reason := next(reasons, ""):
             return Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
         return NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")

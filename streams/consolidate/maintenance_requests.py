@@ -21,6 +21,7 @@ from graphtide.streams.ports import ConsumedRecord, Record
 
 REQUEST = "upkeep-request"
 REPLY = "upkeep-reply"
+"""The headers of requests and replies keep the names that processes of earlier versions write and read."""
 MAX_LINES = 100
 MAX_LINE_CHARS = 300
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)

@@ -114,10 +114,10 @@ class ConsolidateStage:
         return {worker.stopped: number for number, worker in sorted(self._workers.items()) if worker.stopped}
 
     @property
-    def upkeep(self) -> Mapping[int, str]:
+    def maintenance(self) -> Mapping[int, str]:
         """Return, by partition, the running verification or rebuild, and its progress."""
         workers = sorted(self._workers.items())
-        return {number: worker.writer.upkeep for number, worker in workers if worker.writer.upkeep}
+        return {number: worker.writer.maintenance for number, worker in workers if worker.writer.maintenance}
 
     @property
     def partitions(self) -> frozenset[int]:

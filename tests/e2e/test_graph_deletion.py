@@ -123,9 +123,9 @@ async def test_documents_published_while_a_graph_is_being_deleted_begin_the_next
     async with opened(tmp_path) as application:
         rng = Random(5)
         await applied(application, [document("g", "a", rng)])
-        upkeep = application._runtime.upkeep
-        assert isinstance(upkeep, EmbeddedMaintenance)
-        async with upkeep.consolidate.paused():
+        maintenance = application._runtime.maintenance
+        assert isinstance(maintenance, EmbeddedMaintenance)
+        async with maintenance.consolidate.paused():
             await application.publish([document("g", "b", rng)])
             assert not (await application.delete_graph("g", 0.0)).deleted
             wanted = [document("g", name, rng) for name in "bc"]
@@ -254,11 +254,11 @@ async def test_graph_deleted_before_its_maintenance_begins_is_not_found(tmp_path
     """
     async with opened(tmp_path) as application:
         await applied(application, [document("g", "a", Random(1))])
-        view, upkeep = application._runtime.views.get("g"), application._runtime.upkeep
+        view, maintenance = application._runtime.views.get("g"), application._runtime.maintenance
         assert view is not None
         assert (await application.delete_graph("g", WAIT_S)).deleted
         with pytest.raises(NotFound):
-            await getattr(upkeep, kind)(view)
+            await getattr(maintenance, kind)(view)
         assert (await application.health()).ready
         await check_absent(application, "g")
 
@@ -267,9 +267,9 @@ async def test_deletion_of_a_damaged_graph_makes_the_process_ready(tmp_path: Pat
     """Damage of a graph that no longer exists cannot be repaired, and does not keep the process from serving."""
     async with opened(tmp_path) as application:
         await applied(application, [document("g", "a", Random(1))])
-        upkeep = application._runtime.upkeep
-        assert isinstance(upkeep, EmbeddedMaintenance)
-        upkeep.damage.note_differences("g", ["a chunk is missing"])
+        maintenance = application._runtime.maintenance
+        assert isinstance(maintenance, EmbeddedMaintenance)
+        maintenance.damage.note_differences("g", ["a chunk is missing"])
         assert not (await application.health()).ready
         assert (await application.delete_graph("g", WAIT_S)).deleted
         assert (await application.health()).ready

@@ -236,7 +236,7 @@ async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, col
             "/v1/graphs/g/documents/first", json={"text": TEXT}, headers={"traceparent": TRACEPARENT}
         )
         await application.query("g", QueryRequest("?", after=first.json()["token"]))
-        async with application._runtime.upkeep.consolidate.paused():  # type: ignore[attr-defined]
+        async with application._runtime.maintenance.consolidate.paused():  # type: ignore[attr-defined]
             for number, trace in enumerate(traces):
                 headers = {"traceparent": f"00-{trace}-{CALLER}-01"}
                 body = {"text": f"{MARK} met Ada number {number}."}

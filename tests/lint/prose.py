@@ -59,6 +59,10 @@ IDENTIFIERS = {
     "calm": "safe",
     "under_way": "in_flight",
     "mended": "fixed, repaired",
+    "upkeep": "maintenance",
+    "telling": "content_words, distinctive",
+    "ANYONE": "UNRESTRICTED",
+    "STRANGER": "ANONYMOUS",
 }
 """Names that no variable, parameter, attribute, function or class has, and what to write instead."""
 UNCHECKED_NAMES = tuple(

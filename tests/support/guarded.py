@@ -17,7 +17,7 @@ from graphtide.services.access.tokens import TokenRules, TokenVerifier
 
 ISSUER, AUDIENCE = "https://issuer.example", "graphtide"
 _SIGNER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-_STRANGER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+_OTHER_SIGNER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def public_pem() -> str:
@@ -31,7 +31,7 @@ def token(*, graphs: object = ("notes",), actions: object = ("read",), stranger:
     claimed: dict[str, object] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 600}
     claimed |= {"graphtide": {"graphs": graphs, "actions": actions}, **claims}
     kept = {name: value for name, value in claimed.items() if value is not None}
-    return jwt.encode(kept, _STRANGER if stranger else _SIGNER, "RS256")
+    return jwt.encode(kept, _OTHER_SIGNER if stranger else _SIGNER, "RS256")
 
 
 def rules(folder: Path, algorithm: str = "RS256", key: str = "") -> TokenRules:

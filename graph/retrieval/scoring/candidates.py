@@ -111,7 +111,7 @@ def gather(
     )
 
 
-def _occurrences(view: LiveView, question: Question, numbers: Sequence[int]) -> tuple[list[str], terms.Held]:
+def _occurrences(view: LiveView, question: Question, numbers: Sequence[int]) -> tuple[list[str], terms.Occurrences]:
     """Return the question's words that occur, and (passages, words) which passage has which, in its text or title."""
     chunks = [view.chunks[number] for number in numbers]
     documents = [view.documents.get(chunk.doc_id) for chunk in chunks]

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.retrieval.scoring.terms import Held
+from graphtide.graph.retrieval.scoring.terms import Occurrences
 from graphtide.graph.vector_index import Vectors
 
 Scores = NDArray[np.float64]
@@ -82,7 +82,7 @@ class Candidates:
     walk: Scores
     named: Scores
     vectors: Vectors
-    held: Held
+    held: Occurrences
     words: Scores
     scale: tuple[float, float]
 

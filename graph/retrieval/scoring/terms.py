@@ -23,7 +23,7 @@ _TABLE = _PLAIN + bytes(range(128, 256))
 one pass of C. Bytes of other characters, in UTF-8, stay.
 """
 
-Held = NDArray[np.bool_]
+Occurrences = NDArray[np.bool_]
 Weights = NDArray[np.float64]
 
 
@@ -32,7 +32,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(_folded(text))
 
 
-def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
+def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Occurrences]:
     """Return the question's distinct words, sorted, that occur in any text, and (texts, words) which text has which.
 
     Cost: linear in the length of the texts.
@@ -45,7 +45,7 @@ def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
     return [asked[column] for column in seen], held[:, seen]
 
 
-def weights(held: Held) -> Weights:
+def weights(held: Occurrences) -> Weights:
     """Return each word's share of the question, (words,) summing to 1: its squared inverse document frequency.
 
     The frequency is counted among the candidates. Squared, because in a tf-idf product the word's weight occurs once in

@@ -20,7 +20,7 @@ from graphtide.services.access.credentials import Caller, credentials_sent
 from graphtide.services.access.gate import AccessGate, network_of
 from graphtide.services.access.limits.body_bytes import BodyBytes, BodyShare
 from graphtide.services.access.limits.places import FairPlaces
-from graphtide.services.access.policy import ANYONE, EVERY_GRAPH, STRANGER, Action
+from graphtide.services.access.policy import ANONYMOUS, EVERY_GRAPH, UNRESTRICTED, Action
 from graphtide.services.api.http.errors import error_response
 from graphtide.services.api.http.query_parameters import check_parameters
 from graphtide.services.api.schema.limits import RequestLimits
@@ -60,7 +60,7 @@ def action_of(method: str, template: str) -> Action:
 
 def caller_of(request: Request) -> Caller:
     """Return the caller of the request."""
-    caller: Caller = request.scope.get(CALLER_KEY, Caller(ANYONE))
+    caller: Caller = request.scope.get(CALLER_KEY, Caller(UNRESTRICTED))
     return caller
 
 
@@ -175,8 +175,8 @@ class AccessMiddleware:
             try:
                 return self._gate.identify(scope["headers"], _peer(scope))
             except QueryError:
-                return Caller(STRANGER)
-        return Caller(ANYONE if self._gate.is_open else STRANGER)
+                return Caller(ANONYMOUS)
+        return Caller(UNRESTRICTED if self._gate.is_open else ANONYMOUS)
 
 
 def _peer(scope: Scope) -> str:

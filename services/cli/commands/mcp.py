@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from graphtide.services.access.policy import ANYONE, Action, Principal
+from graphtide.services.access.policy import UNRESTRICTED, Action, Principal
 from graphtide.services.api.mcp.session import AgentSession
 from graphtide.services.cli.connection import Connection
 from graphtide.services.cli.exit_codes import FAILED, UNREACHABLE, USAGE, CommandError
@@ -51,7 +51,7 @@ async def _embedded(data: Path) -> AsyncIterator[AgentSession]:
     from graphtide.services.sdk.embedded import open_database
 
     async with open_database(data) as database:
-        yield AgentSession(database, lambda: ANYONE)
+        yield AgentSession(database, lambda: UNRESTRICTED)
 
 
 @asynccontextmanager

@@ -68,7 +68,7 @@ class PartitionWriter:
         self._scanned = 0
 
     @property
-    def upkeep(self) -> str:
+    def maintenance(self) -> str:
         """Return the running verification or rebuild and its progress; "" without one."""
         return self._maintenance.progress
 

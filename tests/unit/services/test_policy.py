@@ -12,7 +12,7 @@ import pytest
 from graphtide.services.access.credentials import Caller, Credential, call_metadata, credential_in
 from graphtide.services.access.gate import AccessGate, CallerRateLimits, network_of
 from graphtide.services.access.limits.token_bucket import Buckets
-from graphtide.services.access.policy import ANYONE, STRANGER, Action, Principal, refusal, visible
+from graphtide.services.access.policy import ANONYMOUS, UNRESTRICTED, Action, Principal, refusal, visible
 from graphtide.services.api.schema.errors import Forbidden, Unauthenticated
 from graphtide.streams.errors import Overloaded
 
@@ -38,8 +38,8 @@ WRITER = Principal("writer", ("notes",), frozenset({Action.WRITE}))
         (WRITER, Action.WRITE, "*", Forbidden),
         (replace(READER, graphs=("?", "?*", "*?")), Action.READ, "*", Forbidden),
         (replace(READER, graphs=("notes", "*")), Action.READ, "*", None),
-        (STRANGER, Action.READ, None, Forbidden),
-        (ANYONE, Action.ADMIN, "notes", None),
+        (ANONYMOUS, Action.READ, None, Forbidden),
+        (UNRESTRICTED, Action.ADMIN, "notes", None),
     ],
 )
 def test_refusal_is_as_the_table_says(
@@ -68,9 +68,9 @@ def test_credential_is_found_wherever_it_may_stand() -> None:
     assert credential_in([("accept", "x")]) is None
     assert credential_in([(b"authorization", b"bEARER abc")]) == Credential("abc")
     assert credential_in([("x-api-key", " abc ")]) == Credential("abc")
-    assert "abc" not in repr(Caller(ANYONE, Credential("abc")))
-    assert call_metadata(Caller(ANYONE, Credential("abc"))) == (("authorization", "Bearer abc"),)
-    assert call_metadata(Caller(ANYONE)) == ()
+    assert "abc" not in repr(Caller(UNRESTRICTED, Credential("abc")))
+    assert call_metadata(Caller(UNRESTRICTED, Credential("abc"))) == (("authorization", "Bearer abc"),)
+    assert call_metadata(Caller(UNRESTRICTED)) == ()
 
 
 def test_bucket_gives_what_was_filled_in_and_forgets_the_oldest() -> None:
@@ -105,12 +105,12 @@ def test_places_leave_a_share_for_who_comes_next() -> None:
             again.enter_context(gate.place(callers[0]))
     with contextlib.ExitStack() as many:
         for _ in range(100):
-            many.enter_context(AccessGate(fairness=CallerRateLimits(places=2)).place(Caller(ANYONE)))
+            many.enter_context(AccessGate(fairness=CallerRateLimits(places=2)).place(Caller(UNRESTRICTED)))
 
 
 def test_open_gate_lets_pass_what_is_for_a_proxy() -> None:
     """Without configured credentials, the gate ignores a Basic header."""
-    assert AccessGate().identify([(b"authorization", b"Basic YTpi")], "127.0.0.1").who is ANYONE
+    assert AccessGate().identify([(b"authorization", b"Basic YTpi")], "127.0.0.1").who is UNRESTRICTED
     assert AccessGate().identify([(b"x-api-key", b"k")], "127.0.0.1").credential == Credential("k")
 
 

@@ -55,7 +55,7 @@ async def test_extract_emits_each_revision_once_and_commits(backend: Backend) ->
     ]
 
 
-async def test_extract_hands_on_no_header_that_asks_for_upkeep(backend: Backend) -> None:
+async def test_extract_hands_on_no_header_that_asks_for_maintenance(backend: Backend) -> None:
     """A producer of documents cannot request a verification or rebuild; other headers stay with the record."""
     asking = replace(record("a"), headers=((REQUEST, b"1"), (REPLY, b"2"), ("team", b"notes")))
     await backend.ledger.accept([asking])
