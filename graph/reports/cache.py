@@ -45,7 +45,7 @@ class ReportCache:
         row = self._rows.get(community)
         return None if row is None or self.changed(view, community) > self.tolerance else row
 
-    def held(self, community: int) -> bool:
+    def has_report(self, community: int) -> bool:
         """Return whether the cache has a report of the community, which may be out of date. O(1)."""
         return community in self._rows
 

@@ -93,7 +93,7 @@ class EntitySummaryCache:
         row = self._rows.get(view.entities[node].id)
         return row if row is not None and row.key == summary_key(view, node) else None
 
-    def held(self, entity: str) -> bool:
+    def has_summary(self, entity: str) -> bool:
         """Return whether the cache has a summary of the entity, valid or not. O(1)."""
         return entity in self._rows
 

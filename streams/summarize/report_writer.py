@@ -168,7 +168,7 @@ def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool
                 communities.add(community)
                 community = view.hierarchy.parent(community)
         small = {community for community in communities if view.contents.entities(community) < MIN_SIZE}
-        empty = {community for community in small if cache.held(community)}
+        empty = {community for community in small if cache.has_report(community)}
         cache.drop(empty)
         gone |= cache.drain_removed()
         lost -= small
@@ -193,6 +193,6 @@ def _subjects(view: LiveView, communities: Sequence[int]) -> list[CommunityConte
 def _is_due(view: LiveView, community: int, lost: set[int], level: int, due: ReportPolicy) -> bool:
     if community not in view.contents or view.hierarchy.level(community) != level:
         return False
-    if not view.reports.held(community):
+    if not view.reports.has_report(community):
         return not due.lazy or community in lost
     return view.reports.changed(view, community) > due.least_change

@@ -140,7 +140,7 @@ def _find_due(view: LiveView, nodes: Sequence[int], least_change: float) -> tupl
                 continue
             described, held = profile(view, node), view.summaries.summary(view, node)
             if described is None:
-                small += [view.entities[node].id] if view.summaries.held(view.entities[node].id) else []
+                small += [view.entities[node].id] if view.summaries.has_summary(view.entities[node].id) else []
             elif held is None or _changed(held, described) > least_change:
                 due.append(described)
     return due, small

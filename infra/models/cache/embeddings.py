@@ -46,7 +46,7 @@ class MemoryVectorStore:
         self._capacity = capacity
         self._held: OrderedDict[bytes, bytes] = OrderedDict()
 
-    def held(self) -> tuple[bytes, ...]:
+    def keys(self) -> tuple[bytes, ...]:
         """Return the keys, least recently used first."""
         return tuple(self._held)
 

@@ -24,8 +24,8 @@ class BodyBytes:
         self._bodies_of: Counter[str] = Counter()
 
     @property
-    def held(self) -> int:
-        """Return the number of held bytes."""
+    def size_bytes(self) -> int:
+        """Return the number of bytes of all bodies."""
         return self._held
 
     def body(self, name: str) -> BodyShare:

@@ -61,7 +61,7 @@ async def test_memo_never_shows_one_graph_what_another_has_read() -> None:
         assert reading.counting.calls == before + 1
         await reading.read(graph, "d", CURIE)
         assert reading.counting.calls == before + 1
-    assert len(reading.extractions.held()) == 2
+    assert len(reading.extractions.keys()) == 2
 
 
 async def test_purge_leaves_what_live_documents_rest_on_and_nothing_else() -> None:
@@ -72,14 +72,14 @@ async def test_purge_leaves_what_live_documents_rest_on_and_nothing_else() -> No
     await reading.read("other", "deleted", NOBEL)
     other = MemoryVectorStore()
     keys = await live_keys("g", _each([live]), reading.models)
-    assert keys.extractions < set(reading.extractions.held()) and keys.vectors < set(reading.vectors.held())
+    assert keys.extractions < set(reading.extractions.keys()) and keys.vectors < set(reading.vectors.keys())
     assert await purge_memos(keys, reading.vectors, reading.extractions, other) > 0
     assert await purge_memos(keys, reading.vectors, reading.extractions, other) == 0
 
-    vectors, calls = set(reading.vectors.held()), reading.counting.calls
+    vectors, calls = set(reading.vectors.keys()), reading.counting.calls
     again = await reading.read("g", "live", CURIE)
     assert [unit.key for unit in again.units] == [unit.key for unit in live.units]
     await reading.read("other", "deleted", NOBEL)
-    assert reading.counting.calls == calls and set(reading.vectors.held()) == vectors
+    assert reading.counting.calls == calls and set(reading.vectors.keys()) == vectors
     await reading.read("g", "deleted", NOBEL)
     assert reading.counting.calls == calls + 1

@@ -358,7 +358,7 @@ async def test_memo_ignores_stored_values_that_are_no_vector_of_the_model() -> N
     store = MemoryVectorStore()
     memo = MemoisedEmbedder(inner, store)
     right = await memo.embed(["a", "b"])
-    damaged = {key: value[:-3] for key, value in (await store.get_many(list(store.held()))).items()}
+    damaged = {key: value[:-3] for key, value in (await store.get_many(list(store.keys()))).items()}
     await store.put_many(damaged)
     assert np.array_equal(await memo.embed(["a", "b"]), right)
     assert inner.asked == [["a", "b"], ["a", "b"]]

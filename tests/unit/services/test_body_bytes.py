@@ -57,7 +57,7 @@ def test_no_more_than_the_total_is_held_whatever_the_order() -> None:
         elif shares:
             with contextlib.suppress(Overloaded):
                 rng.choice(shares).add(rng.randrange(200))
-        assert 0 <= bodies.held <= 1_000
+        assert 0 <= bodies.size_bytes <= 1_000
     for share in shares:
         share.close()
-    assert bodies.held == 0
+    assert bodies.size_bytes == 0

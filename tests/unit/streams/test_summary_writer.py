@@ -161,7 +161,7 @@ async def test_summary_is_not_shown_once_the_entity_is_made_of_other_labels() ->
     [named] = [row.title for row in await one.store.reports("g")]
     one.view.entities[one.ada].labels += (max(one.view.labels) + 1,)
     one.view.labels[one.view.entities[one.ada].labels[-1]] = one.view.labels[one.view.entities[one.ada].labels[0]]
-    assert one.view.summaries.summary(one.view, one.ada) is None and one.view.summaries.held(named.split()[0])
+    assert one.view.summaries.summary(one.view, one.ada) is None and one.view.summaries.has_summary(named.split()[0])
     one.touched.add(one.ada)
     assert await one.write() == 1
     assert [row.title for row in await one.store.reports("g")] != [named]

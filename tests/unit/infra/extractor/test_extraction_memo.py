@@ -83,7 +83,7 @@ async def test_memo_asks_anew_when_what_it_kept_cannot_be_read(server: LlmServer
     memo = MemoisedExtractor(extractor, store)
     first = await memo.extract(TEXT, title=TITLE)
     for broken in (b"", b"{}", b"[[[1]],[]]", b"\xff"):
-        await store.put_many(dict.fromkeys(store.held(), broken))
+        await store.put_many(dict.fromkeys(store.keys(), broken))
         assert await memo.extract(TEXT, title=TITLE) == first
     assert len(server.seen) == 5
 

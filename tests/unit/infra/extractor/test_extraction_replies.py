@@ -59,7 +59,7 @@ async def test_extraction_has_title_and_description_at_no_call_of_their_own(
     found = await memo.extract(TEXT, title=TITLE)
     assert (found.title, found.description) == (f"On {TITLE}", TEXT.partition(" Aurora")[0])
     assert await memo.extract(TEXT, title=TITLE) == found and len(server.seen) == 1
-    [key] = store.held()
+    [key] = store.keys()
     kept = json.loads((await store.get_many([key]))[key])
     await store.put_many({key: json.dumps(kept[:2]).encode()})
     assert (
