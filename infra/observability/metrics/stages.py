@@ -53,14 +53,14 @@ STATUSES = ("answered", "broken-off", *(kind.__name__ for kind in _ERRORS))
 class GraphNames:
     """The graphs with a label of their own: the first that are seen."""
 
-    def __init__(self, most: int = MAX_GRAPHS) -> None:
-        self._most = most
+    def __init__(self, limit: int = MAX_GRAPHS) -> None:
+        self._limit = limit
         self._known: set[str] = set()
 
     def label(self, graph: str) -> str:
         if graph in self._known:
             return graph
-        if len(self._known) >= self._most:
+        if len(self._known) >= self._limit:
             return OTHER
         self._known.add(graph)
         return graph

@@ -203,10 +203,10 @@ def _enum(name: str, values: list[str], description: str) -> dict[str, Any]:
     return _parameter(name, {"type": "string", "enum": values}, description)
 
 
-def _number(name: str, default: int | None, least: int, most: int) -> dict[str, Any]:
-    schema = {"type": "integer", "minimum": least, "maximum": most}
+def _number(name: str, default: int | None, minimum: int, maximum: int) -> dict[str, Any]:
+    schema = {"type": "integer", "minimum": minimum, "maximum": maximum}
     schema |= {} if default is None else {"default": default}
-    return _parameter(name, schema, f"{least} to {most}")
+    return _parameter(name, schema, f"{minimum} to {maximum}")
 
 
 def _paged(default: int) -> tuple[dict[str, Any], dict[str, Any]]:
