@@ -36,6 +36,20 @@ def resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
 
 
+def memory_bytes(status: str) -> dict[str, int]:
+    """Return resident memory in bytes by kind, from the text of /proc/PID/status (Linux 4.5 or newer).
+
+    "anonymous" occupies memory until the process frees it; "file" is mapped files, which the kernel can drop or write
+    back; "shared" is tmpfs and shared anonymous memory. Their sum is "resident". Raises ValueError for a missing field.
+    """
+    found = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    fields = {"resident": "VmRSS", "anonymous": "RssAnon", "file": "RssFile", "shared": "RssShmem"}
+    absent = [field for field in fields.values() if field not in found]
+    if absent:
+        raise ValueError(f"/proc/PID/status has no {', '.join(absent)}: this needs Linux 4.5 or newer")
+    return {kind: int(found[field].split()[0]) * 1024 for kind, field in fields.items()}
+
+
 def in_ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 

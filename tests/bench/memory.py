@@ -4,7 +4,8 @@
 
 Each part runs in a process of its own on the MuSiQue passages, with the extraction and the vectors of the data set; the
 service embeds with its default model. Resident memory is the difference to the process before the graph, after a
-collection and with free pages returned. Sizes of structures are those that objects report; the rest is the allocator's.
+collection and with free pages returned; anonymous memory and mapped files are listed apart, since the kernel can drop
+the latter. Sizes of structures are those that objects report; the rest is the allocator's.
 It asserts nothing; docs/scaling.md has its table.
 """
 
@@ -15,7 +16,6 @@ import asyncio
 import ctypes
 import gc
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -30,7 +30,7 @@ from graphtide.services.sdk.embedded import open_database
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_codec import decode, encode
 from graphtide.streams.messages import ExtractionMessage, decode_extraction, extractions
-from tests.bench.cluster_table import Row, resident_bytes, write
+from tests.bench.cluster_table import Row, memory_bytes, write
 from tests.bench.musique_stream import DIMENSIONS, GRAPH, KnownVectors, NoExtractor, WholeText, messages
 from tests.bench.object_sizes import attributes_of, sizes_of
 from tests.support.bench_data import ROOT, corpus
@@ -42,11 +42,20 @@ OPENED = ("_tables", "_resolver", "_entities", "indexes")
 """The attributes whose own attributes are listed instead."""
 
 
-def held_bytes() -> int:
-    """Return the resident memory after a collection, without pages that the allocator could return."""
+Memory = dict[str, int]
+"""Bytes by kind, see memory_bytes."""
+
+
+def held_bytes() -> Memory:
+    """Return the resident memory by kind after a collection, without pages that the allocator could return."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    return resident_bytes(os.getpid())
+    return memory_bytes(Path("/proc/self/status").read_text())
+
+
+def grown_since(before: Memory) -> Memory:
+    """Return by how much each kind of resident memory has grown."""
+    return {kind: size - before[kind] for kind, size in held_bytes().items()}
 
 
 def structures(root: object, seen: set[int], prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -106,13 +115,14 @@ async def service_part(documents: int, folder: Path) -> dict[str, object]:
             if number % 25 == 0 or number == documents:
                 await graph.ask("Who is it?", after=added.token, mode="vector")
         counts = (await graph.stats()).counts
-        return {"resident": held_bytes() - before, "relations": counts["relations"], "idle": before, "structures": []}
+        memory = grown_since(before)
+        return {"memory": memory, "relations": counts["relations"], "idle": before["resident"], "structures": []}
 
 
-def _found(root: object, before: int, relations: int) -> dict[str, object]:
-    resident = held_bytes() - before
+def _found(root: object, before: Memory, relations: int) -> dict[str, object]:
+    memory = grown_since(before)
     largest = sorted(structures(root, set()), key=lambda item: -item[1])
-    return {"resident": resident, "relations": relations, "structures": largest}
+    return {"memory": memory, "relations": relations, "structures": largest}
 
 
 def measured(part: str, documents: int, folder: str) -> dict[str, object]:
@@ -125,12 +135,15 @@ def measured(part: str, documents: int, folder: str) -> dict[str, object]:
 
 def rows_of(name: str, found: dict[str, object]) -> list[Row]:
     """Return one row for a part, and one for its structures."""
-    resident, relations = int(str(found["resident"])), int(str(found["relations"]))
+    memory: Memory = found["memory"]  # type: ignore[assignment]
+    resident, relations = memory["resident"], int(str(found["relations"]))
     held = [(str(path), int(size)) for path, size in found["structures"]]  # type: ignore[attr-defined]
     listed = ", ".join(f"{path} {size / KIB / KIB:.1f}" for path, size in held[:SHOWN])
     rest = (resident - sum(size for _, size in held)) / KIB / KIB
     said = f"MiB: {listed}; allocator and free pages {rest:.1f}" if held else f"an idle one: {_mib(found['idle'])}"
-    return [Row(f"{name}, {relations:,} relations", f"{resident / relations / KIB:.1f} KiB a relation", said)]
+    kinds = ", ".join(f"{kind} {_mib(memory[kind])}" for kind in ("anonymous", "file", "shared"))
+    size = f"{resident / relations / KIB:.1f} KiB a relation"
+    return [Row(f"{name}, {relations:,} relations", size, f"{kinds}; {said}")]
 
 
 def _mib(size: object) -> str:
