@@ -24,6 +24,7 @@ from graphtide.services.administration.maintenance import request_deletion
 from graphtide.services.api.schema.disclosure import ADDRESSES_SHOWN
 from graphtide.services.application import (
     Answer,
+    AnswerChunk,
     ChangeQuery,
     CommunityReport,
     DeletedGraph,
@@ -36,7 +37,6 @@ from graphtide.services.application import (
     LetterList,
     LetterQuery,
     LetterStatus,
-    Piece,
     Purged,
     QueryRequest,
     Rebuilt,
@@ -193,7 +193,7 @@ class LocalApplication(LocalBrowser, LocalStandingQuestions):
     async def query(self, graph: str, ask: QueryRequest) -> Answer:
         return await self._questions.answer(graph, ask)
 
-    def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
+    def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | AnswerChunk]:
         return self._questions.stream(graph, ask)
 
     def changes(self, graph: str, query: ChangeQuery) -> AsyncIterator[FeedItem]:

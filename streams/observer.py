@@ -28,7 +28,7 @@ class Observer(Protocol):
         """Note that a delta became durable."""
         ...
 
-    def laboured(self, graph: str, effort: KernelWork) -> None:
+    def kernel_worked(self, graph: str, work: KernelWork) -> None:
         """Note that a graph's part of a batch became durable, and the kernel work that it took."""
         ...
 

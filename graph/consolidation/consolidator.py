@@ -124,7 +124,7 @@ class Consolidator:
         restored._restore_derived(snapshot)
         return restored
 
-    def effort(self) -> KernelWork:
+    def kernel_work(self) -> KernelWork:
         """Return the kernels' work since this object was made or restored; O(1)."""
         return kernel_work_of(self._trussness, self._communities)
 

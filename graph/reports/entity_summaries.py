@@ -74,12 +74,12 @@ def split_rows(rows: Iterable[ReportRow]) -> tuple[list[ReportRow], list[EntityS
 
 
 class EntitySummaryCache:
-    """The summary cache; see the module. It changes under the view's write lock. `looked`: every entity was scanned
+    """The summary cache; see the module. It changes under the view's write lock. `scanned`: every entity was scanned
     since the start.
     """
 
     def __init__(self) -> None:
-        self.looked = False
+        self.scanned = False
         self._rows: dict[str, EntitySummary] = {}
         self._citing: dict[str, set[str]] = {}
         self._withdrawn: set[str] = set()

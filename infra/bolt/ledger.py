@@ -1,8 +1,8 @@
 """The Ledger port on Neo4j or Memgraph: one node per revision, identified by its position in `documents`.
 
-`accept` has two steps, because the log is another system: append, then enter. When a process dies between the two,
-extraction enters the record when it first reads it; no record is lost. `accept` assigns no number: it does not know
-what else was appended to the partition. `enter` assigns it, because it reads a partition's records in order.
+`accept` has two steps, because the log is another system: append, then register. When a process dies between the two,
+extraction registers the record when it first reads it; no record is lost. `accept` assigns no number: it does not know
+what else was appended to the partition. `register` assigns it, because it reads a partition's records in order.
 
 Invariant: the transaction that finishes a revision also updates the totals, and only unfinished revisions are in the
 indexes that `pending` and `unfinished` read; so counting costs the rows counted, not all rows ever accepted.
@@ -40,23 +40,23 @@ class BoltLedger:
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
         """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id.
 
-        An error after the append means that the records are accepted but not entered yet. The caller may publish again.
+        After an error of the second step the records are accepted but not registered yet. The caller may publish again.
         """
         keys = [split_document_key(record.key) for record in records]
         if not records:
             return []
         at = self._clock_ms()
         positions = await self._log.append(DOCUMENTS, records)
-        await self._enter([_entered(*names, at_, at) for names, at_ in zip(keys, positions, strict=True)])
+        await self._register([_registered(*names, at_, at) for names, at_ in zip(keys, positions, strict=True)])
         return positions
 
-    async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
-        """See Ledger.enter, in one statement. Raises Rejected when a key is not of the form graph|doc_id."""
+    async def register(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
+        """See Ledger.register, in one statement. Raises Rejected when a key is not of the form graph|doc_id."""
         partitions: dict[int, dict[str, Any]] = {}
         for consumed in unnumbered(delivered):
             position = consumed.delivered.position
             keys = split_document_key(consumed.delivered.record.key)
-            row = _entered(*keys, position, consumed.delivered.timestamp_ms)
+            row = _registered(*keys, position, consumed.delivered.timestamp_ms)
             row |= {"prefix": key(keys[0], ""), "suffix": key("", keys[1])}  # of `_key`
             batch = partitions.setdefault(position.partition, {"partition": position.partition, "rows": []})
             batch["rows"].append(
@@ -80,13 +80,13 @@ class BoltLedger:
         }
         await self._database.ask_each_key(graph_cypher.ERASE_REVISIONS, sorted(covered))
 
-    async def _enter(self, rows: Iterable[Row]) -> None:
+    async def _register(self, rows: Iterable[Row]) -> None:
         distinct = sorted({row["place"]: row for row in rows}.values(), key=lambda row: str(row["place"]))
         for portion in batched(distinct):
             await self._database.ask(revision_cypher.ENTER, rows=portion)
 
-    async def begin(self, graph: str, doc_id: str, revision: int) -> int:
-        """See Ledger.begin. Raises Broken for a revision that was never entered. May count two if an answer is lost."""
+    async def start_attempt(self, graph: str, doc_id: str, revision: int) -> int:
+        """See Ledger.start_attempt. Raises Broken for an unregistered revision. A lost reply may count two attempts."""
         attempts = await self._attempts.count(_key(graph, doc_id, revision))
         if attempts is not None:
             return attempts
@@ -100,7 +100,7 @@ class BoltLedger:
         await self._database.ask(revision_cypher.SPARE_ATTEMPT, key=at)
 
     async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
-        """See Ledger.finish. An outcome of a revision that was never entered changes nothing."""
+        """See Ledger.finish. An outcome of a revision that was never registered changes nothing."""
         check_ends(outcomes)
         if outcomes:
             await self._database.write(lambda tx: self.record(tx, outcomes))
@@ -202,7 +202,7 @@ def _place(position: Position) -> str:
     return in_order(position.partition, position.offset)
 
 
-def _entered(graph: str, doc_id: str, position: Position, accepted_ms: int) -> dict[str, Any]:
+def _registered(graph: str, doc_id: str, position: Position, accepted_ms: int) -> dict[str, Any]:
     return {
         "place": _place(position),
         "graph": graph,

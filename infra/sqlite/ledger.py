@@ -39,7 +39,7 @@ class SqliteLedger:
         self._log = log
         self._clock_ms = clock_ms
         self._accepted: set[int] = set()
-        """Revisions that `accept` entered and `enter` has not been asked about."""
+        """Revisions that `accept` registered and `register` has not been asked about."""
 
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
         """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id."""
@@ -48,7 +48,7 @@ class SqliteLedger:
         def work(connection: sqlite3.Connection) -> AppendedRecords:
             appended = self._log.add(connection, DOCUMENTS, records)
             at = self._clock_ms()
-            _enter(connection, [(*key, offset, at) for key, offset in zip(keys, appended.offsets, strict=True)])
+            _register(connection, [(*key, offset, at) for key, offset in zip(keys, appended.offsets, strict=True)])
             return appended
 
         def committed(appended: AppendedRecords) -> None:
@@ -59,8 +59,8 @@ class SqliteLedger:
         appended = await self._database.write(work, committed)
         return [Position(PARTITION, offset) for offset in appended.offsets]
 
-    async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
-        """See Ledger.enter; the numbers are offsets. Raises Rejected when a key is not of the form graph|doc_id."""
+    async def register(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
+        """See Ledger.register; the numbers are offsets. Raises Rejected when a key is not of the form graph|doc_id."""
         for consumed in delivered:
             check_partition(DOCUMENTS, consumed.position)
         rows = [
@@ -73,12 +73,12 @@ class SqliteLedger:
         if not self._accepted.issuperset(offsets):
             unknown: bool = await self._database.read(lambda connection: _any_unknown(connection, rows))
             if unknown:
-                await self._database.write(lambda connection: _enter(connection, rows))
+                await self._database.write(lambda connection: _register(connection, rows))
         self._accepted.difference_update(offsets)
         return offsets
 
-    async def begin(self, graph: str, doc_id: str, revision: int) -> int:
-        """See Ledger.begin. Raises Broken for a revision that was never entered."""
+    async def start_attempt(self, graph: str, doc_id: str, revision: int) -> int:
+        """See Ledger.start_attempt. Raises Broken for a revision that was never registered."""
 
         def work(connection: sqlite3.Connection) -> int:
             found = connection.execute(
@@ -108,7 +108,7 @@ class SqliteLedger:
         )
 
     async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
-        """See Ledger.finish. An outcome of a revision that was never entered changes nothing."""
+        """See Ledger.finish. An outcome of a revision that was never registered changes nothing."""
         check_ends(outcomes)
         if outcomes:
             await self._database.write(lambda connection: self.record(connection, outcomes))
@@ -210,7 +210,7 @@ def prefix_end(prefix: str) -> str | bytes:
     return b""
 
 
-def _enter(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> None:
+def _register(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> None:
     numbers = {graph: graphs.number(connection, graph) for graph in {row[0] for row in rows}}
     first = {graph: deletion.first_revision(connection, number) for graph, number in numbers.items()}
     insert(

@@ -9,7 +9,7 @@ from graphtide.graph.retrieval.types import AnswerEdge as SubgraphEdge
 from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
 from graphtide.graph.retrieval.types import Filters
 from graphtide.graph.retrieval.types import RetrievedPart as ContextPart
-from graphtide.services.application.answers import Answer, Citation, Piece, QueryRequest, RankedPassage, Usage
+from graphtide.services.application.answers import Answer, AnswerChunk, Citation, QueryRequest, RankedPassage, Usage
 from graphtide.services.application.dead_letters import LetterList, LetterQuery, LetterStatus
 from graphtide.services.application.documents import (
     DocumentStatus,
@@ -39,6 +39,7 @@ from graphtide.streams.ports import ReportFinding
 
 __all__ = [
     "Answer",
+    "AnswerChunk",
     "Application",
     "Change",
     "ChangeQuery",
@@ -62,7 +63,6 @@ __all__ = [
     "LetterQuery",
     "LetterStatus",
     "Merge",
-    "Piece",
     "Preview",
     "PreviewRequest",
     "Purged",

@@ -100,7 +100,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerChunk:
     """The next piece of a streamed answer's text."""
 
     text: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
-from graphtide.services.application.answers import Answer, Piece, QueryRequest
+from graphtide.services.application.answers import Answer, AnswerChunk, QueryRequest
 from graphtide.services.application.dead_letters import LetterList, LetterQuery, LetterStatus
 from graphtide.services.application.documents import DocumentStatus, Receipt, RelatedDocuments
 from graphtide.services.application.graphs import (
@@ -59,7 +59,7 @@ class Application(Browser, StandingQuestions, Protocol):
         """Answer from the live graph. Raises NotFound, Invalid (mode, after), DeadlineExceeded."""
         ...
 
-    def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
+    def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | AnswerChunk]:
         """Answer as a stream: the Answer with its context and an empty text, then Pieces, last the full Answer."""
         ...
 

@@ -26,6 +26,7 @@ from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import (
     Answer,
+    AnswerChunk,
     ChangeQuery,
     CommunityReport,
     DeletedGraph,
@@ -40,7 +41,6 @@ from graphtide.services.application import (
     LetterList,
     LetterQuery,
     LetterStatus,
-    Piece,
     Preview,
     PreviewRequest,
     Purged,
@@ -129,13 +129,13 @@ class RemoteApplication(RemoteBrowser, RemoteStandingQuestions):
         answer = await call(self._stub.Query, question_message(graph, ask), ask.timeout_s)
         return answer_of(answer, ask.explain)
 
-    async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
+    async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | AnswerChunk]:
         timeout_s = ask.timeout_s + MARGIN_S
         call, event = await open_stream(self._stub.QueryStream, question_message(graph, ask), timeout_s)
         try:
             while event is not grpc.aio.EOF:
                 kind = event.WhichOneof("event")
-                yield Piece(event.token) if kind == "token" else answer_of(getattr(event, kind), ask.explain)
+                yield AnswerChunk(event.token) if kind == "token" else answer_of(getattr(event, kind), ask.explain)
                 event = await within(call.read(), timeout_s)
         except grpc.aio.AioRpcError as error:
             raise error_raised(error) from error

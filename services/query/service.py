@@ -18,7 +18,7 @@ from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.view import LiveView
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.limits.places import FairPlaces
-from graphtide.services.application import Answer, Piece, QueryRequest
+from graphtide.services.application import Answer, AnswerChunk, QueryRequest
 from graphtide.services.changes.past_views import PastViews
 from graphtide.services.inspection.usage import usage
 from graphtide.services.query.communities import CommunityReader
@@ -65,7 +65,7 @@ class QueryService:
         with span("generate"):
             return await generate_answer(self._runtime.generator, ask.question, used)
 
-    async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
+    async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | AnswerChunk]:
         until, who = self._until(ask), _asker(graph)
         use = self._runtime.views.in_use(graph)
         with use, ending(_asked(graph, ask)) as asked, self._counted(graph, ask):
@@ -88,7 +88,7 @@ class QueryService:
                                 if isinstance(piece, WrittenAnswer):
                                     whole = piece
                                 else:
-                                    yield Piece(piece)
+                                    yield AnswerChunk(piece)
                 yield self._billed(await self._composed(graph, retrieved, used, whole), who)
 
     async def _pieces(

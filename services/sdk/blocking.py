@@ -17,12 +17,12 @@ from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.application import (
     Answer,
+    AnswerChunk,
     CommunityReport,
     Digest,
     DocumentStatus,
     EntityStatus,
     GraphStats,
-    Piece,
     Preview,
     Rebuilt,
     Receipt,
@@ -83,7 +83,7 @@ class Graph:
         """See `graphtide.Graph.ask`."""
         return self._portal.call(partial(self._graph.ask, question, **options))
 
-    def ask_stream(self, question: str, **options: Any) -> Iterator[Answer | Piece]:
+    def ask_stream(self, question: str, **options: Any) -> Iterator[Answer | AnswerChunk]:
         """See `graphtide.Graph.ask_stream`."""
         stream = self._graph.ask_stream(question, **options)
         try:

@@ -23,6 +23,7 @@ from graphtide.services.api.schema.requests.documents import document_of
 from graphtide.services.api.schema.requests.preview import read_preview
 from graphtide.services.application import (
     Answer,
+    AnswerChunk,
     Application,
     CommunityReport,
     Digest,
@@ -31,7 +32,6 @@ from graphtide.services.application import (
     FeedItem,
     Filters,
     GraphStats,
-    Piece,
     Preview,
     Rebuilt,
     Receipt,
@@ -225,7 +225,7 @@ class EmbeddedGraph:
         at: str = "",
         options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
-    ) -> AsyncIterator[Answer | Piece]:
+    ) -> AsyncIterator[Answer | AnswerChunk]:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
         arguments |= {"explain": explain, "exact": exact, "at": at, "options": options}

@@ -14,13 +14,13 @@ from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.application import (
     Answer,
+    AnswerChunk,
     CommunityReport,
     Digest,
     DocumentStatus,
     EntityStatus,
     Filters,
     GraphStats,
-    Piece,
     Preview,
     Rebuilt,
     Receipt,
@@ -203,8 +203,8 @@ class Graph(Protocol):
         at: str = "",
         options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
-    ) -> AsyncIterator[Answer | Piece]:
-        """Answer in pieces: first an `Answer` with the context and no text, then `Piece`s, last the whole `Answer`."""
+    ) -> AsyncIterator[Answer | AnswerChunk]:
+        """Stream an answer: an `Answer` with the context and no text, then `AnswerChunk`s, last the whole `Answer`."""
         ...
 
     async def preview(

@@ -14,12 +14,12 @@ from graphtide.graph.browsing.group import CohesiveGroup
 from graphtide.graph.browsing.neighbourhood import Neighbourhood
 from graphtide.services.application import (
     Answer,
+    AnswerChunk,
     CommunityReport,
     Digest,
     DocumentStatus,
     EntityStatus,
     GraphStats,
-    Piece,
     Preview,
     Rebuilt,
     Receipt,
@@ -81,7 +81,9 @@ class ReadYourWrites:
         """See Graph.ask."""
         return await self._graph.ask(question, after=merge_tokens(after, self._written), **options)
 
-    async def ask_stream(self, question: str, *, after: str = "", **options: Any) -> AsyncIterator[Answer | Piece]:
+    async def ask_stream(
+        self, question: str, *, after: str = "", **options: Any
+    ) -> AsyncIterator[Answer | AnswerChunk]:
         """See Graph.ask_stream."""
         async for step in self._graph.ask_stream(question, after=merge_tokens(after, self._written), **options):
             yield step

@@ -32,6 +32,7 @@ costs nothing. The errors are one tree:
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from graphtide.services.api.schema.errors import Forbidden, TooLarge, Unauthenticated
     from graphtide.services.application import (
         Answer,
+        AnswerChunk,
         Citation,
         CommunityReport,
         ContextPart,
@@ -55,7 +57,6 @@ if TYPE_CHECKING:
         GraphStats,
         LabelStatus,
         Merge,
-        Piece,
         RankedPassage,
         Rebuilt,
         Receipt,
@@ -176,7 +177,7 @@ _HOMES = {
             "GraphStats",
             "LabelStatus",
             "Merge",
-            "Piece",
+            "AnswerChunk",
             "RankedPassage",
             "Rebuilt",
             "Receipt",
@@ -211,6 +212,7 @@ _HOMES = {
 
 __all__ = [
     "Answer",
+    "AnswerChunk",
     "Broken",
     "BudgetExceeded",
     "BulkReceipt",
@@ -259,7 +261,6 @@ __all__ = [
     "NotFound",
     "Overloaded",
     "PassageKind",
-    "Piece",
     "Place",
     "QueryError",
     "QuestionPage",
@@ -293,12 +294,19 @@ __all__ = [
 ]
 
 
+_OLD_NAMES = {"Piece": "AnswerChunk"}
+"""Names that were public before, for one release."""
+
+
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first used."""
+    """Load a public name when it is first used. An old name gives a DeprecationWarning."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("graphtide")
+    if name in _OLD_NAMES:
+        warnings.warn(f"graphtide.{name} is now graphtide.{_OLD_NAMES[name]}", DeprecationWarning, stacklevel=2)
+        name = _OLD_NAMES[name]
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'graphtide' has no attribute {name!r}")

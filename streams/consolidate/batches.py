@@ -39,7 +39,7 @@ _IN_THE_GRAPH = frozenset({RevisionState.APPLIED, RevisionState.DELETED})
 class ConsolidationBatch:
     """The newest message of each document by graph, the outcomes of all the others, and the commit of each graph.
 
-    `carried` holds the record headers of each revision, `efforts` the kernel work for each graph.
+    `carried` holds the record headers of each revision, `kernel_work` that of the kernels for each graph.
     """
 
     newest: dict[str, dict[str, ExtractionMessage]] = field(default_factory=lambda: defaultdict(dict))
@@ -48,7 +48,7 @@ class ConsolidationBatch:
     letters: list[DeadLetter] = field(default_factory=list)
     parts: list[GraphCommit] = field(default_factory=list)
     carried: dict[tuple[str, str, int], Headers] = field(default_factory=dict)
-    efforts: dict[str, KernelWork] = field(default_factory=dict)
+    kernel_work: dict[str, KernelWork] = field(default_factory=dict)
     records: dict[str, list[ConsumedRecord]] = field(default_factory=dict)
     """The records that could be decoded, by graph."""
 

@@ -138,7 +138,7 @@ class ExtractStage:
 
     async def reprocess(self, delivered: ConsumedRecord) -> None:
         """Process a record that was read and lost, beside those of `run`. The attempt is not counted if it ends."""
-        [revision] = await self._ledger.enter([delivered]) if is_named(delivered) else [None]
+        [revision] = await self._ledger.register([delivered]) if is_named(delivered) else [None]
         work = InFlightRecord(delivered, revision, asyncio.get_running_loop().create_future())
         await self._record(work, Slots(1), 0.0)
         if revision is not None:
@@ -193,7 +193,7 @@ class ExtractStage:
     async def _read_batch(self, batch: Sequence[ConsumedRecord], course: InFlight) -> None:
         """Number the records before any other step: numbers follow the log's order, the graphs' turns do not."""
         named = [delivered for delivered in batch if is_named(delivered)]
-        numbers = await self._ledger.enter(named) if named else ()
+        numbers = await self._ledger.register(named) if named else ()
         revisions = {delivered.position: revision for delivered, revision in zip(named, numbers, strict=True)}
         for delivered in batch:
             course.read(delivered, revisions.get(delivered.position))
@@ -274,7 +274,7 @@ class ExtractStage:
         if is_erasure(record):
             return
         revision = work.numbered()
-        attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, revision)
+        attempts = self._spared.pop(position, 0) or await self._ledger.start_attempt(graph, doc_id, revision)
         if not attempts:
             log.info("revision %d of document %r was deleted with graph %r", revision, doc_id, graph)
             return
@@ -391,7 +391,7 @@ class ExtractStage:
 
     async def _begin_again(self, graph: str, doc_id: str, revision: int) -> None:
         """Count an attempt after a wait, in which the graph may have been deleted."""
-        if not await self._ledger.begin(graph, doc_id, revision):
+        if not await self._ledger.start_attempt(graph, doc_id, revision):
             raise _DeletedWithGraphError
 
 

@@ -39,7 +39,7 @@ class RevisionOutcome:
 class LedgerEntry:
     """One revision in the ledger. `attempts` counts the starts of its extraction, across crashes.
 
-    `revision` is 0 until `enter` has numbered the revision.
+    `revision` is 0 until `register` has numbered the revision.
     """
 
     graph: str
@@ -60,22 +60,22 @@ class Ledger(Protocol):
     """
 
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
-        """Append the records to `documents` and enter them as ACCEPTED, in one durable step: all or none."""
+        """Append the records to `documents` and register them as ACCEPTED, in one durable step: all or none."""
         ...
 
-    async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
-        """Enter the revisions that reached `documents` without `accept`, and number those that have no number.
+    async def register(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
+        """Register the revisions that reached `documents` without `accept`, and number those that have no number.
 
-        Returns the number of each. The caller must have entered every earlier record of their partitions, or enter it
+        Returns the number of each. The caller must have registered every earlier record of their partitions, or do so
         now. Raises Broken for a position that is known under another key: log and ledger have different histories.
         A record that the deletion of its graph covers gets a number and no entry.
         """
         ...
 
-    async def begin(self, graph: str, doc_id: str, revision: int) -> int:
+    async def start_attempt(self, graph: str, doc_id: str, revision: int) -> int:
         """Count an attempt at extraction, durably, before it starts. Returns the new number of attempts.
 
-        Returns 0 for a revision that the deletion of its graph covers. Raises Broken for one that was never entered.
+        Returns 0 for a revision that the deletion of its graph covers. Raises Broken for one that was never registered.
         """
         ...
 
@@ -121,7 +121,7 @@ class Ledger(Protocol):
         ...
 
     async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
-        """Return the numbers of the graph's revisions at these positions; 0 before `enter` has numbered one."""
+        """Return the numbers of the graph's revisions at these positions; 0 before `register` has numbered one."""
         ...
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:

@@ -66,7 +66,7 @@ class SummaryWriter:
         withdrawn, gone = await asyncio.to_thread(_take, view)
         owed |= withdrawn
         await self._delete(view, gone | {storage_id(entity) for entity in withdrawn})
-        nodes = await asyncio.to_thread(_nodes, view, None if not view.summaries.looked else owed)
+        nodes = await asyncio.to_thread(_nodes, view, None if not view.summaries.scanned else owed)
         written = 0
         for start in range(0, len(nodes), READ_BATCH_SIZE):
             batch = nodes[start : start + READ_BATCH_SIZE]
@@ -75,7 +75,7 @@ class SummaryWriter:
                 await self._delete(view, await asyncio.to_thread(_drop, view, small))
             for first in range(0, len(due), BATCH_SIZE):
                 written += await self._write(view, due[first : first + BATCH_SIZE])
-        view.summaries.looked = True
+        view.summaries.scanned = True
         owed.clear()
         return written
 

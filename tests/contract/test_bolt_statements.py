@@ -61,7 +61,7 @@ async def backend(graph_server: GraphServer) -> AsyncIterator[BoltBackend]:
 
 async def _entered(backend: BoltBackend, names: Sequence[str]) -> list[int]:
     await backend.log.append(DOCUMENTS, [Record(f"g|{name}", b"text") for name in names])
-    return list(await backend.ledger.enter(await backend.log.consumer(DOCUMENTS, "x").poll(99, 0)))
+    return list(await backend.ledger.register(await backend.log.consumer(DOCUMENTS, "x").poll(99, 0)))
 
 
 async def test_accept_takes_one_round_trip(backend: BoltBackend, statements: Statements) -> None:
@@ -78,7 +78,7 @@ async def test_attempts_that_start_together_are_counted_in_one_statement(
     names = [f"d{number}" for number in range(20)]
     revisions = dict(zip(names, await _entered(backend, names), strict=True))
     begun = [*names, "d3"]
-    attempts = await asyncio.gather(*(backend.ledger.begin("g", name, revisions[name]) for name in begun))
+    attempts = await asyncio.gather(*(backend.ledger.start_attempt("g", name, revisions[name]) for name in begun))
     assert sorted(attempts) == [1] * 20 + [2]
     assert [len(values["keys"]) for values in statements.of(revision_cypher.BEGIN_ATTEMPTS)] == [20, 1]
 
@@ -89,15 +89,18 @@ async def test_attempts_of_a_failed_statement_fail_and_later_ones_do_not(
     """Every caller of the failed statement gets its error; a cancelled caller delays no other."""
     first, second, third = await _entered(backend, ["a", "b", "c"])
     statements.failing.append(revision_cypher.BEGIN_ATTEMPTS)
-    cancelled = asyncio.create_task(backend.ledger.begin("g", "c", third))
-    others = [backend.ledger.begin("g", "a", first), backend.ledger.begin("g", "b", second)]
+    cancelled = asyncio.create_task(backend.ledger.start_attempt("g", "c", third))
+    others = [backend.ledger.start_attempt("g", "a", first), backend.ledger.start_attempt("g", "b", second)]
     both = asyncio.gather(*others, return_exceptions=True)
     await asyncio.sleep(0)  # the calls wait together
     cancelled.cancel()
     assert [type(outcome) for outcome in await both] == [Retryable, Retryable]
     with pytest.raises(asyncio.CancelledError):
         await cancelled
-    assert [await backend.ledger.begin("g", name, number) for name, number in (("a", first), ("c", third))] == [1, 1]
+    assert [await backend.ledger.start_attempt("g", name, number) for name, number in (("a", first), ("c", third))] == [
+        1,
+        1,
+    ]
 
 
 # -- the outbox --------------------------------------------------------------------------------------------------------

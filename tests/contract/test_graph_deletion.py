@@ -104,12 +104,12 @@ async def test_revisions_accepted_before_the_deletion_are_not_entered_again(back
     held = await backend.store.claim(0)
     await backend.store.commit(Commit(0, held, 0, (deletion("g", 1, 1),), ()))
     await erased(backend, held, "g")
-    [number] = await backend.ledger.enter([ConsumedRecord(Position(0, 0), 1_000, old)])
+    [number] = await backend.ledger.register([ConsumedRecord(Position(0, 0), 1_000, old)])
     assert number >= 0 and await backend.ledger.pending("g") == 0
-    assert await backend.ledger.begin("g", "a", revision) == 0
+    assert await backend.ledger.start_attempt("g", "a", revision) == 0
     assert await backend.ledger.latest("g", "a") is None and await backend.ledger.unfinished(1 << 50, 9) == []
     [later] = await accepted(backend, [Record("g|a", b"")])
-    assert await backend.ledger.begin("g", "a", later) == 1 and await backend.ledger.pending("g") == 1
+    assert await backend.ledger.start_attempt("g", "a", later) == 1 and await backend.ledger.pending("g") == 1
 
 
 async def test_revisions_accepted_between_request_and_deletion_stay(backend: Backend) -> None:
@@ -120,7 +120,7 @@ async def test_revisions_accepted_between_request_and_deletion_stay(backend: Bac
     await backend.store.commit(Commit(0, held, 0, (deletion("g", 1, 1),), ()))
     await erased(backend, held, "g")
     assert (await backend.ledger.counts("g"))[RevisionState.ACCEPTED] == 1
-    assert await backend.ledger.begin("g", "b", later) == 1
+    assert await backend.ledger.start_attempt("g", "b", later) == 1
     await backend.ledger.finish([RevisionOutcome("g", "b", later, RevisionState.FAILED, "why")])
     assert (await backend.ledger.counts("g"))[RevisionState.FAILED] == 1
 

@@ -55,7 +55,7 @@ async def test_ledger_leaves_known_revisions_when_they_are_entered_again(backend
     await backend.log.append(DOCUMENTS, [Record("g|b", b"2")])
     delivered = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
     late = ConsumedRecord(delivered[1].position, 555, delivered[1].record)
-    numbers = [await backend.ledger.enter([delivered[0], late]) for _ in range(2)]
+    numbers = [await backend.ledger.register([delivered[0], late]) for _ in range(2)]
     assert numbers[0] == numbers[1] and numbers[0][0] == revision
     first, second = await backend.ledger.latest("g", "a"), await backend.ledger.latest("g", "b")
     assert first is not None and first.state is RevisionState.APPLIED
@@ -66,18 +66,18 @@ async def test_ledger_leaves_known_revisions_when_they_are_entered_again(backend
 async def test_ledger_counts_attempts(backend: Backend) -> None:
     """Each start counts one; a revision that was never entered is refused."""
     [revision] = await accepted(backend, [Record("g|a", b"1")])
-    assert [await backend.ledger.begin("g", "a", revision) for _ in range(3)] == [1, 2, 3]
+    assert [await backend.ledger.start_attempt("g", "a", revision) for _ in range(3)] == [1, 2, 3]
     await backend.ledger.uncount_attempt("g", "a", revision)
-    assert await backend.ledger.begin("g", "a", revision) == 3
+    assert await backend.ledger.start_attempt("g", "a", revision) == 3
     for _ in range(5):
         await backend.ledger.uncount_attempt("g", "a", revision)
     await backend.ledger.uncount_attempt("g", "nobody", revision)
-    assert [await backend.ledger.begin("g", "a", revision) for _ in range(3)] == [1, 2, 3]
+    assert [await backend.ledger.start_attempt("g", "a", revision) for _ in range(3)] == [1, 2, 3]
     entry = await backend.ledger.latest("g", "a")
     assert entry is not None and entry.attempts == 3
     for graph, doc_id, number in (("g", "a", revision + 9), ("g", "b", revision), ("h", "a", revision)):
         with pytest.raises(Broken):
-            await backend.ledger.begin(graph, doc_id, number)
+            await backend.ledger.start_attempt(graph, doc_id, number)
 
 
 async def test_ledger_keeps_the_first_end(backend: Backend, clock: Clock) -> None:
@@ -125,7 +125,7 @@ async def test_ledger_tells_the_revisions_of_one_graph_by_position(backend: Back
             assert await backend.ledger.have_ended("g", [one, unknown]) is None
         assert await backend.ledger.have_ended("nowhere", [one]) is None
         delivered = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
-        numbers = await backend.ledger.enter(delivered)
+        numbers = await backend.ledger.register(delivered)
         assert (await backend.ledger.numbers("g", [one, foreign, beyond])) == {one: numbers[0]}
         ended = RevisionOutcome("g", "a", numbers[0], RevisionState.APPLIED)
         await backend.ledger.finish([ended])

@@ -134,9 +134,9 @@ async def test_edit_after_the_migration_is_newer_than_what_was_numbered_by_offse
             ConsumedRecord(entry.position, entry.accepted_ms, Record(f"fixture|{entry.doc_id}", b""))
             for entry in latest
         ]
-        assert list(await backend.ledger.enter(again)) == [entry.revision for entry in latest]
+        assert list(await backend.ledger.register(again)) == [entry.revision for entry in latest]
         edits = [ConsumedRecord(Position(7, i), now_ms(), replace(one.record)) for i, one in enumerate(again)]
-        numbers = await backend.ledger.enter(edits)
+        numbers = await backend.ledger.register(edits)
         assert all(number > standings[one.doc_id].revision for number, one in zip(numbers, latest, strict=True))
     finally:
         await backend.close()

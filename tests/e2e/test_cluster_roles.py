@@ -16,7 +16,7 @@ from graphtide.infra.hnsw import HnswIndex
 from graphtide.infra.settings import Settings
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.app import create_app
-from graphtide.services.application import Answer, Health, Piece, QueryRequest, Verification
+from graphtide.services.application import Answer, AnswerChunk, Health, QueryRequest, Verification
 from graphtide.services.cluster.backing import check_model
 from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.services.component_state import WELL, degraded
@@ -82,7 +82,7 @@ async def test_gateway_answers_as_the_replica_behind_it_does(cluster: Cluster) -
     assert plain.trace is None
     steps = [step async for step in remote.stream("g", ask)]
     assert isinstance(steps[0], Answer) and isinstance(steps[-1], Answer) and not steps[0].answer
-    assert "".join(step.text for step in steps if isinstance(step, Piece)) == steps[-1].answer == here.answer
+    assert "".join(step.text for step in steps if isinstance(step, AnswerChunk)) == steps[-1].answer == here.answer
     assert await remote.graphs() == await replica.graphs()
     assert await remote.digest("g") == await replica.digest("g")
     assert await remote.entity("g", here.nodes[0].id) == await replica.entity("g", here.nodes[0].id)

@@ -101,7 +101,7 @@ async def test_stream_begins_with_the_context_and_ends_with_the_whole_answer(db:
     got = [piece async for piece in asked]
     assert isinstance(got[0], graphtide.Answer) and not got[0].answer and got[0].passages
     assert isinstance(got[-1], graphtide.Answer)
-    assert "".join(piece.text for piece in got[1:-1] if isinstance(piece, graphtide.Piece)) == got[-1].answer
+    assert "".join(piece.text for piece in got[1:-1] if isinstance(piece, graphtide.AnswerChunk)) == got[-1].answer
 
 
 async def test_bulk_load_accepts_the_right_documents_and_lists_the_others(db: Database) -> None:

@@ -44,7 +44,7 @@ async def test_stream_begins_with_the_context_and_ends_with_the_whole_answer(tmp
         got = [piece async for piece in db.graph("g").ask_stream("Who signed the contract?", after=receipt.token)]
     assert isinstance(got[0], graphtide.Answer) and not got[0].answer and got[0].passages
     assert isinstance(got[-1], graphtide.Answer)
-    assert "".join(piece.text for piece in got[1:-1] if isinstance(piece, graphtide.Piece)) == got[-1].answer
+    assert "".join(piece.text for piece in got[1:-1] if isinstance(piece, graphtide.AnswerChunk)) == got[-1].answer
 
 
 @pytest.mark.parametrize("kind", ["list", "generator", "async generator"])

@@ -34,7 +34,7 @@ async def test_stream_that_is_cut_in_the_middle_raises_and_is_not_repeated() -> 
         async with scripted(answer) as script, client(script.url) as db:
             with pytest.raises(graphtide.Unreachable):
                 await collect(db, got)
-        assert isinstance(got[0], graphtide.Answer) and got[1:] == [graphtide.Piece("An")]
+        assert isinstance(got[0], graphtide.Answer) and got[1:] == [graphtide.AnswerChunk("An")]
         assert len(script.requests) == 1
 
 
@@ -71,7 +71,7 @@ async def test_text_with_any_separator_arrives_unchanged() -> None:
     got: list[object] = []
     async with scripted(drip) as script, client(script.url) as db:
         await collect(db, got)
-    assert got[1] == graphtide.Piece(text)
+    assert got[1] == graphtide.AnswerChunk(text)
     assert isinstance(got[2], graphtide.Answer) and got[2].answer == text
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphtide.graph.records import DocumentInfo
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Application, Piece, QueryRequest
+from graphtide.services.application import AnswerChunk, Application, QueryRequest
 from graphtide.services.demo import sample
 from graphtide.services.wiring import open_application
 from graphtide.streams.errors import NotFound, Retryable
@@ -72,8 +72,8 @@ async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path:
             )
             calls = [seen for seen in server.seen if told(seen, "ratings") or "<text-" in seen.asked]
     first, last = items[0], items[-1]
-    assert not isinstance(first, Piece) and not isinstance(last, Piece)
-    assert "".join(item.text for item in items if isinstance(item, Piece)) == last.answer != ""
+    assert not isinstance(first, AnswerChunk) and not isinstance(last, AnswerChunk)
+    assert "".join(item.text for item in items if isinstance(item, AnswerChunk)) == last.answer != ""
     rated = [seen for seen in calls if told(seen, "ratings")]
     assert rated and {seen.body["model"] for seen in rated} == {"cheap"}
     assert {seen.body["model"] for seen in calls if not told(seen, "ratings")} == {"dear"}

@@ -84,9 +84,9 @@ async def test_worker_writes_a_dead_letter_for_a_record_that_kills_the_process_e
     """The ledger counts starts: after the allowed number the record is a dead letter, its neighbours are extracted."""
     await one.publish(documents(6))
     victims = [each for each in await one.read(DOCUMENTS, 6) if each.record.key == "g|d3"]
-    await one.ledger.enter(victims)
+    await one.ledger.register(victims)
     for _ in range(3):  # as many processes died of the record
-        await one.ledger.begin("g", "d3", victims[0].position.offset)
+        await one.ledger.start_attempt("g", "d3", victims[0].position.offset)
     async with one.working(one.stage()):
         found = await one.extractions(5)
         [letter] = await one.read(DEAD_LETTERS, 1)
@@ -101,7 +101,7 @@ async def test_sweeper_does_again_what_was_committed_and_never_done(one: Cluster
     """A position that is committed too far loses nothing: the ledger's open revisions are read again."""
     await one.publish(documents(5))
     lost = await one.read(DOCUMENTS, 5)
-    await one.ledger.enter(lost)
+    await one.ledger.register(lost)
     consumer = one.log.consumer(DOCUMENTS, "extract")
     while not consumer.assigned():
         await consumer.poll(1, TIMEOUT_S)

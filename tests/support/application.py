@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from graphtide.services.application import (
     Answer,
+    AnswerChunk,
     Change,
     ChangeQuery,
     Citation,
@@ -25,7 +26,6 @@ from graphtide.services.application import (
     LetterList,
     LetterQuery,
     LetterStatus,
-    Piece,
     Preview,
     PreviewRequest,
     Purged,
@@ -118,14 +118,14 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
             raise Invalid("after", "is not a token of this service; pass one as it was given")
         return self._answer(graph, ask, "".join(self._pieces(graph, ask)))
 
-    async def stream(self, graph: str, ask: QueryRequest) -> AsyncGenerator[Answer | Piece, None]:
+    async def stream(self, graph: str, ask: QueryRequest) -> AsyncGenerator[Answer | AnswerChunk, None]:
         try:
             whole = await self.query(graph, ask)
             yield self._answer(graph, ask, "")
             if self.fail_after_context is not None:
                 raise self.fail_after_context
             for piece in self._pieces(graph, ask):
-                yield Piece(piece)
+                yield AnswerChunk(piece)
                 if self.gate is not None:
                     await self.gate.wait()
             yield whole

@@ -59,7 +59,7 @@ async def accepted(backend: Backend, records: Sequence[Record], at_ms: int = 1_0
     """Accept the records, have extraction see them, and return the numbers of their revisions."""
     positions = await backend.ledger.accept(records)
     delivered = [ConsumedRecord(position, at_ms, record) for position, record in zip(positions, records, strict=True)]
-    return list(await backend.ledger.enter(delivered))
+    return list(await backend.ledger.register(delivered))
 
 
 @asynccontextmanager

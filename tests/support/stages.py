@@ -43,7 +43,7 @@ class Seen:
     ends: list[tuple[str, RevisionState]] = field(default_factory=list)
     retries: int = 0
     forwards: list[str] = field(default_factory=list)
-    efforts: list[tuple[str, KernelWork]] = field(default_factory=list)
+    kernel_work: list[tuple[str, KernelWork]] = field(default_factory=list)
 
     def ended(self, graph: str, state: RevisionState) -> None:
         self.ends.append((graph, state))
@@ -57,8 +57,8 @@ class Seen:
     def changed(self, delta: GraphDelta) -> None:
         """Ignore the call."""
 
-    def laboured(self, graph: str, effort: KernelWork) -> None:
-        self.efforts.append((graph, effort))
+    def kernel_worked(self, graph: str, work: KernelWork) -> None:
+        self.kernel_work.append((graph, work))
 
     def worked(self, stage: str, seconds: float) -> None:
         """Ignore the call."""

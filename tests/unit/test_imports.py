@@ -9,6 +9,8 @@ from pathlib import Path
 import networkx
 import pytest
 
+import graphtide
+
 ROOT = Path(__file__).parents[2]
 LAYERS = ["graph", "streams", "infra", "services"]
 MAX_MODULES = 12
@@ -114,3 +116,9 @@ def test_folders_hold_few_modules() -> None:
 def module_count(folder: Path) -> int:
     """Count the modules in a folder, without its `__init__.py` and without those of its subfolders."""
     return sum(file.name != "__init__.py" for file in folder.glob("*.py"))
+
+
+def test_old_public_name_works_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match=r"graphtide\.Piece is now graphtide\.AnswerChunk"):
+        assert graphtide.Piece is graphtide.AnswerChunk
+    assert "Piece" not in graphtide.__all__

@@ -151,11 +151,11 @@ class Metrics:
             self._graphs.changes.labels(name, kind, "written").inc(len(written))
             self._graphs.changes.labels(name, kind, "removed").inc(len(removed))
 
-    def laboured(self, graph: str, effort: KernelWork) -> None:
+    def kernel_worked(self, graph: str, work: KernelWork) -> None:
         name = self._graph(graph)
-        self._graphs.work.labels(name, "triangles").inc(effort.triangles)
-        self._graphs.work.labels(name, "community-units").inc(effort.community_units)
-        self._graphs.work.labels(name, "community-links").inc(effort.community_links)
+        self._graphs.work.labels(name, "triangles").inc(work.triangles)
+        self._graphs.work.labels(name, "community-units").inc(work.community_units)
+        self._graphs.work.labels(name, "community-links").inc(work.community_links)
 
     @contextmanager
     def asking(self, graph: str, mode: str) -> Iterator[None]:

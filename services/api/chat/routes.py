@@ -18,7 +18,7 @@ from graphtide.services.api.http.sse import EventStream
 from graphtide.services.api.schema.errors import error_body
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.shapes import dump
-from graphtide.services.application import Answer, Application, Piece
+from graphtide.services.application import Answer, AnswerChunk, Application
 from graphtide.streams.errors import GraphtideError, NotFound
 
 COMPLETIONS = "/v1/chat/completions"
@@ -77,8 +77,8 @@ class ChatStream(EventStream):
     def context_event(self, answer: Answer) -> bytes:
         return self._completion.first()
 
-    def step_event(self, step: Answer | Piece) -> bytes:
-        if isinstance(step, Piece):
+    def step_event(self, step: Answer | AnswerChunk) -> bytes:
+        if isinstance(step, AnswerChunk):
             return self._completion.piece(step.text)
         return self._completion.last(step, self._usage_wanted)
 

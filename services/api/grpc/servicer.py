@@ -31,7 +31,7 @@ from graphtide.services.api.schema.requests.documents import document_of
 from graphtide.services.api.schema.requests.preview import read_preview
 from graphtide.services.api.schema.requests.questions import question_of
 from graphtide.services.api.schema.shapes import answer_json, fields_json, reports_json
-from graphtide.services.application import Answer, Application, FeedItem, LetterQuery, Piece, QueryRequest
+from graphtide.services.application import Answer, AnswerChunk, Application, FeedItem, LetterQuery, QueryRequest
 from graphtide.services.changes.messages import change_event
 from graphtide.services.changes.types import size_of
 from graphtide.services.inspection.graph_pages import graphs_page
@@ -102,7 +102,7 @@ class Servicer(QuestionCalls):
     ) -> AsyncIterator[pb.AnswerEvent]:
         steps = self._application.stream(graph_name(request.graph), self._ask(request, context))
         first = True
-        async with aclosing(cast("AsyncGenerator[Answer | Piece, None]", steps)):
+        async with aclosing(cast("AsyncGenerator[Answer | AnswerChunk, None]", steps)):
             async for step in steps:
                 yield _event(step, first)
                 first = False
@@ -239,8 +239,8 @@ def _within(wait_s: float, context: ServicerContext) -> float:
     return wait_s if left_s is None else min(wait_s, max(0.0, left_s - TOKEN_MARGIN_S))
 
 
-def _event(step: Answer | Piece, first: bool) -> pb.AnswerEvent:
-    if isinstance(step, Piece):
+def _event(step: Answer | AnswerChunk, first: bool) -> pb.AnswerEvent:
+    if isinstance(step, AnswerChunk):
         return pb.AnswerEvent(token=step.text)
     answer = message_of(pb.Answer, answer_json(step))
     return pb.AnswerEvent(context=answer) if first else pb.AnswerEvent(answer=answer)

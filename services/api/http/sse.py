@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from graphtide.services.api.http.errors import error_response
 from graphtide.services.api.schema.errors import error_body
 from graphtide.services.api.schema.shapes import answer_json, context_json, dump
-from graphtide.services.application import Answer, Piece
+from graphtide.services.application import Answer, AnswerChunk
 from graphtide.streams.errors import GraphtideError
 
 _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
@@ -26,10 +26,10 @@ _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 class EventStream(Response):
     """Response that sends `steps` as events. An error before the first step becomes an ordinary error response."""
 
-    def __init__(self, steps: AsyncIterator[Answer | Piece]) -> None:
+    def __init__(self, steps: AsyncIterator[Answer | AnswerChunk]) -> None:
         super().__init__(headers=_HEADERS, media_type="text/event-stream")
         del self.headers["content-length"]
-        self._steps = cast("AsyncGenerator[Answer | Piece, None]", steps)
+        self._steps = cast("AsyncGenerator[Answer | AnswerChunk, None]", steps)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.create_task(self._send_all(scope, receive, send))
@@ -64,9 +64,9 @@ class EventStream(Response):
         """Return the first event of a stream."""
         return _event("context", context_json(answer, old_names=True))
 
-    def step_event(self, step: Answer | Piece) -> bytes:
+    def step_event(self, step: Answer | AnswerChunk) -> bytes:
         """Return the event of a later step: a piece, or the whole answer at the end."""
-        if isinstance(step, Piece):
+        if isinstance(step, AnswerChunk):
             return _event("token", {"text": step.text})
         return _event("answer", answer_json(step, old_names=True))
 

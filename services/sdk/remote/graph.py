@@ -16,13 +16,13 @@ from graphtide.services.api.schema.envelope import document_id
 from graphtide.services.api.schema.errors import error_of
 from graphtide.services.application import (
     Answer,
+    AnswerChunk,
     CommunityReport,
     Digest,
     DocumentStatus,
     EntityStatus,
     Filters,
     GraphStats,
-    Piece,
     Preview,
     Rebuilt,
     Receipt,
@@ -177,7 +177,7 @@ class RemoteGraph:
         at: str = "",
         options: Mapping[str, object] | None = None,
         timeout_s: float = 30.0,
-    ) -> AsyncIterator[Answer | Piece]:
+    ) -> AsyncIterator[Answer | AnswerChunk]:
         """See Graph.ask_stream."""
         arguments = {"question": question, "mode": mode, "top_k": top_k, "after": after, "level": level}
         asked = question_json(
@@ -347,7 +347,7 @@ class _Reports:
 class _Step:
     """A step of a streamed answer."""
 
-    value: Answer | Piece
+    value: Answer | AnswerChunk
     is_last: bool = False
 
 
@@ -362,7 +362,7 @@ def _step(event: ServerEvent | None, url: str) -> _Step:
     except ValueError as error:
         raise Broken(f"{url} sent an event that is not JSON; check that the URL is the service's") from error
     if event.name == "token":
-        return _Step(decode(Piece, data))
+        return _Step(decode(AnswerChunk, data))
     if event.name in ("context", "answer") and isinstance(data, Mapping):
         return _Step(decode_answer(data), event.name == "answer")
     raise Broken(f"{url} sent an unknown event {event.name[:40]!r}; update graphtide")

@@ -89,9 +89,9 @@ class GraphApplier:
             return None
         model = await self._dependencies.models.of(graph, self._partition)
         await self._check_dimensions(graph, model, changes)
-        before = model.writer.effort()
+        before = model.writer.kernel_work()
         delta = await asyncio.to_thread(model.writer.apply, changes)
-        batch.efforts[graph] = model.writer.effort().since(before)
+        batch.kernel_work[graph] = model.writer.kernel_work().since(before)
         return GraphCommit(delta, documents, content=size)
 
     async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[DocumentChange]) -> None:

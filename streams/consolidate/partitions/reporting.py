@@ -13,8 +13,8 @@ def report(batch: ConsolidationBatch, seconds: float, observer: Observer, querya
     observer.worked(STAGE, seconds)
     for part in batch.parts:
         observer.changed(part.delta)
-    for graph, effort in batch.efforts.items():
-        observer.laboured(graph, effort)
+    for graph, work in batch.kernel_work.items():
+        observer.kernel_worked(graph, work)
     for outcome in batch.outcomes:
         observer.ended(outcome.graph, outcome.state)
     if queryable:

@@ -125,7 +125,7 @@ async def test_commit_is_retryable_when_the_database_stays_away(
 async def _numbered(backend: BoltBackend, document: str) -> int:
     """Return the number of a revision that was accepted and seen by extraction."""
     [position] = await backend.ledger.accept([Record(document, b"")])
-    [number] = await backend.ledger.enter([ConsumedRecord(position, 1, Record(document, b""))])
+    [number] = await backend.ledger.register([ConsumedRecord(position, 1, Record(document, b""))])
     return number
 
 
@@ -146,7 +146,7 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
     positions = await backend.ledger.accept([Record(f"g{i % 3}|d{i}", b"") for i in range(30)])
     assert {position.partition for position in positions} == {0, 1, 2}
     delivered = [ConsumedRecord(at, 1, Record(f"g{i % 3}|d{i}", b"")) for i, at in enumerate(positions)]
-    numbers = await backend.ledger.enter(delivered)
+    numbers = await backend.ledger.register(delivered)
 
     async def run(partition: int) -> None:
         held = await backend.store.claim(partition)
@@ -239,7 +239,7 @@ async def test_ledger_is_healed_by_enter_when_accept_died_between_its_steps(
     await log.append(DOCUMENTS, [Record("g|a", b"text")])
     assert await backend.ledger.latest("g", "a") is None
     [delivered] = await log.consumer(DOCUMENTS, "x").poll(5, 0)
-    await asyncio.gather(*(backend.ledger.enter([delivered]) for _ in range(5)))
+    await asyncio.gather(*(backend.ledger.register([delivered]) for _ in range(5)))
     entry = await backend.ledger.latest("g", "a")
     assert entry is not None and entry.position == delivered.position
     assert await backend.ledger.pending("g") == 1
@@ -248,7 +248,7 @@ async def test_ledger_is_healed_by_enter_when_accept_died_between_its_steps(
 async def test_ledger_counts_one_end_when_rivals_conclude(backend: BoltBackend) -> None:
     """Several processes end the same revisions differently at once: each has one end, and the totals agree."""
     entered = [ConsumedRecord(Position(0, i), 1, Record(f"g|d{i}", b"")) for i in range(20)]
-    numbers = list(enumerate(await backend.ledger.enter(entered)))
+    numbers = list(enumerate(await backend.ledger.register(entered)))
     ends = [RevisionState.APPLIED, RevisionState.FAILED, RevisionState.SUPERSEDED, RevisionState.DELETED]
     await asyncio.gather(
         *(backend.ledger.finish([RevisionOutcome("g", f"d{i}", number, end) for i, number in numbers]) for end in ends)
@@ -263,7 +263,7 @@ async def test_ledger_keeps_revisions_of_one_number_apart(backend: BoltBackend) 
     """Offsets repeat over partitions: documents that share one, and ids with the key's separator, do not mix."""
     keys = ["g|a", "g|1/a", "g|a/1", "g|é|x"]
     entered = [ConsumedRecord(Position(i, 1), 1, Record(key, b"")) for i, key in enumerate(keys)]
-    numbers = await backend.ledger.enter(entered)
+    numbers = await backend.ledger.register(entered)
     await backend.ledger.finish([RevisionOutcome("g", "1/a", numbers[1], RevisionState.FAILED, "why")])
     found = [await backend.ledger.latest("g", key.partition("|")[2]) for key in keys]
     assert [entry and (entry.position.partition, entry.state) for entry in found] == [

@@ -1,7 +1,7 @@
 """The reference of the Ledger port: entries by position, and the positions of a document by revision.
 
-With `by_time`, `enter` assigns the numbers of `streams/log/revisions.py`; otherwise numbers are offsets, which `accept`
-assigns, too.
+With `by_time`, `register` assigns the numbers of `streams/log/revisions.py`; otherwise numbers are offsets, which
+`accept` assigns, too.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ class MemoryLedger:
         positions = self._log.add(DOCUMENTS, records)
         at = self._clock_ms()
         for (graph, doc_id), position in zip(keys, positions, strict=True):
-            self._enter(graph, doc_id, position, at)
+            self._register(graph, doc_id, position, at)
             if graph in self._deletions:
                 self.forget(self._deletions[graph])
         return positions
 
-    async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
-        """See Ledger.enter. Raises Rejected when a key is not of the form graph|doc_id."""
+    async def register(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
+        """See Ledger.register. Raises Rejected when a key is not of the form graph|doc_id."""
         keys = [split_document_key(item.record.key) for item in delivered]
         for key, item in zip(keys, delivered, strict=True):
             known = self._entries.get(item.position)
             if known is not None and (known.graph, known.doc_id) != key:
                 raise other_history(item.position, item.record.key, document_key(known.graph, known.doc_id))
         for (graph, doc_id), item in zip(keys, delivered, strict=True):
-            self._enter(graph, doc_id, item.position, item.timestamp_ms)
+            self._register(graph, doc_id, item.position, item.timestamp_ms)
         if self._by_time:
             self._number(delivered)
         numbers = [self._entries[item.position].revision for item in delivered]
@@ -84,8 +84,8 @@ class MemoryLedger:
         self._entries[position] = replace(entry, revision=revision)
         self._revisions[entry.graph, entry.doc_id, revision] = position
 
-    async def begin(self, graph: str, doc_id: str, revision: int) -> int:
-        """See Ledger.begin. Raises Broken for a revision that was never entered."""
+    async def start_attempt(self, graph: str, doc_id: str, revision: int) -> int:
+        """See Ledger.start_attempt. Raises Broken for a revision that was never registered."""
         position = self._revisions.get((graph, doc_id, revision))
         if position is None and graph in self._deletions:
             return 0
@@ -103,7 +103,7 @@ class MemoryLedger:
             self._entries[position] = replace(entry, attempts=max(0, entry.attempts - 1))
 
     async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
-        """See Ledger.finish. An outcome of a revision that was never entered changes nothing."""
+        """See Ledger.finish. An outcome of a revision that was never registered changes nothing."""
         check_ends(outcomes)
         self.record(outcomes)
 
@@ -191,7 +191,7 @@ class MemoryLedger:
                 del self._documents[entry.graph, entry.doc_id]
         return len(gone)
 
-    def _enter(self, graph: str, doc_id: str, position: Position, at: int) -> None:
+    def _register(self, graph: str, doc_id: str, position: Position, at: int) -> None:
         if position in self._entries:
             return
         self._entries[position] = LedgerEntry(graph, doc_id, position, RevisionState.ACCEPTED, "", 0, at, None, 0)

@@ -72,10 +72,10 @@ def test_effort_grows_with_a_document_and_not_with_the_graph() -> None:
         writer, revision = Consolidator("g"), itertools.count(1)
         for number in range(strangers):
             writer.apply([DocumentChange(f"s{number}", None, _clique(f"s{number}", next(revision)))])
-        before = writer.effort()
+        before = writer.kernel_work()
         writer.apply([DocumentChange("d", None, _clique("d", next(revision)))])
-        took.append(writer.effort().since(before))
-        assert writer.effort().since(writer.effort()) == KernelWork(0, 0, 0)
+        took.append(writer.kernel_work().since(before))
+        assert writer.kernel_work().since(writer.kernel_work()) == KernelWork(0, 0, 0)
     assert took[0].triangles == took[1].triangles > 0
     assert 0 < took[1].community_units <= 2 * took[0].community_units
     assert 0 < took[1].community_links <= 2 * took[0].community_links

@@ -105,7 +105,7 @@ async def test_only_attempts_and_extractions_do_not_wait_for_the_disk(
 
     monkeypatch.setattr(backend.database, "write", noted)
     await backend.ledger.accept([Record("g|a", b"1")])
-    await backend.ledger.begin("g", "a", 0)
+    await backend.ledger.start_attempt("g", "a", 0)
     await backend.log.append(EXTRACTIONS, [Record("g", b"{}")])
     await request_deletion(backend.log, "g")
     await backend.store.claim(0)

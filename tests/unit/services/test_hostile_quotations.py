@@ -116,7 +116,9 @@ async def test_embedded_service_shows_markup_of_documents_as_text(tmp_path: Path
         await graph.add("garden", OTHER)
         receipt = await graph.add("boiler", HOSTILE, title=TITLE)
         given = await graph.ask(QUESTION, after=receipt.token)
-        streamed = [piece.text async for piece in graph.ask_stream(QUESTION) if isinstance(piece, graphtide.Piece)]
+        streamed = [
+            piece.text async for piece in graph.ask_stream(QUESTION) if isinstance(piece, graphtide.AnswerChunk)
+        ]
         themes = await graph.ask(QUESTION, mode="global")
     for text in (given.answer, "".join(streamed)):
         assert "Ana Ruiz" in text and live_in(text) == []

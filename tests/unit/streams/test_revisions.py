@@ -45,7 +45,7 @@ class Topic:
             batch += held[max(0, first - self.rng.choice((0, 0, 2))) : last]
             self.numbered[partition] = last
         self.rng.shuffle(batch)
-        for one, found in zip(batch, await self.backend.ledger.enter(batch), strict=True):
+        for one, found in zip(batch, await self.backend.ledger.register(batch), strict=True):
             assert self.numbers.setdefault(one.position, found) == found, "a position keeps its number"
 
     async def read_all(self) -> list[ConsumedRecord]:
@@ -83,7 +83,7 @@ async def test_edits_that_a_backlog_collected_in_one_partition_are_older_than_a_
         topic.append(0, "g|a")
     topic.clock.now_ms += 5
     topic.append(1, "g|a")
-    numbers = await topic.backend.ledger.enter([*topic.records[0], *topic.records[1]])
+    numbers = await topic.backend.ledger.register([*topic.records[0], *topic.records[1]])
     assert list(numbers) == sorted(set(numbers))
 
 
@@ -95,7 +95,7 @@ async def test_edits_of_one_millisecond_do_not_run_ahead_of_a_later_edit_in_anot
         topic.append(0, "g|a")
     topic.clock.now_ms += 1
     topic.append(1, "g|a")
-    numbers = await topic.backend.ledger.enter([*topic.records[0], *topic.records[1]])
+    numbers = await topic.backend.ledger.register([*topic.records[0], *topic.records[1]])
     assert list(numbers) == sorted(set(numbers))
 
 
@@ -127,17 +127,17 @@ async def test_number_of_a_record_that_a_reader_skipped_is_its_own_time() -> Non
         topic.clock.now_ms += 1_000
         topic.append(0, "g|a")
     first, second, third = topic.records[0]
-    [newest] = await topic.backend.ledger.enter([third])
-    numbers = await topic.backend.ledger.enter([first, second])
+    [newest] = await topic.backend.ledger.register([third])
+    numbers = await topic.backend.ledger.register([first, second])
     assert numbers[0] < numbers[1] < newest
 
 
 async def test_ledger_refuses_a_position_that_it_knows_as_another_document() -> None:
     """The topic was made anew beside an old ledger: nothing is taken for an older revision of something else."""
     topic = Topic(random.Random(0))
-    await topic.backend.ledger.enter([ConsumedRecord(Position(0, 0), 1, Record("g|a", b""))])
+    await topic.backend.ledger.register([ConsumedRecord(Position(0, 0), 1, Record("g|a", b""))])
     with pytest.raises(Broken, match="different histories"):
-        await topic.backend.ledger.enter([ConsumedRecord(Position(0, 0), 1, Record("g|b", b""))])
+        await topic.backend.ledger.register([ConsumedRecord(Position(0, 0), 1, Record("g|b", b""))])
 
 
 def test_numbers_are_greater_than_offsets_and_fit_a_double() -> None:
@@ -170,7 +170,7 @@ async def test_newest_revision_of_a_document_is_the_one_accepted_last_before_it_
     clock = Clock(EPOCH_MS + 10_000_000)
     backend = MemoryBackend(3, clock, by_time=True)
     [first] = await backend.ledger.accept([Record("g|a", b"1", partition=2)])
-    await backend.ledger.enter([ConsumedRecord(first, clock.now_ms, Record("g|a", b"1"))])
+    await backend.ledger.register([ConsumedRecord(first, clock.now_ms, Record("g|a", b"1"))])
     clock.now_ms += 1_000
     [second] = await backend.ledger.accept([Record("g|a", b"2", partition=0)])
     latest = await backend.ledger.latest("g", "a")

@@ -42,7 +42,7 @@ async def test_consolidate_gives_the_graph_of_the_newest_revisions_when_records_
         await harness.emit(*part)
         await harness.work(batch_size=rng.choice((1, 3, 64)))
         versions.append(sum((await harness.backend.store.graphs()).values()))
-    assert {graph for graph, took in harness.seen.efforts if took.community_units} == {"g", "h"}
+    assert {graph for graph, took in harness.seen.kernel_work if took.community_units} == {"g", "h"}
     for graph in "gh":
         await harness.check(live([one for one in messages if one.graph == graph]), graph)
         assert await harness.backend.ledger.pending(graph) == 0

@@ -31,8 +31,8 @@ async def test_extract_writes_a_dead_letter_for_a_record_that_killed_the_process
     """Two starts without an end, and the third writes a dead letter; a record that was only in flight is extracted."""
     [culprit, _] = await publish(backend, "culprit", "innocent")
     for _ in range(2):
-        await backend.ledger.begin("g", "culprit", culprit.offset)
-    await backend.ledger.begin("g", "innocent", 1)
+        await backend.ledger.start_attempt("g", "culprit", culprit.offset)
+    await backend.ledger.start_attempt("g", "innocent", 1)
     async with running(extract_stage(backend, settings=QUICK).run):
         await eventually(lambda: all_committed(backend))
     [letter] = await dead_letters(backend)
@@ -56,7 +56,7 @@ async def test_extract_does_records_alone_that_were_under_way_at_a_crash(backend
 
     for place, doc_id in enumerate(("first", "second", "third")):
         await publish(backend, doc_id)
-        await backend.ledger.begin("g", doc_id, place)
+        await backend.ledger.start_attempt("g", doc_id, place)
     await publish(backend, "fresh")
     async with running(extract_stage(backend, Minded(mind), QUICK).run):
         await eventually(lambda: _is(bool(asked)))
@@ -94,7 +94,7 @@ async def test_extract_skips_a_revision_that_has_its_end_when_only_its_position_
         asked.append(texts)
 
     await publish(backend, "a")
-    await backend.ledger.begin("g", "a", 0)
+    await backend.ledger.start_attempt("g", "a", 0)
     await backend.ledger.finish([RevisionOutcome("g", "a", 0, RevisionState.APPLIED)])
     async with running(extract_stage(backend, Minded(mind)).run):
         await eventually(lambda: all_committed(backend))
@@ -104,7 +104,7 @@ async def test_extract_skips_a_revision_that_has_its_end_when_only_its_position_
 async def test_extract_writes_no_second_dead_letter_when_it_died_after_the_first(backend: Backend) -> None:
     """The letter was there, the ledger did not know: now it does, and there is one letter."""
     await backend.ledger.accept([Record("g|bad", b"no JSON")])
-    await backend.ledger.begin("g", "bad", 0)
+    await backend.ledger.start_attempt("g", "bad", 0)
     letter = DeadLetter("g", "bad", 0, STAGE, "as it was", 1, b"no JSON")
     await backend.log.append(DEAD_LETTERS, [Record("g|other", b"not a letter"), Record("g|bad", letter.encode())])
     async with running(extract_stage(backend).run):
