@@ -63,7 +63,7 @@ def _status(stored: StoredDeadLetter, whole: bool = False) -> LetterStatus:
         letter.stage,
         for_caller(letter.reason),
         letter.attempts,
-        datetime.fromtimestamp(stored.buried_ms / 1000, UTC).isoformat(timespec="milliseconds"),
+        datetime.fromtimestamp(stored.written_ms / 1000, UTC).isoformat(timespec="milliseconds"),
         stored.resolution,
         stored.size_bytes,
         _printable(letter.original[:SHOWN_BYTES].decode(errors="backslashreplace")) if whole else "",

@@ -101,7 +101,7 @@ class Kernel {
         py::detail::array_proxy(made.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
         return made;
     }
-    void bury(std::size_t label) { graph_->markDelete(label); }
+    void mark_deleted(std::size_t label) { graph_->markDelete(label); }
     void resize(std::size_t capacity) { graph_->resizeIndex(capacity); }
     std::size_t size() const { return graph_->cur_element_count; }
     std::size_t capacity() const { return graph_->max_elements_; }
@@ -221,7 +221,7 @@ PYBIND11_MODULE(_hnsw, m) {
         .def("add", &Kernel::add)
         .def("search", &Kernel::search)
         .def("row", &Kernel::row)
-        .def("bury", &Kernel::bury)
+        .def("mark_deleted", &Kernel::mark_deleted)
         .def("resize", &Kernel::resize)
         .def("save", &Kernel::save)
         .def("file_bytes", &Kernel::file_bytes)

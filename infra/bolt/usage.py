@@ -65,7 +65,7 @@ class BoltUsageLedger:
             await asyncio.gather(self._keeper, return_exceptions=True)
         await asyncio.gather(*self._writing, return_exceptions=True)
         try:
-            await self._database.write(lambda tx: self._bury(tx, self._epoch))
+            await self._database.write(lambda tx: self._settle_open_calls(tx, self._epoch))
         except GraphtideError as error:
             log.warning("the usage ledger was not closed; another worker will settle its open calls: %s", error)
 
@@ -138,13 +138,13 @@ class BoltUsageLedger:
     async def _settle_dead(self, epoch: int, before_ms: int) -> None:
         async def work(tx: Transaction) -> int:
             held = await tx.run(cypher.HOLD_DEAD_BOOKS_WORKER, epoch=epoch, before_ms=before_ms)
-            return await self._bury(tx, epoch) if held else 0
+            return await self._settle_open_calls(tx, epoch) if held else 0
 
         settled = await self._database.write(work)
         if settled:
             log.warning("%d calls of a dead worker were settled at their expected cost", settled)
 
-    async def _bury(self, tx: Transaction, epoch: int) -> int:
+    async def _settle_open_calls(self, tx: Transaction, epoch: int) -> int:
         found = await tx.run(cypher.OPEN_CALLS_OF, epoch=epoch)
         left = undeleted(found, ("key", *_amounts(ModelUsage())))  # its worker may settle a call during the read
         for row in sorted(left, key=lambda row: str(row["key"])):

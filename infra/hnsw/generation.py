@@ -90,14 +90,14 @@ class HnswGeneration:
         self._index.add([rows[row] for row in fresh])
         self._used += len(fresh)
         for row, label in zip(fresh, labels, strict=True):
-            self._bury(keys[row])
+            self._mark_deleted(keys[row])
             self._labels.set(keys[row], label)
             self._owner[label] = keys[row]
 
     def remove(self, ids: Ids) -> None:
         """Turn the ids' vectors into tombstones; unknown ids are ignored."""
         for key in checked_ids(ids):
-            self._bury(key)
+            self._mark_deleted(key)
 
     def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
         """Return the approximate k nearest of each query, see VectorIndex.search; k of them if that many exist."""
@@ -159,10 +159,10 @@ class HnswGeneration:
             self._index.resize(capacity)
             self._owner = np.concatenate([self._owner, np.full(capacity - len(self._owner), PADDING, dtype=np.int64)])
 
-    def _bury(self, key: int) -> None:
+    def _mark_deleted(self, key: int) -> None:
         label = self._labels.pop(key)
         if label != NO_LABEL:
-            self._index.bury(label)
+            self._index.mark_deleted(label)
             self._owner[label] = PADDING
 
     def _search_one(self, query: Vectors, k: int, allowed: Callable[[int], bool] | None) -> tuple[Ids, Vectors]:

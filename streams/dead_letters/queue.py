@@ -51,7 +51,7 @@ class StoredDeadLetter:
 
     id: str
     letter: DeadLetter
-    buried_ms: int
+    written_ms: int
     resolution: str = ""
     size_bytes: int = 0
     """The size of the original."""
@@ -165,7 +165,7 @@ async def get_dead_letter(letters: DeadLetterIndex, graph: str, name: str) -> St
 
 
 async def retry(
-    letters: DeadLetterIndex, graph: str, name: str, publish: Publish, instead: DocumentMessage | None = None
+    letters: DeadLetterIndex, graph: str, name: str, publish: Publish, correction: DocumentMessage | None = None
 ) -> Position:
     """Publish the original again, or a correction, and resolve the letter. Returns the position of the new revision.
 
@@ -173,7 +173,7 @@ async def retry(
     document, or when the letter is already resolved; NotFound.
     """
     stored = await _open(letters, graph, name)
-    position = await publish(original(stored.letter) if instead is None else _corrected(stored.letter, instead))
+    position = await publish(original(stored.letter) if correction is None else _corrected(stored.letter, correction))
     await _resolve(letters.log, stored, RETRIED)
     return position
 
@@ -208,10 +208,10 @@ def original(letter: DeadLetter) -> Record:
     return Record(key, DocumentMessage(*fields, media_type=extraction.media_type).encode())
 
 
-def _corrected(letter: DeadLetter, instead: DocumentMessage) -> Record:
-    if instead.key != document_key(letter.graph, letter.doc_id):
+def _corrected(letter: DeadLetter, correction: DocumentMessage) -> Record:
+    if correction.key != document_key(letter.graph, letter.doc_id):
         raise Invalid("id", "the correction is of another document: publish that one, and discard the dead letter")
-    return Record(instead.key, instead.encode())
+    return Record(correction.key, correction.encode())
 
 
 async def _open(letters: DeadLetterIndex, graph: str, name: str) -> StoredDeadLetter:

@@ -23,7 +23,7 @@ from tests.support import failpoints
 from tests.support.cluster import Cluster, ProcessEnded
 from tests.support.disturbing import PARTITIONS, ROLES, disturbed, start
 from tests.support.extractions import NAMES
-from tests.support.invariants import FRONT, Course
+from tests.support.invariants import FRONT, ModelledGraph
 from tests.support.kafka_server import GivenKafka, LocalKafka
 from tests.support.neo4j_server import GivenServer, LocalNeo4j
 from tests.support.other_producers import DEFAULT, MURMUR2, OtherProducer
@@ -52,7 +52,7 @@ class Walk:
 
     rng: random.Random
     cluster: Cluster
-    courses: list[Course]
+    courses: list[ModelledGraph]
     taken: Counter[str] = field(default_factory=Counter)
     deaths: int = 0
     frozen: list[tuple[str, float]] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Walk:
         chosen()
 
     @property
-    def course(self) -> Course:
+    def course(self) -> ModelledGraph:
         return self.rng.choice(self.courses)
 
     def publish(self) -> None:
@@ -177,7 +177,7 @@ class Walk:
             self._settled(course)
             course.check()
 
-    def _settled(self, course: Course | None = None) -> Course:
+    def _settled(self, course: ModelledGraph | None = None) -> ModelledGraph:
         self._thaw(late_only=False)
         self.revive()
         chosen = course or self.course
@@ -219,7 +219,7 @@ class Walk:
 
 def walk(seed: int, cluster: Cluster, enough: Callable[[int], bool]) -> Walk:
     """Walk until `enough` (called with the number of steps) returns True, and check everything at the end."""
-    courses = [Course(cluster, f"walk-{seed}-{number}") for number in range(2)]
+    courses = [ModelledGraph(cluster, f"walk-{seed}-{number}") for number in range(2)]
     one = Walk(random.Random(seed), cluster, courses)
     for course in courses:
         course.on_silence = one.recover

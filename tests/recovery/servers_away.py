@@ -16,7 +16,7 @@ from tests.recovery.test_cluster_faults import publish
 from tests.recovery.walk import random_body
 from tests.support.cluster import Cluster, until
 from tests.support.disturbing import disturbed
-from tests.support.invariants import Course
+from tests.support.invariants import ModelledGraph
 from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer
 
@@ -34,7 +34,7 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
 class Load:
     """Publications to a course, one after the other, for the duration of a block; at least one after its end."""
 
-    def __init__(self, course: Course, seed: int) -> None:
+    def __init__(self, course: ModelledGraph, seed: int) -> None:
         self.course = course
         self._rng = random.Random(seed)
         self._stop = threading.Event()
@@ -68,7 +68,7 @@ class Load:
 
 def test_cluster_goes_on_when_the_broker_was_away(cluster: Cluster, kafka: KafkaServer) -> None:
     """The broker gets kill -9 under load and restarts after a while: no process restarts, and nothing is lost."""
-    course = Course(cluster, "broker")
+    course = ModelledGraph(cluster, "broker")
     publish(course, 4)
     with Load(course, 5):
         kafka.kill()
@@ -81,7 +81,7 @@ def test_cluster_goes_on_when_the_broker_was_away(cluster: Cluster, kafka: Kafka
 
 def test_cluster_goes_on_when_the_graph_database_was_away(cluster: Cluster, graph_server: GraphServer) -> None:
     """The graph database gets kill -9 in the middle of commits: no process restarts, and nothing is lost."""
-    course = Course(cluster, "database")
+    course = ModelledGraph(cluster, "database")
     publish(course, 6)
     with Load(course, 7):
         graph_server.kill()
@@ -96,7 +96,7 @@ def _be_away() -> None:
     time.sleep(AWAY_S)  # the time without a server is the fault itself
 
 
-def _entered(course: Course) -> bool:
+def _entered(course: ModelledGraph) -> bool:
     """Return whether a publication succeeded since the last call."""
     before = course.accepted
     until(lambda: course.accepted > before)

@@ -34,7 +34,7 @@ from tests.support.disturbing import (
     records,
     start,
 )
-from tests.support.invariants import Course
+from tests.support.invariants import ModelledGraph
 from tests.support.kafka_server import KafkaServer
 from tests.support.llm_server import LlmServer
 from tests.support.neo4j_server import GraphServer
@@ -55,7 +55,7 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
         yield one
 
 
-def publish(course: Course, seed: int, count: int = 8) -> None:
+def publish(course: ModelledGraph, seed: int, count: int = 8) -> None:
     """Publish documents, of which two are edited and one is deleted."""
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -72,7 +72,7 @@ def test_cluster_loses_and_repeats_nothing_when_workers_die_at_points(
     cluster: Cluster, extractor: str, consolidator: str
 ) -> None:
     """Both workers kill themselves while documents are published; their successors finish the work."""
-    course = Course(cluster, f"die-{extractor.partition(':')[0]}-{consolidator.partition(':')[0]}")
+    course = ModelledGraph(cluster, f"die-{extractor.partition(':')[0]}-{consolidator.partition(':')[0]}")
     died = [arm(cluster, "extract", extractor), arm(cluster, "consolidate", consolidator)]
     publish(course, 1)
     died[0]()
@@ -86,7 +86,7 @@ def test_cluster_loses_and_repeats_nothing_when_workers_die_at_points(
 @pytest.mark.parametrize("point", ["appended-not-entered:3", "accepted:4"])
 def test_publications_are_not_lost_when_the_front_dies_at_a_point(cluster: Cluster, point: str) -> None:
     """The answer is lost: between the log and the ledger, and after both. A repeated request counts again."""
-    course = Course(cluster, f"front-{point.partition(':')[0]}")
+    course = ModelledGraph(cluster, f"front-{point.partition(':')[0]}")
     died = arm(cluster, "front", point)
 
     def restart() -> None:
@@ -107,7 +107,7 @@ def test_records_that_come_ten_times_late_and_in_any_order_change_nothing(cluste
     """
     seed = 3
     print(f"seed {seed}")
-    rng, course = random.Random(seed), Course(cluster, "again")
+    rng, course = random.Random(seed), ModelledGraph(cluster, "again")
     bodies = {f"d{number}": {"text": random_body(rng)["text"]} for number in range(6)}
     old = {doc_id: {"text": random_body(rng)["text"]} for doc_id in bodies}
     sent = [_record(course, doc_id, one[doc_id]) for one in (old, bodies) for doc_id in bodies for _ in range(10)]
@@ -123,14 +123,14 @@ def test_records_that_come_ten_times_late_and_in_any_order_change_nothing(cluste
     assert course.check()["version"] <= stats["version"] + 1, "only the document that settles may make a version"
 
 
-def _record(course: Course, doc_id: str, body: dict[str, str]) -> Record:
+def _record(course: ModelledGraph, doc_id: str, body: dict[str, str]) -> Record:
     message = DocumentMessage(course.graph, doc_id, body["text"])
     return Record(message.key, message.encode())
 
 
 def test_poison_is_one_dead_letter_each_and_holds_nothing_up(cluster: Cluster) -> None:
     """Records that are neither documents nor extractions are mixed with valid ones."""
-    course = Course(cluster, "poison")
+    course = ModelledGraph(cluster, "poison")
     course.put("before", {"text": "Ada Lovelace knew Charles Babbage."})
     produce(cluster, DOCUMENTS, [Record("poison|bad", b"\xff\x00 no document"), Record("poison|worse", b'{"text": 7}')])
     produce(cluster, EXTRACTIONS, [Record("poison", b"no extraction"), Record("poison", b'{"schema": 99}')])
@@ -151,7 +151,7 @@ def _all_letters(cluster: Cluster) -> list[DeadLetter]:
 @pytest.mark.thorough
 def test_position_does_not_advance_while_dead_letters_have_nowhere_to_go(cluster: Cluster) -> None:
     """The topic is deleted, then created again: the worker reports it, waits, and writes each dead letter once."""
-    course = Course(cluster, "nowhere")
+    course = ModelledGraph(cluster, "nowhere")
     course.put("before", {"text": "Ada Lovelace knew Charles Babbage."})
     course.check()
     done = committed(cluster, DOCUMENTS, "extract")
@@ -169,7 +169,7 @@ def test_position_does_not_advance_while_dead_letters_have_nowhere_to_go(cluster
 @pytest.mark.thorough
 def test_commits_whose_answers_are_lost_are_applied_once(cluster: Cluster, graph_server: GraphServer) -> None:
     """Consolidator and extractor reach the database through a proxy that loses the answer to every third COMMIT."""
-    course = Course(cluster, "lost")
+    course = ModelledGraph(cluster, "lost")
     place = graph_server.address.uri.rpartition("//")[2]
     with wire(place) as between:
         lost = lose_answers_to_commits(between, every=3, most=12)
@@ -190,7 +190,7 @@ def test_commits_whose_answers_are_lost_are_applied_once(cluster: Cluster, graph
 @pytest.mark.thorough
 def test_worker_that_is_stopped_while_the_model_is_slow_leaves_its_documents_to_the_next(cluster: Cluster) -> None:
     """SIGTERM comes with model requests in flight: exit code 0 at once, and the next worker extracts the documents."""
-    course = Course(cluster, "slow")
+    course = ModelledGraph(cluster, "slow")
     with LlmServer(hold=threading.Event()) as server:
         cluster.stop("extract")
         start(cluster, "extract", {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "fake"})

@@ -19,7 +19,7 @@ from tests.recovery.walk import random_body
 from tests.support import failpoints
 from tests.support.cluster import Cluster, ProcessEnded, until
 from tests.support.disturbing import ROLES, arm, disturbed, start
-from tests.support.invariants import FRONT, Course
+from tests.support.invariants import FRONT, ModelledGraph
 from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer
 from tests.support.standing import QUESTIONS, Json, StandingOracle, events_in
@@ -48,12 +48,12 @@ def follow(url: str, opened: queue.Queue[str]) -> None:
     opened.put(last)
 
 
-def put_all(course: Course, rng: random.Random, names: str) -> None:
+def put_all(course: ModelledGraph, rng: random.Random, names: str) -> None:
     for name in names:
         course.put(name, random_body(rng))
 
 
-def read(course: Course, copy: graphtide.GraphReplica, token: str) -> str:
+def read(course: ModelledGraph, copy: graphtide.GraphReplica, token: str) -> str:
     """Apply what the feed has after a token to the copy, every version once; return the token of the last change."""
     answer = course.request("GET", f"/changes?detail=rows&follow=false&after={token}")
     assert answer.status_code == 200, answer.text
@@ -67,7 +67,7 @@ def read(course: Course, copy: graphtide.GraphReplica, token: str) -> str:
     return token
 
 
-def settled_digest(course: Course, token: str) -> tuple[int, str]:
+def settled_digest(course: ModelledGraph, token: str) -> tuple[int, str]:
     """Return the version and the digest once the token is included."""
     asked = {"question": "?", "after": token, "generate": False, "mode": "vector", "top_k": 1}
     assert course.request("POST", "/query", asked).status_code == 200
@@ -80,7 +80,7 @@ def test_reader_continues_when_the_replica_and_the_writer_were_killed(cluster: C
 
     The replica that answers has started later than the reader's position, and has none of these commits in memory.
     """
-    rng, course, copy, token = random.Random(8), Course(cluster, "past"), graphtide.GraphReplica(), "v0"
+    rng, course, copy, token = random.Random(8), ModelledGraph(cluster, "past"), graphtide.GraphReplica(), "v0"
     digests: dict[int, str] = {}
     for victims in ((), ("consolidate",), (FRONT,), ("consolidate", FRONT)):
         last = ""
@@ -101,7 +101,7 @@ def test_reader_continues_when_the_replica_and_the_writer_were_killed(cluster: C
 
 def test_standing_questions_miss_nothing_when_all_workers_are_killed(cluster: Cluster) -> None:
     """Every event is there once, as by asking again after every commit, although no worker ran at some of them."""
-    rng, course = random.Random(9), Course(cluster, "asked")
+    rng, course = random.Random(9), ModelledGraph(cluster, "asked")
     oracle = StandingOracle(lambda method, path, body=None: course.request(method, path, body).json())
     cluster.worker("summarize", "summarize")
     settled_digest(course, course.put("a", random_document(rng)))
@@ -124,7 +124,7 @@ def test_standing_questions_miss_nothing_when_all_workers_are_killed(cluster: Cl
     cluster.kill("summarize")
 
 
-def events_of(course: Course, name: str, count: int) -> list[Json]:
+def events_of(course: ModelledGraph, name: str, count: int) -> list[Json]:
     """Return the first `count` events of a question."""
     url, text = f"{cluster_url(course)}/questions/{name}/events", ""
     with httpx.stream("GET", url, timeout=WAIT_S) as response:
@@ -135,7 +135,7 @@ def events_of(course: Course, name: str, count: int) -> list[Json]:
     return events_in(text[: text.rfind("\n\n") + 1])
 
 
-def cluster_url(course: Course) -> str:
+def cluster_url(course: ModelledGraph) -> str:
     """Return the URL of the course's graph."""
     return f"{course.cluster.processes[FRONT].addresses['http']}/v1/graphs/{course.graph}"
 
@@ -145,7 +145,7 @@ def test_graph_is_deleted_while_its_writer_dies_twice_and_documents_come(cluster
 
     A replica that was down the whole time shows the next graph, and a reader of the feed is notified of the deletion.
     """
-    rng, course = random.Random(7), Course(cluster, "gone")
+    rng, course = random.Random(7), ModelledGraph(cluster, "gone")
     put_all(course, rng, "abcdef")
     cluster.start(LATE, *ROLES[FRONT])
     course.check()

@@ -15,7 +15,7 @@ from graphtide.streams.messages import EXTRACTIONS, decode_extraction
 from tests.recovery.walk import expected_digest, random_body
 from tests.support.cluster import Cluster, until
 from tests.support.disturbing import PARTITIONS, ROLES, disturbed, letters, records, start
-from tests.support.invariants import Course
+from tests.support.invariants import ModelledGraph
 from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer
 from tests.support.other_producers import DEFAULT, MURMUR2, OtherProducer
@@ -30,7 +30,7 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
         yield one
 
 
-def published(course: Course, producer: OtherProducer, rng: random.Random) -> None:
+def published(course: ModelledGraph, producer: OtherProducer, rng: random.Random) -> None:
     """Publish documents by another producer, and add them to the model."""
     for number in range(DOCUMENTS):
         course.put_by(producer, f"d{number}", random_body(rng))
@@ -40,7 +40,7 @@ def published(course: Course, producer: OtherProducer, rng: random.Random) -> No
 def test_edits_through_the_gateway_replace_what_another_partitioner_published(cluster: Cluster) -> None:
     """Twelve documents are published by librdkafka, edited by HTTP, then by librdkafka: the graph has the last text."""
     print("seed 11")
-    rng, course = random.Random(11), Course(cluster, "mixed")
+    rng, course = random.Random(11), ModelledGraph(cluster, "mixed")
     other = OtherProducer(cluster.kafka)
     published(course, other, rng)
     for number in range(DOCUMENTS):
@@ -54,7 +54,7 @@ def test_edits_through_the_gateway_replace_what_another_partitioner_published(cl
 def test_edits_replace_documents_whose_key_moved_when_partitions_were_added(cluster: Cluster) -> None:
     """After partitions are added, edits come from the gateway and from a producer with stale metadata."""
     print("seed 12")
-    rng, course = random.Random(12), Course(cluster, "added")
+    rng, course = random.Random(12), ModelledGraph(cluster, "added")
     stale = OtherProducer(cluster.kafka)
     published(course, stale, rng)
     for number in range(DOCUMENTS):
@@ -71,7 +71,7 @@ def test_edits_replace_documents_whose_key_moved_when_partitions_were_added(clus
 def test_document_of_another_producer_is_deleted_once_extraction_has_read_it(cluster: Cluster) -> None:
     """Until then the gateway does not know the document: it refuses the deletion, and nothing is deleted."""
     print("seed 16")
-    course, other = Course(cluster, "unread"), OtherProducer(cluster.kafka)
+    course, other = ModelledGraph(cluster, "unread"), OtherProducer(cluster.kafka)
     course.put("known", random_body(random.Random(16)))
     course.settle()
     cluster.stop("extract")
@@ -89,7 +89,7 @@ def test_document_of_another_producer_is_deleted_once_extraction_has_read_it(clu
 def test_graph_is_that_of_the_last_edits_whatever_producers_and_partitions_do(cluster: Cluster, seed: int) -> None:
     """Random edits by two partitioners, chosen partitions and the gateway; added partitions; kill -9."""
     print(f"seed {seed}")
-    rng, course = random.Random(seed), Course(cluster, f"random-{seed}")
+    rng, course = random.Random(seed), ModelledGraph(cluster, f"random-{seed}")
     producers = [OtherProducer(cluster.kafka, one) for one in (DEFAULT, MURMUR2)]
     partitions = PARTITIONS
     for _ in range(60):
@@ -119,7 +119,7 @@ def test_a_graph_has_one_writer_when_its_records_come_through_two_partitions(clu
     The extractions are those of another graph, under another name, so that only the topic delivers them.
     """
     print("seed 13")
-    rng, source, course = random.Random(13), Course(cluster, "whole"), Course(cluster, "spread")
+    rng, source, course = random.Random(13), ModelledGraph(cluster, "whole"), ModelledGraph(cluster, "spread")
     cluster.start_all({"consolidate-2": ROLES["consolidate"]})
     for _ in range(2):
         for number in range(DOCUMENTS):

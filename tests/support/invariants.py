@@ -1,7 +1,7 @@
 """The invariants I1 to I6, I8 and I9 of a settled cluster, checked from outside against a model of the live documents.
 
-A `Course` is one graph of the cluster and what was done to it. Requests are sent until a process answers them: servers
-and processes may be unreachable, so a revision may be accepted twice, which changes nothing of the graph.
+A `ModelledGraph` is one graph of the cluster and what was done to it. Requests are sent until a process answers them:
+servers and processes may be unreachable, so a revision may be accepted twice, which changes nothing of the graph.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Watermarks = Mapping[int, tuple[int, int]]
 
 
 @dataclass
-class Course:
+class ModelledGraph:
     """One graph of the cluster. `live` is the model: bodies by document, as the last answer left them.
 
     `failed` counts the documents that were meant to fail. `on_silence` is called whenever a request got no good answer,

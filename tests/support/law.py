@@ -1,7 +1,7 @@
 """The law, tested from outside: a stream with every kind of disturbance, and the clean build it must equal.
 
-A `Course` is the input of a service: publications, each sent several times, interleaved over documents (of one document
-in order, since the position decides which revision is newest), with kill -9 in between.
+A `Schedule` is the input of a service: publications, each sent several times, interleaved over documents (of one
+document in order, since the position decides which revision is newest), with kill -9 in between.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Schedule:
     """The steps in order, and the live bodies at the end."""
 
     steps: tuple[Step, ...]
     live: Mapping[str, Body]
 
 
-def course(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str, Body], kills: int) -> Course:
+def course(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str, Body], kills: int) -> Schedule:
     """Return a course: every document sent thrice, `edits` edited thrice, a tenth deleted, shuffled, with kills."""
     queues: dict[str, list[Step]] = {}
     live: dict[str, Body] = {}
@@ -54,10 +54,10 @@ def course(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str
     steps = [queues[doc_id].pop(0) for doc_id in order]
     for place in sorted(rng.sample(range(len(steps)), kills), reverse=True):
         steps.insert(place, Step())
-    return Course(tuple(steps), live)
+    return Schedule(tuple(steps), live)
 
 
-def run(chosen: Course, data: Path, settings: Mapping[str, str] | None = None) -> tuple[str, Body]:
+def run(chosen: Schedule, data: Path, settings: Mapping[str, str] | None = None) -> tuple[str, Body]:
     """Run the course, restarting after every kill; return the digest at the end and the result of `verify`."""
     running = start_service(data, settings)
     try:

@@ -26,7 +26,7 @@ from tests.model.small_views import SmallDocument, bag_of_words, random_document
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 TIGHT = EgoGraphLimits(hops=3, fan=2, hub=3, nodes=9)
-TOLD = [Dynagrag(), Dynagrag(diversity=False), Dynagrag(pruning=False), Dynagrag(caps=TIGHT)]
+VARIANTS = [Dynagrag(), Dynagrag(diversity=False), Dynagrag(pruning=False), Dynagrag(caps=TIGHT)]
 TRAVERSALS = list(Traversal)
 
 
@@ -45,20 +45,20 @@ def linked(*triples: tuple[str, str, str]) -> LiveView:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("told", TOLD)
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("seed", range(4))
-def test_subgraphs_and_masks_and_order_equal_their_definitions(told: Dynagrag, seed: int) -> None:
+def test_subgraphs_and_masks_and_order_equal_their_definitions(variant: Dynagrag, seed: int) -> None:
     """The ego-graphs, similarities, masks and order of exploration equal those of plain loops."""
     print("seed", seed)
     documents = random_documents(random.Random(seed), 12 + 30 * seed)
     view, question = small_view(documents), ask(f"{documents[0].entities[0]} near cedar heron")
-    choice = select(view, question.vector, find_seeds(view, question.vector, None, 100), None, told)
-    slow = slow_choice(view, question, told)
+    choice = select(view, question.vector, find_seeds(view, question.vector, None, 100), None, variant)
+    slow = slow_choice(view, question, variant)
     assert [list(one.ego.nodes) for one in choice.chosen] == [ego.nodes for _, ego in slow]
     assert [one.similarity for one in choice.chosen] == pytest.approx([value for value, _ in slow], abs=2e-6)
     fast_masks, slow_masks = (
-        pruned_subgraphs(choice, question, told),
-        slow_pruning(view, question, [e for _, e in slow], told),
+        pruned_subgraphs(choice, question, variant),
+        slow_pruning(view, question, [e for _, e in slow], variant),
     )
     for fast, masks, (_, ego) in zip(fast_masks, slow_masks, slow, strict=True):
         assert dict(zip(ego.nodes, fast.nodes.tolist(), strict=True)) == pytest.approx(masks.nodes, abs=1e-4)
@@ -67,7 +67,7 @@ def test_subgraphs_and_masks_and_order_equal_their_definitions(told: Dynagrag, s
         for traversal in TRAVERSALS:
             tree = explore(fast, traversal, 24)
             order = [fast.ego.nodes[place] for place in tree.order]
-            assert order == slow_order(view, question, ego, masks, replace(told, traversal=traversal))
+            assert order == slow_order(view, question, ego, masks, replace(variant, traversal=traversal))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -75,12 +75,12 @@ def test_ego_graph_and_its_embedding_equal_their_definitions(seed: int) -> None:
     """They agree for every entity of a graph, under tight limits and under the default ones."""
     print("seed", seed)
     view = small_view(random_documents(random.Random(seed), 70))
-    for told in (Dynagrag(), Dynagrag(caps=TIGHT)):
-        around = EgoGraphs(view, None, told.caps)
+    for variant in (Dynagrag(), Dynagrag(caps=TIGHT)):
+        around = EgoGraphs(view, None, variant.caps)
         egos = [around.around(node) for node in sorted(view.entities)]
         totals = total_embeddings(egos, gather(view, egos))
         for ego, total in zip(egos, totals, strict=True):
-            slow = slow_ego(view, ego.centre, told)
+            slow = slow_ego(view, ego.centre, variant)
             assert list(ego.nodes) == slow.nodes
             assert {relation.statement for relation in ego.relations} == {number for number, _, _ in slow.relations}
             assert total.tolist() == pytest.approx(slow_total(view, slow), abs=1e-5)
@@ -97,10 +97,10 @@ def test_traversal_selects_from_an_ego_graph_larger_than_what_is_shown() -> None
     shown: dict[tuple[int, Traversal], set[int]] = {}
     for explored in (24, 96):
         for traversal in TRAVERSALS:
-            told = Dynagrag(explored=explored, traversal=traversal)
-            wide = widened(view, None, choice, told)
+            variant = Dynagrag(explored=explored, traversal=traversal)
+            wide = widened(view, None, choice, variant)
             assert wide.chosen[0].ego.nodes[:24] == ego.nodes
-            (tree,) = (explore(each, traversal, 24) for each in pruned_subgraphs(wide, question, told))
+            (tree,) = (explore(each, traversal, 24) for each in pruned_subgraphs(wide, question, variant))
             shown[explored, traversal] = {wide.chosen[0].ego.nodes[place] for place in tree.order}
     assert shown[24, Traversal.SIMILARITY] == shown[24, Traversal.BREADTH] == set(ego.nodes)
     assert shown[96, Traversal.BREADTH] == set(ego.nodes)
@@ -149,8 +149,8 @@ def test_prompt_reads_the_tree_in_pre_order_and_then_the_other_relations() -> No
     view = linked(
         ("amber", "near", "birch"), ("birch", "near", "cedar"), ("cedar", "of", "amber"), ("birch", "of", "elm")
     )
-    told = Dynagrag(subgraphs=1, pruning=False, diversity=False, traversal=Traversal.BREADTH)
-    part = next(iter(retrieve_dynagrag(view, ask("amber near birch cedar of amber"), told).parts))
+    variant = Dynagrag(subgraphs=1, pruning=False, diversity=False, traversal=Traversal.BREADTH)
+    part = next(iter(retrieve_dynagrag(view, ask("amber near birch cedar of amber"), variant).parts))
     lines = part.text.splitlines()
     assert lines.count("Also:") == 1
     body, rest = lines[: lines.index("Also:")], lines[lines.index("Also:") + 1 :]

@@ -24,7 +24,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     kernel, file = Kernel(DIMENSIONS, COUNT, 4, 20, 1), tmp_path_factory.mktemp("graph") / "graph"
     kernel.add(list(rows))
     for label in range(0, COUNT, 9):
-        kernel.bury(label)
+        kernel.mark_deleted(label)
     kernel.save(str(file))
     return file.read_bytes()
 

@@ -19,7 +19,7 @@ from tests.support.backends import NAMES, Clock, opened
 from tests.support.extractions import unit
 from tests.support.stages import ExactKeeper, Seen, eventually, running
 
-TOLD = "a baseball team of the old city league since 1901"
+DESCRIPTION = "a baseball team of the old city league since 1901"
 PAIR = ("took over all the works of", "took over the works of")
 TEAMS = ("Red Sox", "Boston Red Sox", "Cubs")
 
@@ -36,7 +36,7 @@ async def test_judge_is_asked_once_for_each_pair_and_its_verdicts_last(storage: 
     views = ViewRegistry(ExactKeeper())
     async with opened(storage, tmp_path, Clock()) as backend:
         documents = [
-            Extraction(f"d{n}", n, DocumentInfo(), (unit(f"Passage {n}.", [(name, "", TOLD)], []),))
+            Extraction(f"d{n}", n, DocumentInfo(), (unit(f"Passage {n}.", [(name, "", DESCRIPTION)], []),))
             for n, name in enumerate(TEAMS)
         ]
         await backend.ledger.accept([Record(f"g|{one.doc_id}", b"{}") for one in documents])
@@ -77,7 +77,7 @@ async def test_synonyms_wait_for_the_judge_and_their_verdicts_last(storage: str,
     views = ViewRegistry(ExactKeeper())
     async with opened(storage, tmp_path, Clock()) as backend:
         documents = [
-            Extraction(name, n, DocumentInfo(), (unit(f"Passage {n}.", [(name, "", TOLD)], []),))
+            Extraction(name, n, DocumentInfo(), (unit(f"Passage {n}.", [(name, "", DESCRIPTION)], []),))
             for n, name in enumerate(("Ballhawks", "Clouters"))
         ]
         await backend.ledger.accept([Record(f"g|{one.doc_id}", b"{}") for one in documents])

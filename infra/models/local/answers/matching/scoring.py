@@ -79,6 +79,13 @@ def _documents(plan: QuestionPlan, units: Sequence[Unit]) -> dict[str, frozenset
 
 
 def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
+    found = _matched(evidence, unit, similarity)
+    found.score = _adjusted(evidence.plan, unit, found)
+    return found
+
+
+def _matched(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
+    """Return what a unit has of the question, with the score of its words, its similarity and its type alone."""
     plan = evidence.plan
     known = evidence.documents.get(unit.doc_id, frozenset())
     covers = tuple(
@@ -106,29 +113,35 @@ def _scored(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
         + SIMILARITY_SHARE * similarity * coverage
         + (TYPE_BONUS * _strength(evidence, unit, heading, _tells_deed(plan, covers)) if fits else 0.0)
     )
-    if plan.kind in TYPED and (not fits or (heading and not _tells_deed(plan, covers))):
-        found.score *= NO_TYPE if not fits else NOT_TOLD
-    if not found.on_day:
-        found.score *= 0.4
-    if plan.to_do and not unit.text.startswith(TO_DO):
-        found.score *= NOT_TO_DO
-    if unit.kind is UnitKind.ROW and plan.kind is Kind.REASON and not fits:
-        found.score *= NO_REASON
-    if plan.kind in (Kind.THING, Kind.QUANTITY) and not plan.measures and not has_attribute(plan, unit):
-        found.score *= NO_ATTRIBUTE
-    if plan.exists and denies_existence(plan, unit):
-        found.score += DENIED
-    if plan.defines and defines(plan, unit):
-        found.score += DEFINED
-    if plan.negated and not denies(unit.text):
-        found.score *= NOT_DENIED
-    if plan.becomes and has_phrase(unit.text, _BECAME) and not unit.cells:
-        found.score += TOLD
-    if plan.past and plan.kind in (Kind.DATE, Kind.QUANTITY) and has_phrase(unit.text, _PLANNED):
-        found.score *= NOT_HAPPENED
-    found.score *= _form(plan, unit)
-    found.score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
     return found
+
+
+def _adjusted(plan: QuestionPlan, unit: Unit, found: Scored) -> float:
+    """Return the score by the forms of unit and question: what is denied, planned, in a row, on another day."""
+    score = found.score
+    if plan.kind in TYPED and (not found.fits or (found.heading and not _tells_deed(plan, found.covers))):
+        score *= NO_TYPE if not found.fits else NOT_TOLD
+    if not found.on_day:
+        score *= 0.4
+    if plan.to_do and not unit.text.startswith(TO_DO):
+        score *= NOT_TO_DO
+    if unit.kind is UnitKind.ROW and plan.kind is Kind.REASON and not found.fits:
+        score *= NO_REASON
+    if plan.kind in (Kind.THING, Kind.QUANTITY) and not plan.measures and not has_attribute(plan, unit):
+        score *= NO_ATTRIBUTE
+    if plan.exists and denies_existence(plan, unit):
+        score += DENIED
+    if plan.defines and defines(plan, unit):
+        score += DEFINED
+    if plan.negated and not denies(unit.text):
+        score *= NOT_DENIED
+    if plan.becomes and has_phrase(unit.text, _BECAME) and not unit.cells:
+        score += HAPPENED
+    if plan.past and plan.kind in (Kind.DATE, Kind.QUANTITY) and has_phrase(unit.text, _PLANNED):
+        score *= NOT_HAPPENED
+    score *= _form(plan, unit)
+    score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
+    return score
 
 
 def _tells_deed(plan: QuestionPlan, covers: Sequence[float]) -> bool:
@@ -149,7 +162,7 @@ def _day_covered(plan: QuestionPlan, covers: Sequence[float]) -> bool:
 _NAMED = 0.75
 CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6, 0.6, 0.8, 0.5
 DENIED, DEFINED = 0.25, 0.25
-NOT_HAPPENED, TOLD = 0.85, 0.2
+NOT_HAPPENED, HAPPENED = 0.85, 0.2
 _BECAME = (
     "goes to", "go to", "went to", "sold", "sells", "given to", "gave to", "scrapped", "donated", "thrown away",
     "discarded", "becomes", "became", "turned into", "moved to", "moves to", "sent to", "returned to", "recycled",

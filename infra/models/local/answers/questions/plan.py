@@ -60,16 +60,12 @@ def plan_of(question: str) -> QuestionPlan:
         kind = Kind.CHOICE
     dates = tuple(days_in(text))
     focus = focus_keys(tokens)
-    causes = frozenset(map(key_of, CAUSES | CAUSING)) if kind is Kind.REASON else frozenset()
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
-    weak = causes | frozenset(map(key_of, bound_words(tokens) if bound else ())) | trouble_keys(asking)
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
-    weak |= conditions
+    weak = _weak_keys(kind, tokens, bound is not None) | trouble_keys(asking) | conditions
     if kind is Kind.YES_NO:
         tokens = _main_clause(tokens)
-    if kind in (Kind.PERSON, Kind.THING, Kind.LIST):
-        weak |= frozenset(key_of(token) for token in tokens if token in SUPERLATIVES)
     terms = tuple(terms_of(words, text, focus, measures, weak, kind is Kind.YES_NO))
     return QuestionPlan(
         text,
@@ -103,6 +99,16 @@ def plan_of(question: str) -> QuestionPlan:
         who_verb=verb_of_who(tokens),
         becomes=has_phrase(asking, BECOMING),
     )
+
+
+def _weak_keys(kind: Kind, tokens: list[str], is_bound: bool) -> frozenset[str]:
+    """Return the keys of words about the form of an answer, which need not have them: "why", "above", "oldest"."""
+    words = set[str](bound_words(tokens)) if is_bound else set[str]()
+    if kind is Kind.REASON:
+        words |= CAUSES | CAUSING
+    if kind in (Kind.PERSON, Kind.THING, Kind.LIST):
+        words |= {token for token in tokens if token in SUPERLATIVES}
+    return frozenset(map(key_of, words))
 
 
 def _forbids(tokens: list[str]) -> bool:
