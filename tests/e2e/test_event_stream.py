@@ -57,7 +57,9 @@ def app_of(source: Source, streams: EventStreams, limits: RequestLimits | None =
     gate = AccessGate()
     app = create_app(InMemoryApplication(), limits, CollectorRegistry(), gate, streams)
 
-    @app.get("/v1/graphs/{graph}/numbers")
+    after = {"name": "after", "in": "query", "schema": {"type": "string"}}
+
+    @app.get("/v1/graphs/{graph}/numbers", openapi_extra={"parameters": [after]})
     async def numbers(request: Request) -> Response:
         return event_response(request, source.events(last_event_id(request)), streams, gate, "numbers")
 
@@ -179,7 +181,9 @@ async def test_stream_ends_when_its_credential_is_revoked() -> None:
             if not valid[0]:
                 raise Expired("revoked")
 
-    @app.get("/v1/graphs/{graph}/numbers")
+    after = {"name": "after", "in": "query", "schema": {"type": "string"}}
+
+    @app.get("/v1/graphs/{graph}/numbers", openapi_extra={"parameters": [after]})
     async def numbers(request: Request) -> Response:
         return event_response(request, source.events(""), streams, Revocable(), "numbers")
 
