@@ -23,7 +23,7 @@ from tests.support.failpoints import Point
 POINTS = {
     "appended-not-entered": Point(BoltLedger, "_enter", before=True),
     "accepted": Point(BoltLedger, "accept"),
-    "attempt-counted": Point(BoltLedger, "begin"),
+    "attempt-counted": Point(BoltLedger, "start_attempt"),
     "before-model": Point(graphtide.streams.extract.stage, "extract_slices", before=True),
     "after-model": Point(graphtide.streams.extract.stage, "extract_slices"),
     "extraction-appended": Point(KafkaLog, "append", topic=EXTRACTIONS),

@@ -43,7 +43,7 @@ class Point:
 
 POINTS = {
     "accepted": Point(graphtide.infra.sqlite.ledger.SqliteLedger, "accept"),
-    "attempt-counted": Point(graphtide.infra.sqlite.ledger.SqliteLedger, "begin"),
+    "attempt-counted": Point(graphtide.infra.sqlite.ledger.SqliteLedger, "start_attempt"),
     "before-model": Point(graphtide.streams.extract.stage, "extract_slices", before=True),
     "after-model": Point(graphtide.streams.extract.stage, "extract_slices"),
     "extraction-appended": Point(SqliteLog, "append", topic=EXTRACTIONS),
