@@ -21,7 +21,7 @@ from tests.support import failpoints
 from tests.support.failpoints import Point
 
 POINTS = {
-    "appended-not-entered": Point(BoltLedger, "_enter", before=True),
+    "appended-not-entered": Point(BoltLedger, "_register", before=True),
     "accepted": Point(BoltLedger, "accept"),
     "attempt-counted": Point(BoltLedger, "start_attempt"),
     "before-model": Point(graphtide.streams.extract.stage, "extract_slices", before=True),
