@@ -164,13 +164,7 @@ class ViewContent:
             self.graph,
             version,
             documents=tuple(self.documents.values()),
-            chunks=tuple(
-                ChunkRow(
-                    *(number, chunk.chunk_id, chunk.doc_id, chunk.ordinal, chunk.text, vector(chunk), version),
-                    *(chunk.title, chunk.description, chunk.place),
-                )
-                for number, chunk in self.chunks.items()
-            ),
+            chunks=tuple(_chunk_row(number, chunk, vector(chunk), version) for number, chunk in self.chunks.items()),
             labels=tuple(
                 LabelRow(number, label.name, label.type, label.node, label.mentions, b"")
                 for number, label in self.labels.items()
@@ -196,3 +190,18 @@ class ViewContent:
             snapshot=True,
             predicate_links=self.predicates.links(),
         )
+
+
+def _chunk_row(number: int, chunk: ViewChunk, vector: Vector, version: int) -> ChunkRow:
+    return ChunkRow(
+        number,
+        chunk.chunk_id,
+        chunk.doc_id,
+        chunk.ordinal,
+        chunk.text,
+        vector,
+        version,
+        chunk.title,
+        chunk.description,
+        chunk.place,
+    )

@@ -94,7 +94,7 @@ def measure(client: Client, sizes: Sequence[int]) -> Iterator[Row]:
             some = tuple(itertools.islice(lists, wanted))
             client.publish(some)
             documents += sum(map(len, some))
-            asked += [question_of(rng.choice(one)) for one in some]
+            asked += [question_of(rng.choice(published)) for published in some]
         now = client.running.cpu_s()
         cost = (now - spent) / (documents - counted)
         chosen = rng.sample(asked, min(QUESTIONS, len(asked)))

@@ -30,7 +30,7 @@ def main() -> None:
     rng = random.Random(chosen.seed)
     passages = corpus()[: chosen.documents]
     edits = {one.doc_id: edited(one) for one in rng.sample(passages, len(passages) // 3)}
-    plan = law.course(rng, {one.doc_id: one.body() for one in passages}, edits, chosen.kills)
+    plan = law.schedule(rng, {one.doc_id: one.body() for one in passages}, edits, chosen.kills)
     with embedding_endpoint(embedder_python(), free_port()) as url, tempfile.TemporaryDirectory() as folder:
         settings = {"GRAPHTIDE_EMBEDDING_BASE_URL": url, "GRAPHTIDE_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
         started = time.monotonic()

@@ -38,7 +38,7 @@ def test_digest_equals_a_clean_build_after_shuffles_repeats_edits_deletions_and_
     rng = random.Random(seed)
     documents = {f"d{number}": document(rng) for number in range(30)}
     edits = {doc_id: document(rng) for doc_id in rng.sample(sorted(documents), 10)}
-    chosen = law.course(rng, documents, edits, kills=3)
+    chosen = law.schedule(rng, documents, edits, kills=3)
     digest, verified = law.run(chosen, tmp_path / "troubled")
     assert verified["differences"] == []
     assert digest == law.build(chosen.live, tmp_path / "clean")

@@ -36,8 +36,8 @@ class Schedule:
     live: Mapping[str, Body]
 
 
-def course(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str, Body], kills: int) -> Schedule:
-    """Return a course: every document sent thrice, `edits` edited thrice, a tenth deleted, shuffled, with kills."""
+def schedule(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str, Body], kills: int) -> Schedule:
+    """Return a schedule: every document sent thrice, `edits` edited thrice, a tenth deleted, shuffled, with kills."""
     queues: dict[str, list[Step]] = {}
     live: dict[str, Body] = {}
     for doc_id, body in documents.items():
@@ -58,7 +58,7 @@ def course(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str
 
 
 def run(chosen: Schedule, data: Path, settings: Mapping[str, str] | None = None) -> tuple[str, Body]:
-    """Run the course, restarting after every kill; return the digest at the end and the result of `verify`."""
+    """Run the schedule, restarting after every kill; return the digest at the end and the result of `verify`."""
     running = start_service(data, settings)
     try:
         with httpx.Client(timeout=60) as client:

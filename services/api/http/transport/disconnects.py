@@ -13,10 +13,12 @@ from typing import cast
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graphtide.services.access.policy import Action
+from graphtide.services.api.http.access import action_of
+
 CLIENT_CLOSED_REQUEST = 499
 """The status, in metrics and in the log, of a request whose client disconnected; nginx uses the same."""
 
-_READING_POSTS = ("/query", "/preview", "/chat/completions")
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 
 
@@ -27,26 +29,23 @@ class DisconnectCancellation:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and _is_reading(scope):
-            await _ReadingRequest(self._app, receive, send).serve(scope)
+        if scope["type"] == "http" and _may_be_reading(scope):
+            await _WatchedRequest(self._app, receive, send).serve(scope)
         else:
             await self._app(scope, receive, send)
 
 
-def _is_reading(scope: Scope) -> bool:
-    """Return whether the request changes nothing, by its method and path. A GET with a body is excluded: no route
-    reads it.
-    """
-    path = scope["path"]
-    if not path.startswith("/v1/"):
+def _may_be_reading(scope: Scope) -> bool:
+    """Return whether the request may change nothing. A GET with a body is excluded: no route reads it."""
+    if not scope["path"].startswith("/v1/"):
         return False
-    if scope["method"] == "POST":
-        return str(path).endswith(_READING_POSTS)
-    return scope["method"] == "GET" and not any(name in _BODY_HEADERS for name, _ in scope["headers"])
+    if scope["method"] == "GET":
+        return not any(name in _BODY_HEADERS for name, _ in scope["headers"])
+    return bool(scope["method"] == "POST")
 
 
-class _ReadingRequest:
-    """One request in progress, and the task that waits for its client's disconnect once the body has arrived."""
+class _WatchedRequest:
+    """One request, and the task that waits for its disconnect once its body has arrived, if it only reads."""
 
     def __init__(self, app: ASGIApp, receive: Receive, send: Send) -> None:
         self._app, self._receive, self._send = app, receive, send
@@ -55,6 +54,7 @@ class _ReadingRequest:
 
     async def serve(self, scope: Scope) -> None:
         """Run the route. After a disconnect cancel it, and report the status 499 to metrics and the log."""
+        self._scope = scope
         route = self._route = cast("asyncio.Task[None]", asyncio.current_task())
         if scope["method"] == "GET":
             self._watching = asyncio.create_task(self._watch())
@@ -76,9 +76,14 @@ class _ReadingRequest:
             await asyncio.wait((self._watching,))
             return {"type": "http.disconnect"}
         message = await self._receive()
-        if message["type"] == "http.request" and not message.get("more_body", False):
+        if message["type"] == "http.request" and not message.get("more_body", False) and self._is_reading():
             self._watching = asyncio.create_task(self._watch())
         return message
+
+    def _is_reading(self) -> bool:
+        """Return whether the route, which has begun, needs the permission to read alone."""
+        template = str(getattr(self._scope.get("route"), "path", ""))
+        return action_of(self._scope["method"], template) is Action.READ
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
