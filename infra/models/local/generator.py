@@ -54,7 +54,7 @@ class ExtractiveGenerator:
 
     @property
     def name(self) -> str:
-        return "offline-extractive-6"
+        return "offline-extractive-7"
 
     @property
     def context_passages(self) -> int:

@@ -30,6 +30,9 @@ TWO_UNITS = 0.7
 WITHOUT_VERB = 0.7
 OTHER_COVERAGE = 0.45
 MIN_HARD = 0.5
+PROMINENCE, MIN_PROMINENT = 0.1, 0.35
+"""How much better than all other documents' units the best one is, and the share that it covers, so that the limits of
+coverage do not count. Chosen over nine folders of three authors (docs/answers.md)."""
 _NEAR, _COUNTED, _STATED, _MIN_PERMITTED = 0.5, 0.4, 0.95, 2
 
 
@@ -56,9 +59,20 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
         return False
     needed = OTHER_COVERAGE if _below_cause(plan, chosen) else MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
     rows = all(scored.unit.kind is UnitKind.ROW for scored in chosen)
-    if plan.kind not in (Kind.SUMMARY, Kind.CHOICE) and not rows and _no_verb(evidence, covers):
+    verbless = plan.kind not in (Kind.SUMMARY, Kind.CHOICE) and not rows and _no_verb(evidence, covers)
+    if verbless:
         needed = max(needed, WITHOUT_VERB)
-    return coverage(evidence, covers) >= needed
+    share = coverage(evidence, covers)
+    return share >= needed or (share >= MIN_PROMINENT and not verbless and is_prominent(evidence, chosen))
+
+
+def is_prominent(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
+    """Return whether the best unit is among the chosen and clearly better than those of all other documents: if the
+    notes say something about a question at all, one place mostly says more of it than any other.
+    """
+    best = max(evidence.scored, key=lambda scored: scored.score)
+    others = (scored.score for scored in evidence.scored if scored.unit.doc_id != best.unit.doc_id)
+    return any(scored is best for scored in chosen) and best.score - max(others, default=0.0) >= PROMINENCE
 
 
 def _permits(plan: QuestionPlan, chosen: Sequence[Scored]) -> bool:

@@ -348,7 +348,11 @@ def _rows(text: str, start: int, end: int, origin: int, block: int) -> Iterator[
 
 def _describes(names: set[str]) -> bool:
     """Return whether a row has the columns of a document's own description, and not those of a table."""
-    return bool(names & {"title", "tags", "author", "mail", "subject"}) or {"from", "to"} <= names
+    return bool(names & {"title", "tags", "author", "mail", "subject"}) or {"from", "to"} <= names <= _HEADER
+
+
+_HEADER = frozenset({"from", "to", "cc", "date", "sent"})
+"""Fields of a mail without a subject; a table with more columns than these lists stays or journeys "from" and "to"."""
 
 
 def _cells(text: str) -> tuple[Cell, ...]:

@@ -14,7 +14,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import COPULAS
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
 from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person
 from graphtide.infra.models.local.answers.values import has_full_name, has_phrase, has_reason
-from graphtide.infra.models.local.answers.words import keys_of, words_of
+from graphtide.infra.models.local.answers.words import NUMBER_WORDS, keys_of, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 MAX_WORDS = 76
@@ -41,6 +41,7 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     listed = len(chosen) > 2 and evidence.plan.kind not in (Kind.SUMMARY, Kind.REASON)
     for scored in chosen:
         for unit in (
+            *counted_before(evidence, scored.unit),
             *_with_context(scored.unit, _lacks_person(evidence, scored.unit), _asks_which(evidence)),
             *_explanation(evidence, scored.unit),
             *_sequel(scored.unit),
@@ -87,6 +88,18 @@ def _asks_which(evidence: AnswerEvidence) -> bool:
 def _lacks_person(evidence: AnswerEvidence, unit: Unit) -> bool:
     """Return whether the question asks for a person, and the unit names none with a full name."""
     return evidence.plan.kind is Kind.PERSON and not unit.cells and not has_full_name(unit.text)
+
+
+def counted_before(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
+    """Return the sentence before, where it counts what the question counts and the unit says "them" of it."""
+    before, key = unit.before, evidence.plan.counted
+    if not key or key in unit.keys or before is None or before.block != unit.block or key not in before.keys:
+        return ()
+    counts = any(word.coded or word.text.lower() in NUMBER_WORDS for word in words_of(before.text))
+    return (before,) if counts and _THEM.search(unit.text) else ()
+
+
+_THEM = re.compile(r"\b(?:them|they|these|those|all|both)\b")
 
 
 def _naming(unit: Unit, names_thing: bool) -> Unit | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphtide.infra.models.local.answers.choosing.clause_hops import clause_hops
 from graphtide.infra.models.local.answers.choosing.lists import (
     attribute_row,
     list_items,
@@ -26,6 +27,8 @@ _FIRST = 60
 
 def choose(evidence: AnswerEvidence) -> list[Quotation]:
     """Return the quotations of the answer; none when nothing supports one."""
+    if hops := clause_hops(evidence):
+        return rendered(evidence, hops)
     chosen = select(evidence)
     return rendered(evidence, chosen) if chosen and supported(evidence, chosen) else []
 

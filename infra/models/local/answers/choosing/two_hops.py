@@ -42,7 +42,7 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     by_name: dict[str, list[Scored]] = {}
     bridges: dict[int, frozenset[str]] = {}
     for scored in usable:
-        keys = frozenset(key for key in _bridge_keys(scored.unit) - plan.keys if evidence.frequency[key] <= rare)
+        keys = frozenset(key for key in bridge_keys(scored.unit) - plan.keys if evidence.frequency[key] <= rare)
         keys |= frozenset(key for key in (scored.unit.keys & things) - plan.keys if holding[key] <= rare)
         bridges[id(scored)] = keys
         for key in keys:
@@ -134,7 +134,7 @@ def _exclusive(evidence: AnswerEvidence, scored: Scored, partner: Scored) -> flo
     return typed + sum(w for w, a, b in pairs if a >= 0.7 and b <= 0.5) / (evidence.total or 1.0)
 
 
-def _bridge_keys(unit: Unit) -> frozenset[str]:
+def bridge_keys(unit: Unit) -> frozenset[str]:
     """Return the names of a unit, of the sentences beside it, and of its context."""
     found = unit.names | frozenset(
         key for key in unit.title_keys if any(char.isdigit() for char in key) and len(key) > 3

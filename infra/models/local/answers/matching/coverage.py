@@ -40,6 +40,8 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return float(unit.text.startswith(DONE if plan.done else TO_DO))
     if unit.cells and _has_state(term.text.lower(), unit):
         return OWN
+    if unit.cells and _has_abbreviated_column(term, unit):
+        return COLUMN
     if plan.kind is Kind.PERSON and term.key in _PERMISSION_KEYS and _is_for_permitted(unit):
         return SYNONYM
     if plan.kind is Kind.YES_NO and (term.verb or term.key in _PERMISSION_KEYS):
@@ -86,6 +88,18 @@ def _has_state(word: str, row: Unit) -> bool:
     """Return whether a row has a state of the same meaning in its column for states: "fixed" and `state: done`."""
     words = next((words for words in (FINISHED, UNFINISHED) if word in words), frozenset())
     return any(cell.value.lower() in words for cell in row.cells if is_state_column(cell))
+
+
+def _has_abbreviated_column(term: Term, row: Unit) -> bool:
+    """Return whether a column's name is the beginning of a word, with a full stop: "Ext." and "extension"."""
+    word = term.text.lower()
+    return any(
+        cell.column.endswith(".") and len(cell.column) > _MIN_ABBREVIATED and word.startswith(cell.column[:-1].lower())
+        for cell in row.cells
+    )
+
+
+_MIN_ABBREVIATED = 3
 
 
 def _answers_yes_or_no(plan: QuestionPlan, term: Term, unit: Unit) -> bool:

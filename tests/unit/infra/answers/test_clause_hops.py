@@ -1,0 +1,104 @@
+"""Questions with a relative clause: the clause tells which thing is meant, and another unit answers about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.infra.models.local.answers.questions.clauses import clauses_of
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.generator import NOTHING_FITS
+from tests.unit.infra.answers.notes import answer, note, table
+
+BREWERY = (
+    table(
+        "phones.csv",
+        "Name: Dagny Rask; Job: brewer; Ext.: 41; Days: Mon-Thu",
+        "Name: Oskar Pihl; Job: cooper; Ext.: 44; Days: Tue-Fri",
+        "Name: Lotte Brun; Job: bookkeeper; Ext.: 47; Days: Mon-Fri",
+        title="Telephone list",
+    ),
+    table(
+        "tanks.csv",
+        "tank: T1; litres: 900; cleaned on: 2025-03-02; supplier: Ekman Steel",
+        "tank: T4; litres: 1500; cleaned on: 2025-04-11; supplier: Brandt & Sons",
+        title="Tanks",
+    ),
+    table(
+        "casual.csv",
+        "name: Ville Aho; from: 2025-06-02; to: 2025-06-20; home_town: Kuhmo; meals: none",
+        "name: Rauni Laine; from: 2025-06-02; to: 2025-07-04; home_town: Salla; meals: no fish",
+        title="Summer helpers",
+    ),
+    note(
+        "leak.md",
+        "A valve dripped for a week under the mash tun. It was spotted by Oskar Pihl on his round.",
+        "Tank T4 lost 30 litres when the hose burst.",
+        title="Leaks in spring",
+        date="2025-04-09",
+    ),
+    note("diary.md", "Rauni found a bent key in the barley.", title="Diary", date="2025-06-11"),
+    note(
+        "casks.md",
+        "Fourteen casks stand in the old cellar. Dagny Rask sealed them with wax.",
+        title="Casks",
+        date="2025-02-01",
+    ),
+    note("prize.md", "Dagny Rask won the silver spoon in Tartu.", title="Prizes", date="2025-01-20"),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What is the extension of the person who spotted the dripping valve?", "44"),
+        ("On which days does the person work who spotted the dripping valve?", "Tue-Fri"),
+        ("When was the tank cleaned that lost 30 litres?", "2025-04-11"),
+        ("Who supplied the tank whose hose burst?", "Brandt & Sons"),
+        ("From which town does the helper come who found a bent key?", "Salla"),
+        ("How many casks were sealed by the woman who won the silver spoon?", "Fourteen"),
+    ],
+)
+async def test_a_clause_tells_which_thing_is_meant(question: str, expected: str) -> None:
+    assert expected in await answer(question, *BREWERY)
+
+
+async def test_the_unit_that_the_clause_describes_is_quoted_first() -> None:
+    found = await answer("What is the extension of the person who spotted the dripping valve?", *BREWERY)
+    assert found.index("spotted by Oskar Pihl") < found.index("44")
+
+
+async def test_a_clause_about_nothing_in_the_notes_is_refused() -> None:
+    assert await answer("What is the extension of the person who painted the boiler?", *BREWERY) == NOTHING_FITS
+
+
+@pytest.mark.parametrize(
+    ("question", "inner"),
+    [
+        ("What does a day of the cooper who helped Lotte cost?", [{"helped", "Lotte", "cost"}, {"helped", "Lotte"}]),
+        ("How old is the cask that leaks?", [{"leaks"}]),
+        ("Which hall has the room in which we brew, and what is its rent?", [{"brew"}]),
+    ],
+)
+def test_a_clause_may_end_before_the_main_verb(question: str, inner: list[set[str]]) -> None:
+    plan = plan_of(question)
+    found = [{plan.terms[place].text for place in clause.inner} for clause in clauses_of(plan.text, plan.terms)]
+    assert found == inner
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who sealed the casks?",
+        "Which of the casks leaks?",
+        "Who told us that the valve dripped?",
+        "How large is the cellar, where the casks stand?",
+        "What is the name of the brewer and where is he?",
+    ],
+)
+def test_other_questions_have_no_clause(question: str) -> None:
+    plan = plan_of(question)
+    assert clauses_of(plan.text, plan.terms) == []
+
+
+async def test_a_table_with_the_columns_from_and_to_is_no_mail() -> None:
+    assert "Kuhmo" in await answer("Which helper comes from Kuhmo?", *BREWERY)
