@@ -285,6 +285,7 @@ def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
     assert world.writer.decide(pairs[0], True) is None
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_view_and_write_model_hold_a_vector_once() -> None:
     """A row whose vector has the bits of the one in the sum holds that one; passages keep no other vectors alive."""
     world, rng = World(), random.Random(3)
@@ -319,6 +320,7 @@ def test_statements_and_evidence_of_one_weight_hold_it_once() -> None:
         assert len(weights) > len({id(weight) for weight in weights}) == len(set(weights))
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> None:
     """Entity resolution computes such a label's mean from the sum's own vector, with the bits of a stored one."""
     world, rng = World(), random.Random(4)
@@ -335,6 +337,7 @@ def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> No
         assert vector is None or mean is None or np.array_equal(vector, quantise(mean))
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_a_restored_write_model_refers_to_the_vectors_of_the_rows() -> None:
     """After a restart, the view of the same rows and the write model hold a vector once."""
     world, rng = World(), random.Random(6)
