@@ -311,6 +311,16 @@ def test_equal_predicates_are_one_string() -> None:
         assert len(predicates) > len({id(predicate) for predicate in predicates}) == len(set(predicates))
 
 
+def test_names_that_a_mention_spells_are_held_once() -> None:
+    """A view that follows a decoded delta has one string for a mention, its label and its entity, if they are equal."""
+    world, view = World(), empty_view()
+    view.apply(decode(encode(world.change(random_extraction(random.Random(38), "d", 1, None)))))
+    spelled = {row.name: row.name for chunk in view.chunks.values() for row in chunk.mentions}
+    names = [label.name for label in view.labels.values()] + [entity.name for entity in view.entities.values()]
+    equal = [name for name in (*names, *view.names) if name in spelled]
+    assert {"ada lovelace", "Lord Byron"} <= set(equal) and all(name is spelled[name] for name in equal)
+
+
 def test_statements_and_evidence_of_one_weight_hold_it_once() -> None:
     """Weights above 256 would be an object for each row."""
     world, rng = World(), random.Random(5)
