@@ -1,7 +1,7 @@
 """The pure core: the data model of a knowledge graph and its incremental maintenance. No driver, no I/O, no clock."""
 
 try:
-    from graphtide.graph import _blocks, _communities, _hnsw, _pagerank, _tables, _tokens, _trussness, _words  # noqa: F401 -- a check, with a remedy in its error
+    from graphtide.graph import _blocks, _communities, _hnsw, _pagerank, _tables, _tokens, _trussness, _vectors, _words  # noqa: F401 -- a check, with a remedy in its error
 except ImportError as error:
     raise ImportError(
         f"the compiled kernels of graphtide.graph cannot be loaded ({error}): compile them with `make env`, or with"

@@ -7,7 +7,7 @@ spelling does not dominate the others.
 Invariant: the value is (count, sum) with sum an integer vector at scale 2**24. Every finite float16 is a multiple of
 2**-24, so nothing is rounded, and the value depends on the multiset of vectors alone. The representation in memory (the
 bytes of one float16 vector and a count while all are the same, else int64) has no effect on the value. Bytes and not an
-array, because the two objects of an array take some 110 bytes more.
+array, because the two objects of an array take some 110 bytes more; `vector_store.py` decides where they are.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from graphtide.graph.vector_store import VECTOR_BYTES, VectorBytes, stored
 
 SCALE = 1 << 24
 _HEADER = struct.Struct("<BqI")  # form, count, dimensions
@@ -47,7 +49,7 @@ class VectorSum:
 
     def __init__(self) -> None:
         self._count = 0
-        self._same: bytes | None = None
+        self._same: VectorBytes | None = None
         self._wide: Int64Vector | None = None
 
     @property
@@ -92,7 +94,7 @@ class VectorSum:
         return _unit((total if remainder.any() else quotient).astype(np.float64))
 
     @property
-    def same(self) -> bytes | None:
+    def same(self) -> VectorBytes | None:
         """Return the bytes of the vector that all in the sum equal, if there is one."""
         return self._same
 
@@ -106,8 +108,8 @@ class VectorSum:
 
     def share(self, vector: Float16Vector) -> None:
         """Refer to the bytes of `vector`, if all in the sum equal it."""
-        if self._same is not None and self._same == (held := bytes_of(vector)):
-            self._same = held
+        if self._same is not None and self._same == (held := _held_bytes(vector)):
+            self._same = stored(held)
 
     def copy(self) -> VectorSum:
         """Return an independent sum of the same value."""
@@ -148,7 +150,7 @@ class VectorSum:
             raise ValueError("the bytes are not an encoded vector sum")
         self._count, self._same, self._wide = count, None, None
         if count and form == _COMPACT:
-            self._same = _little_endian(data[_HEADER.size :])
+            self._same = stored(_little_endian(data[_HEADER.size :]))
         elif count:
             self._wide = np.frombuffer(data, "<i8", offset=_HEADER.size).astype(np.int64)
 
@@ -171,13 +173,14 @@ class VectorSum:
             self._count, self._same = count, self._same if count else None  # others hold these bytes: keep them
             return
         if self._count == 0:
-            self._count, self._same = count, data
+            self._count, self._same = count, stored(data)
             return
         total = self._total() + signed * _fixed(data)
         if count == 0 and total.any():
             raise ValueError("the retracted vector had not been added")
         # In practice only a retraction can restore a sum of equal vectors, and it is the rarer direction.
-        self._same = _common_vector(total, count) if signed < 0 and count else None
+        common = _common_vector(total, count) if signed < 0 and count else None
+        self._same = None if common is None else stored(common)
         self._wide = None if self._same is not None or count == 0 else total
         self._count = count
 
@@ -188,15 +191,15 @@ class VectorSum:
         return self._count * _fixed(self._same)
 
 
-def vector_of(data: bytes) -> Float16Vector:
+def vector_of(data: VectorBytes) -> Float16Vector:
     """Return the float16 vector `(d,)` of its bytes, an array over them that cannot be written to. O(1)."""
-    return np.frombuffer(data, _HALF) if data else _EMPTY
+    # numpy's types for Python 3.11 list the buffers one by one.
+    return np.frombuffer(data, _HALF) if data else _EMPTY  # type: ignore[arg-type]
 
 
-def bytes_of(vector: Float16Vector | Float32Vector) -> bytes:
-    """Return the bytes of a vector `(d,)`: those that it is an array over, else a copy."""
-    held = vector.base
-    return held if isinstance(held, bytes) and len(held) == vector.nbytes else vector.tobytes()
+def bytes_of(vector: Float16Vector | Float32Vector) -> VectorBytes:
+    """Return the bytes of a vector `(d,)` to hold: those that it is an array over, else a copy. They are stored."""
+    return stored(_held_bytes(vector))
 
 
 def unit_of(vector: Float16Vector) -> Float32Vector | None:
@@ -226,7 +229,12 @@ def _natural(count: int) -> int:
     return count
 
 
-def _checked(vector: Float16Vector, dimensions: int, known: bytes | None) -> bytes:
+def _held_bytes(vector: Float16Vector | Float32Vector) -> VectorBytes:
+    held = vector.base
+    return held if isinstance(held, VECTOR_BYTES) and len(held) == vector.nbytes else vector.tobytes()
+
+
+def _checked(vector: Float16Vector, dimensions: int, known: VectorBytes | None) -> VectorBytes:
     """Return the bytes of a valid vector, those of `known` if they are equal, with a single zero: -0.0 and 0.0 are the
     same number.
     """
@@ -234,16 +242,16 @@ def _checked(vector: Float16Vector, dimensions: int, known: bytes | None) -> byt
         raise ValueError(f"expected a float16 vector (d,), got {vector.dtype} {vector.shape}")
     if dimensions and vector.shape[0] != dimensions:
         raise ValueError(f"expected {dimensions} dimensions, got {vector.shape[0]}")
-    data = bytes_of(vector)
+    data = _held_bytes(vector)
     if known is not None and data == known:
         return known
-    bits = np.frombuffer(data, np.int16)
+    bits = vector_of(data).view(np.int16)
     if (bits & _INFINITY).max() >= _INFINITY:
         raise ValueError("the vector has a coordinate that is not finite")
     return (vector + np.float16(0)).tobytes() if bits.min() == _MINUS_ZERO else data
 
 
-def _fixed(data: bytes) -> Int64Vector:
+def _fixed(data: VectorBytes) -> Int64Vector:
     return _wide(vector_of(data)).astype(np.int64)
 
 
@@ -262,9 +270,9 @@ def _common_vector(total: Int64Vector, count: int) -> bytes | None:
     return candidate if np.array_equal(_fixed(candidate), quotient) else None
 
 
-def _little_endian(data: bytes) -> bytes:
+def _little_endian(data: VectorBytes) -> VectorBytes:
     """Convert the bytes of float16 between this machine's order and that of the encoding."""
-    return data if sys.byteorder == "little" else np.frombuffer(data, np.int16).byteswap().tobytes()
+    return data if sys.byteorder == "little" else vector_of(data).byteswap().tobytes()
 
 
 def _unit(wide: Float64Vector) -> Float32Vector | None:

@@ -9,7 +9,7 @@ none of them. One writer calls `apply` under `lock.write()`; readers hold `lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import TypeVar
 
@@ -90,9 +90,10 @@ class LiveView(ViewContent):
         self.new_names.clear()
         touched = self.order.touched(self, delta)
         self._drop(delta)
-        self._take_labels(delta.labels)
+        spelled = {row.name: row.name for row in delta.mentions}
+        self._take_labels(delta.labels, spelled)
         self._take_chunks(delta.chunks, delta.mentions, delta.evidence, delta.statements)
-        self._take_entities(delta)
+        self._take_entities(delta, spelled)
         self._take_edges(delta.edges)
         for link in delta.same_as:
             self.same_as[link.a, link.b] = link
@@ -163,13 +164,15 @@ class LiveView(ViewContent):
         else:
             del self.names[name]
 
-    def _take_labels(self, rows: Iterable[LabelRow]) -> None:
+    def _take_labels(self, rows: Iterable[LabelRow], spelled: Mapping[str, str]) -> None:
+        """Insert or change labels. A name that a mention of the delta has, too, is the string of the mention."""
         for row in rows:
             label = self.labels.get(row.label)
             if label is None:
-                self.labels[row.label] = ViewLabel(row.name, row.type, row.node, row.mentions)
-                self.names[row.name] = including(self.names.get(row.name, EMPTY), row.label)
-                self.new_names.add(row.name)
+                name = spelled.get(row.name, row.name)
+                self.labels[row.label] = ViewLabel(name, row.type, row.node, row.mentions)
+                self.names[name] = including(self.names.get(name, EMPTY), row.label)
+                self.new_names.add(name)
                 continue
             if label.node != row.node:
                 self._move_label(row.label, label, row.node)
@@ -245,7 +248,7 @@ class LiveView(ViewContent):
             statement = self.statements[support.statement]
             statement.chunks = excluding(statement.chunks, number)
 
-    def _take_entities(self, delta: GraphDelta) -> None:
+    def _take_entities(self, delta: GraphDelta, spelled: Mapping[str, str]) -> None:
         for node in delta.gone.entities:
             gone = self.entities.pop(node, None)
             if gone is not None:
@@ -260,7 +263,8 @@ class LiveView(ViewContent):
             if entity.id != public_id:
                 entity.id = public_id
             self.entity_nodes[entity.id] = row.node
-            entity.name, entity.type, entity.labels, entity.mentions = row.name, row.type, row.labels, row.mentions
+            entity.name = spelled.get(row.name, row.name)
+            entity.type, entity.labels, entity.mentions = row.type, row.labels, row.mentions
             entity.vector_bytes = bytes_of(row.vector)
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:

@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, env_ignore_empty=True)
 
     data: Path = Path("graphtide-data")
+    vectors_in_files: bool = True
 
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")

@@ -52,6 +52,7 @@ from graphtide.services.process.background_tasks import (
     stop,
 )
 from graphtide.services.process.pausable_task import PausableTask
+from graphtide.services.process.vector_memory import vectors_in_files
 from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.services.sources import SourceTarget, bounded_accept, kafka_source_tasks, mapped_sources, source_states
 from graphtide.services.standing.evaluation import EvaluatedHere, evaluated_here
@@ -106,6 +107,7 @@ async def open_application(
         backend = await SqliteBackend.open(settings.data, retention=retention_of(settings))
         stack.push_async_callback(backend.close)
         remove_scratch(settings.data)
+        await stack.enter_async_context(vectors_in_files(settings))
         tally = Tally(registry)
         accounts = UsageAccounting(await SqliteUsageLedger.open(backend.database), chosen.rules, tally)
         models, change = await open_stored_models(settings, chosen, backend, (accounts, tally), stack, own)

@@ -1,7 +1,8 @@
 // The HNSW graph of a vector index (hnswlib, see hnsw/hnswalg.hpp) over vectors that it holds by reference.
 //
 // A row is a NumPy array of float16, of any length, or of float32, of unit length. The kernel makes no copy: it keeps the
-// array, or if that is an array over the whole of a bytes object, the bytes, which take less memory. Labels are 0, 1, 2, ... in the order of insertion. The owner excludes changes beside anything else.
+// array, or if that is an array over the whole of a bytes object (or of stored bytes, vectors.cpp), the bytes, which take
+// less memory. Labels are 0, 1, 2, ... in the order of insertion. The owner excludes changes beside anything else.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "hnsw/hnswalg.hpp"
+#include "vectors/contents.hpp"
 
 namespace py = pybind11;
 
@@ -94,10 +96,11 @@ class Kernel {
     // Returns the row of a label; one that is held as bytes as an array over them that cannot be written to.
     Row row(std::size_t label) const {
         const py::object &held = rows_.at(label);
-        if (!PyBytes_Check(held.ptr())) return py::reinterpret_borrow<Row>(held);
+        const char *data = vectors::contents(held).first;
+        if (!data) return py::reinterpret_borrow<Row>(held);
         const bool half = graph_->slots_[label].half != 0;
         const std::vector<py::ssize_t> shape{static_cast<py::ssize_t>(dimensions_)}, strides{half ? 2 : 4};
-        Row made(half ? half_type() : py::dtype::of<float>(), shape, strides, PyBytes_AS_STRING(held.ptr()), held);
+        Row made(half ? half_type() : py::dtype::of<float>(), shape, strides, data, held);
         py::detail::array_proxy(made.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
         return made;
     }
@@ -145,12 +148,12 @@ class Kernel {
             py::bytes row(nullptr, kernel->row_bytes(half));
             in.read(PyBytes_AS_STRING(row.ptr()), static_cast<std::streamsize>(kernel->row_bytes(half)));
             if (!in) throw std::runtime_error("the vectors end early");
-            kernel->rows_.push_back(std::move(row));
+            kernel->rows_.push_back(vectors::stored(row));
             halves.push_back(half);
         }
         kernel->graph_->loadIndex(in, kernel->space_.get(), head[2], std::max<std::size_t>(capacity, head[2]));
         for (std::size_t i = 0; i < kernel->size(); ++i)
-            kernel->graph_->slots_[i] = slot_at(PyBytes_AS_STRING(kernel->rows_[i].ptr()), halves[i], dimensions);
+            kernel->graph_->slots_[i] = slot_at(vectors::contents(kernel->rows_[i]).first, halves[i], dimensions);
         return kernel;
     }
 
@@ -192,9 +195,8 @@ class Kernel {
 
     static py::object owner_of(const Row &row) {
         const py::object base = row.base();
-        const bool whole = base && PyBytes_Check(base.ptr()) && PyBytes_AS_STRING(base.ptr()) == row.data() &&
-                           PyBytes_GET_SIZE(base.ptr()) == row.nbytes();
-        return whole ? base : py::object(row);
+        const auto [data, size] = base ? vectors::contents(base) : std::pair<const char *, py::ssize_t>{nullptr, 0};
+        return data && data == row.data() && size == row.nbytes() ? base : py::object(row);
     }
 
     std::size_t dimensions_;
@@ -213,6 +215,7 @@ float row_distance(const Row &a, const Row &b, bool plain) {
 }  // namespace
 
 PYBIND11_MODULE(_hnsw, m) {
+    vectors::module();  // an error of its import is one of this import
     m.def("distance", &row_distance, py::arg("a"), py::arg("b"), py::arg("plain"));
     py::class_<Kernel>(m, "Kernel")
         .def(py::init<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>(), py::arg("dimensions"),

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution.label_features import Signature, parse_label
 from graphtide.graph.resolution.similarity import Quantised, cosine_milli, match_rule, quantise
+from graphtide.graph.vector_store import VECTOR_BYTES, VectorBytes
 from graphtide.graph.vector_sum import unit_of, vector_of
 
 
@@ -31,7 +32,7 @@ class LabelView:
     name: str
     type: str
     vector: NDArray[np.float32] | None
-    same: bytes | None = None
+    same: VectorBytes | None = None
 
 
 LabelKey = tuple[str, str]
@@ -44,12 +45,12 @@ Verdict = int
 class LabelFeatures(Signature):
     """A label prepared for comparison: its signature, and its vector or the bytes of that from which it is computed."""
 
-    held: Quantised | bytes | None
+    held: Quantised | VectorBytes | None
 
     @property
     def vector(self) -> Quantised | None:
         """Return the mean in the form in which cosines are exact. Cost: operations on a vector where it is shared."""
-        if not isinstance(self.held, bytes):
+        if not isinstance(self.held, VECTOR_BYTES):
             return self.held
         mean = unit_of(vector_of(self.held))
         return None if mean is None else quantise(mean)
@@ -85,7 +86,7 @@ def label_features(view: LabelView, known: Signature | None = None) -> LabelFeat
     vector.
     """
     of = known if known is not None else parse_label(view.name, view.type)
-    held: Quantised | bytes | None = view.same
+    held: Quantised | VectorBytes | None = view.same
     if view.vector is None:
         held = None
     elif held is None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.records import GraphDelta, Vector
 from graphtide.graph.vector_index import VectorIndex
+from graphtide.graph.vector_store import VectorBytes
 from graphtide.graph.vector_sum import bytes_of, vector_of
 
 
@@ -47,7 +48,7 @@ class HoldsRows(Protocol):
 class HasVector(Protocol):
     """A row of a view's table, with the bytes of its vector."""
 
-    vector_bytes: bytes
+    vector_bytes: VectorBytes
 
 
 def refer_to_loaded(index: VectorIndex, rows: Mapping[int, HasVector]) -> None:

@@ -19,6 +19,7 @@ from graphtide.graph.communities.replica import HierarchyReplica
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, EvidenceRow, MentionRow, Vector
 from graphtide.graph.text.place import NO_PLACE, Place
+from graphtide.graph.vector_store import VectorBytes
 from graphtide.graph.vector_sum import vector_of
 from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
 
@@ -27,7 +28,7 @@ class _Embedded:
     """A row with a vector. It holds the bytes, which a write model and an index of the same process hold too."""
 
     __slots__ = ()
-    vector_bytes: bytes
+    vector_bytes: VectorBytes
 
     @property
     def vector(self) -> Vector:
@@ -39,7 +40,7 @@ class HasBytes(Protocol):
     """A row with the bytes of its vector, none for a row without one."""
 
     @property
-    def vector_bytes(self) -> bytes: ...
+    def vector_bytes(self) -> VectorBytes: ...
 
 
 @dataclass(slots=True)
@@ -53,7 +54,7 @@ class ViewChunk(_Embedded):
     doc_id: str
     ordinal: int
     text: str
-    vector_bytes: bytes
+    vector_bytes: VectorBytes
     mentions: tuple[MentionRow, ...] = ()
     evidence: tuple[EvidenceRow, ...] = ()
     title: str = ""
@@ -85,7 +86,7 @@ class ViewStatement(_Embedded):
     object: int
     count: int
     weight_milli: int
-    vector_bytes: bytes
+    vector_bytes: VectorBytes
     chunks: IntSet = EMPTY
 
 
@@ -101,7 +102,7 @@ class ViewEntity(_Embedded):
     type: str
     labels: tuple[int, ...]
     mentions: int
-    vector_bytes: bytes
+    vector_bytes: VectorBytes
     chunks: IntSet = EMPTY
     repeats: MutableMapping[int, int] | None = None
 

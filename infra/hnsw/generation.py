@@ -30,6 +30,7 @@ from graphtide.graph.vector_index import (
     stacked,
     unit_rows,
 )
+from graphtide.graph.vector_store import VECTOR_BYTES
 from graphtide.infra.hnsw.label_table import NO_LABEL, LabelTable
 from graphtide.infra.hnsw.parameters import HnswParameters
 
@@ -145,7 +146,7 @@ class HnswGeneration:
 
     def _holds(self, key: int, row: Row) -> bool:
         present = self._index.row(self._labels.of(key))
-        if isinstance(present.base, bytes) and present.base is row.base:
+        if isinstance(present.base, VECTOR_BYTES) and present.base is row.base:
             return True
         if present is row or (present.dtype == row.dtype and np.array_equal(present, row)):
             return True

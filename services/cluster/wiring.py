@@ -29,6 +29,7 @@ from graphtide.services.cluster.settings_check import check_cluster
 from graphtide.services.health import Warming, silent
 from graphtide.services.model_wiring import Memos, open_models, plan
 from graphtide.services.process.background_tasks import start, stop
+from graphtide.services.process.vector_memory import vectors_in_files
 from graphtide.services.tracing import traced
 from graphtide.streams.errors import Broken, Retryable
 from graphtide.streams.extract.stage import ExtractStage
@@ -51,6 +52,7 @@ async def open_replica(
     async with (
         traced(settings, "query", registry),
         _tools(settings, registry, warming) as tools,
+        vectors_in_files(settings),
         replica(tools) as worker,
     ):
         if worker.application is None:
@@ -80,6 +82,7 @@ async def open_worker(
     async with (
         traced(settings, role, registry),
         _tools(settings, registry, warming) as tools,
+        vectors_in_files(settings),
         ROLES[role](tools) as worker,
     ):
         yield worker

@@ -1,11 +1,13 @@
 """Memory of one graph by structure: its write model, its view with indexes, and the embedded service that has both.
 
-    python -m tests.bench.memory [--documents N] [--part write|view|service] [--no-page]
+    python -m tests.bench.memory [--documents N] [--part write|view|service] [--anonymous-vectors] [--no-page]
 
 Each part runs in a process of its own on the MuSiQue passages, with the extraction and the vectors of the data set; the
 service embeds with its default model. Resident memory is the difference to the process before the graph, after a
 collection and with free pages returned; anonymous memory and mapped files are listed apart, since the kernel can drop
-the latter. Sizes of structures are those that objects report; the rest is the allocator's.
+the latter. Vectors move into files every SPILL_EVERY documents, in a service periodically, unless
+`--anonymous-vectors` is given. Sizes of structures are those that objects report, vectors in files included; the rest
+is the allocator's.
 It asserts nothing; docs/scaling.md has its table.
 """
 
@@ -24,6 +26,7 @@ from pathlib import Path
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange
+from graphtide.graph.vector_store import keep_in_chunks, spill
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.hnsw import HnswIndex
 from graphtide.services.sdk.embedded import open_database
@@ -38,6 +41,7 @@ from tests.support.bench_data import ROOT, corpus
 KIB = 1024
 SHOWN = 8
 """The largest structures of each part that the table names."""
+SPILL_EVERY = 50
 OPENED = ("_tables", "_resolver", "_entities", "indexes")
 """The attributes whose own attributes are listed instead."""
 
@@ -56,6 +60,12 @@ def held_bytes() -> Memory:
 def grown_since(before: Memory) -> Memory:
     """Return by how much each kind of resident memory has grown."""
     return {kind: size - before[kind] for kind, size in held_bytes().items()}
+
+
+def spilled(number: int, folder: Path) -> None:
+    """Move vectors into files every SPILL_EVERY documents."""
+    if number % SPILL_EVERY == 0:
+        spill(folder)
 
 
 def structures(root: object, seen: set[int], prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -80,11 +90,13 @@ async def extract_part(documents: int, folder: Path) -> dict[str, object]:
 def write_part(folder: Path) -> dict[str, object]:
     """Build the write model from the extractions in the folder, and write its deltas beside them."""
     writer, before = Consolidator(GRAPH), held_bytes()
-    for file in sorted(folder.glob("*.extraction")):
+    for number, file in enumerate(sorted(folder.glob("*.extraction"))):
+        spilled(number, folder)
         message = decode_extraction(file.read_bytes())
         delta = writer.apply([DocumentChange(message.doc_id, None, message.extraction)])
         file.with_suffix(".delta").write_bytes(encode(delta, sums=False))
         del message, delta
+    spill(folder)
     extractions._decode_small_extraction.cache_clear()  # the last messages, which are not the write model's
     return _found(writer, before, len(writer._tables.statements))
 
@@ -93,18 +105,20 @@ def view_part(folder: Path) -> dict[str, object]:
     """Build the view and its indexes from the deltas in the folder."""
     view = LiveView(GRAPH, VectorIndexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
     before = held_bytes()
-    for file in sorted(folder.glob("*.delta")):
+    for number, file in enumerate(sorted(folder.glob("*.delta"))):
+        spilled(number, folder)
         with view.lock.write():
             view.apply(decode(file.read_bytes()))
         for index in (view.indexes.chunks, view.indexes.entities, view.indexes.statements):
             assert isinstance(index, HnswIndex)
             index.settle()
+    spill(folder)
     return _found(view, before, len(view.statements))
 
 
-async def service_part(documents: int, folder: Path) -> dict[str, object]:
+async def service_part(documents: int, folder: Path, in_files: bool) -> dict[str, object]:
     """Publish the passages to an embedded service, which was used before: its models are loaded."""
-    async with open_database(str(folder)) as database:
+    async with open_database(str(folder), settings={"vectors_in_files": in_files}) as database:
         small = database.graph("small")
         first = await small.add("one", "Ada Lovelace met Charles Babbage in London.")
         await small.ask("Who met Charles Babbage?", after=first.token)
@@ -115,6 +129,7 @@ async def service_part(documents: int, folder: Path) -> dict[str, object]:
             if number % 25 == 0 or number == documents:
                 await graph.ask("Who is it?", after=added.token, mode="vector")
         counts = (await graph.stats()).counts
+        await asyncio.to_thread(spill, folder)
         memory = grown_since(before)
         return {"memory": memory, "relations": counts["relations"], "idle": before["resident"], "structures": []}
 
@@ -125,9 +140,10 @@ def _found(root: object, before: Memory, relations: int) -> dict[str, object]:
     return {"memory": memory, "relations": relations, "structures": largest}
 
 
-def measured(part: str, documents: int, folder: str) -> dict[str, object]:
+def measured(part: str, documents: int, folder: str, in_files: bool) -> dict[str, object]:
     """Measure one part in a child process."""
     command = [sys.executable, "-m", "tests.bench.memory", "--part", part, "--documents", str(documents), folder]
+    command += [] if in_files else ["--anonymous-vectors"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -142,7 +158,8 @@ def rows_of(name: str, found: dict[str, object]) -> list[Row]:
     rest = (resident - sum(size for _, size in held)) / KIB / KIB
     said = f"MiB: {listed}; allocator and free pages {rest:.1f}" if held else f"an idle one: {_mib(found['idle'])}"
     kinds = ", ".join(f"{kind} {_mib(memory[kind])}" for kind in ("anonymous", "file", "shared"))
-    size = f"{resident / relations / KIB:.1f} KiB a relation"
+    anonymous = memory["anonymous"] / relations / KIB
+    size = f"{resident / relations / KIB:.1f} KiB a relation resident, {anonymous:.1f} of it anonymous"
     return [Row(f"{name}, {relations:,} relations", size, f"{kinds}; {said}")]
 
 
@@ -154,11 +171,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=1_500)
     parser.add_argument("--part", choices=("extract", "write", "view", "service"))
+    parser.add_argument("--anonymous-vectors", action="store_true")
     parser.add_argument("--no-page", action="store_true")
     parser.add_argument("folder", nargs="?")
     chosen = parser.parse_args()
+    in_files = not chosen.anonymous_vectors
     if chosen.part:
         folder = Path(chosen.folder)
+        keep_in_chunks(in_files and chosen.part != "service")
         if chosen.part == "view":
             found = view_part(folder)
         elif chosen.part == "write":
@@ -166,18 +186,18 @@ def main() -> None:
         elif chosen.part == "extract":
             found = asyncio.run(extract_part(chosen.documents, folder))
         else:
-            found = asyncio.run(service_part(chosen.documents, folder))
+            found = asyncio.run(service_part(chosen.documents, folder, in_files))
         print(json.dumps(found))
         return
     rows = []
     with tempfile.TemporaryDirectory() as deltas, tempfile.TemporaryDirectory() as data:
-        measured("extract", chosen.documents, deltas)
+        measured("extract", chosen.documents, deltas, in_files)
         for name, part, folder_name in (
             ("write model", "write", deltas),
             ("view with indexes", "view", deltas),
             ("embedded service", "service", data),
         ):
-            rows += rows_of(name, measured(part, chosen.documents, folder_name))
+            rows += rows_of(name, measured(part, chosen.documents, folder_name, in_files))
             print(rows[-1].line(), flush=True)
     if not chosen.no_page:
         said = f"{chosen.documents:,} MuSiQue passages with their facts, {DIMENSIONS} dimensions, of the service 256"

@@ -285,6 +285,7 @@ def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
     assert world.writer.decide(pairs[0], True) is None
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_view_and_write_model_hold_a_vector_once() -> None:
     """A row whose vector has the bits of the one in the sum holds that one; passages keep no other vectors alive."""
     world, rng = World(), random.Random(3)
@@ -310,6 +311,16 @@ def test_equal_predicates_are_one_string() -> None:
         assert len(predicates) > len({id(predicate) for predicate in predicates}) == len(set(predicates))
 
 
+def test_names_that_a_mention_spells_are_held_once() -> None:
+    """A view that follows a decoded delta has one string for a mention, its label and its entity, if they are equal."""
+    world, view = World(), empty_view()
+    view.apply(decode(encode(world.change(random_extraction(random.Random(38), "d", 1, None)))))
+    spelled = {row.name: row.name for chunk in view.chunks.values() for row in chunk.mentions}
+    names = [label.name for label in view.labels.values()] + [entity.name for entity in view.entities.values()]
+    equal = [name for name in (*names, *view.names) if name in spelled]
+    assert {"ada lovelace", "Lord Byron"} <= set(equal) and all(name is spelled[name] for name in equal)
+
+
 def test_statements_and_evidence_of_one_weight_hold_it_once() -> None:
     """Weights above 256 would be an object for each row."""
     world, rng = World(), random.Random(5)
@@ -319,6 +330,7 @@ def test_statements_and_evidence_of_one_weight_hold_it_once() -> None:
         assert len(weights) > len({id(weight) for weight in weights}) == len(set(weights))
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> None:
     """Entity resolution computes such a label's mean from the sum's own vector, with the bits of a stored one."""
     world, rng = World(), random.Random(4)
@@ -335,6 +347,7 @@ def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> No
         assert vector is None or mean is None or np.array_equal(vector, quantise(mean))
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_a_restored_write_model_refers_to_the_vectors_of_the_rows() -> None:
     """After a restart, the view of the same rows and the write model hold a vector once."""
     world, rng = World(), random.Random(6)

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from graphtide.graph._hnsw import Kernel, distance
+from graphtide.graph._vectors import StoredBytes
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange
 from graphtide.graph.vector_index import ExactIndex, Vectors, unit_rows
-from graphtide.graph.vector_sum import bytes_of
+from graphtide.graph.vector_store import stored
+from graphtide.graph.vector_sum import bytes_of, vector_of
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
 from graphtide.graph.view_state.indexes import with_held_vectors
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
@@ -73,19 +75,20 @@ def test_index_refers_to_the_rows_it_is_given() -> None:
     assert [sys.getrefcount(row) for row in rows] == counts
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_graph_holds_the_bytes_that_a_row_is_an_array_over() -> None:
     """The array itself is freed; the row that the graph returns is an array over the same bytes. A part of bytes, and
     bytes of an array that is no row, are not taken for a row.
     """
-    held = [row.tobytes() for row in halves(10, 20)]
+    held = [bytes_of(row) for row in halves(10, 20)]
     counts = [sys.getrefcount(data) for data in held]
     kernel = Kernel(DIMENSIONS, 40, 4, 8, 1)
-    kernel.add([np.frombuffer(data, np.float16) for data in held])
+    kernel.add([vector_of(data) for data in held])
     assert [sys.getrefcount(data) for data in held] == [count + 1 for count in counts]
     rows = [kernel.row(label) for label in range(20)]
     assert all(bytes_of(row) is data and row.tobytes() == data for row, data in zip(rows, held, strict=True))
     assert not any(row.flags.writeable for row in rows) and {row.dtype for row in rows} == {np.dtype(np.float16)}
-    part = np.frombuffer(held[0] + held[1], np.float16)[DIMENSIONS:]
+    part = vector_of(stored(bytes(held[0]) + bytes(held[1])))[DIMENSIONS:]
     unit = np.frombuffer(unit_rows(halves(10, 20), DIMENSIONS)[2].tobytes(), np.float32)
     kernel.add([part, unit])
     assert kernel.row(20) is part and kernel.row(21).dtype == np.float32 and np.array_equal(kernel.row(21), unit)
@@ -109,6 +112,7 @@ def test_equal_vectors_cost_no_index_work_in_either_form() -> None:
     index.close()
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_saved_index_has_the_vectors_and_results_of_the_live_one(tmp_path: Path) -> None:
     """A snapshot holds rows of both forms and the links, tombstones included."""
     rows, index = halves(5, 300), HnswIndex(DIMENSIONS, GRAPH)
@@ -173,6 +177,7 @@ def test_kernel_refuses_rows_it_cannot_refer_to() -> None:
     assert len(kernel) == 2
 
 
+@pytest.mark.usefixtures("vector_form")
 def test_view_and_its_indexes_hold_a_vector_once() -> None:
     """The vectors of passages, entities and statements are those of the rows."""
     rng, writer = random.Random(9), Consolidator("g")
@@ -192,7 +197,9 @@ def test_view_and_its_indexes_hold_a_vector_once() -> None:
         index.close()
 
 
-def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(tmp_path: Path) -> None:
+def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(
+    tmp_path: Path, vector_form: bool
+) -> None:
     """After a restart, an index, the view's rows and the sums of the write model hold an equal vector once."""
     rng, writer = random.Random(9), Consolidator("g")
     changes = [DocumentChange(f"d{n}", None, random_extraction(rng, f"d{n}", n + 1)) for n in range(30)]
@@ -214,6 +221,7 @@ def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(
         held = getattr(loaded, name)
         pairs = [(row.vector_bytes, held.row(n)) for n, row in tables[name].items() if row.vector_bytes]  # type: ignore[attr-defined]
         assert pairs and all(vector is bytes_of(row) for vector, row in pairs)
+        assert all(isinstance(vector, StoredBytes) == vector_form for vector, _ in pairs)
     stored = decode(encode(rows))
     given = with_held_vectors(stored, again.statements, again.entities)
     restored = Consolidator.restore(given)._tables

@@ -1,0 +1,183 @@
+// Immutable byte strings whose contents can move from memory into files: vectors/arena.hpp. The Python side is
+// graph/vector_store.py.
+//
+// It is a type of its own and no pybind11 class, because an object takes 32 bytes, and making one costs what making
+// `bytes` costs. All state is guarded by the interpreter lock.
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <cstring>
+
+#include "vectors/arena.hpp"
+
+namespace {
+
+struct Stored {
+    PyObject_HEAD
+    const char* data;
+    vectors::Chunk* chunk;
+};
+
+PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+vectors::Arena& arena = *new vectors::Arena;  // never destroyed: objects may outlive the module
+bool storing = false;
+
+Stored* stored_of(PyObject* self) { return reinterpret_cast<Stored*>(self); }
+Py_ssize_t size_of(PyObject* self) { return static_cast<Py_ssize_t>(stored_of(self)->chunk->size); }
+
+// The contents of `bytes` or of stored bytes; false for any other object.
+bool contents(PyObject* object, const char*& data, Py_ssize_t& size) {
+    const bool stored = Py_TYPE(object) == &type;
+    if (!stored && !PyBytes_Check(object)) return false;
+    data = stored ? stored_of(object)->data : PyBytes_AS_STRING(object);
+    size = stored ? size_of(object) : PyBytes_GET_SIZE(object);
+    return true;
+}
+
+PyObject* store(PyObject*, PyObject* given) {
+    const char* data;
+    Py_ssize_t size;
+    if (!contents(given, data, size)) return PyErr_Format(PyExc_TypeError, "expected bytes, got %s", Py_TYPE(given)->tp_name);
+    if (!storing || !size || Py_TYPE(given) == &type) return Py_NewRef(given);
+    Stored* made = PyObject_New(Stored, &type);
+    if (!made) return nullptr;
+    try {
+        char* slot = arena.take(static_cast<std::size_t>(size), made->chunk);
+        std::memcpy(slot, data, static_cast<std::size_t>(size));
+        made->data = slot;
+    } catch (const std::bad_alloc&) {
+        PyObject_Free(made);
+        return PyErr_NoMemory();
+    }
+    return reinterpret_cast<PyObject*>(made);
+}
+
+void deallocate(PyObject* self) {
+    arena.give_back(*stored_of(self)->chunk, stored_of(self)->data);
+    PyObject_Free(self);
+}
+
+int buffer(PyObject* self, Py_buffer* view, int flags) {
+    return PyBuffer_FillInfo(view, self, const_cast<char*>(stored_of(self)->data), size_of(self), 1, flags);
+}
+
+PyObject* compare(PyObject* self, PyObject* other, int operation) {
+    const char* data;
+    Py_ssize_t size;
+    if ((operation != Py_EQ && operation != Py_NE) || !contents(other, data, size)) Py_RETURN_NOTIMPLEMENTED;
+    const bool equal = self == other || (size == size_of(self) && !std::memcmp(data, stored_of(self)->data, size));
+    return PyBool_FromLong(equal == (operation == Py_EQ));
+}
+
+PyObject* as_bytes(PyObject* self, PyObject*) { return PyBytes_FromStringAndSize(stored_of(self)->data, size_of(self)); }
+
+Py_hash_t hash(PyObject* self) {
+    PyObject* copy = as_bytes(self, nullptr);
+    if (!copy) return -1;
+    const Py_hash_t found = PyObject_Hash(copy);
+    Py_DECREF(copy);
+    return found;
+}
+
+PyObject* reduce(PyObject* self, PyObject*) { return Py_BuildValue("O(N)", &PyBytes_Type, as_bytes(self, nullptr)); }
+
+PyObject* sizeof_(PyObject* self, PyObject*) { return PyLong_FromSsize_t(type.tp_basicsize + size_of(self)); }
+
+PyObject* keep_in_arena(PyObject*, PyObject* on) {
+    const int wanted = PyObject_IsTrue(on);
+    if (wanted < 0) return nullptr;
+    storing = wanted;
+    Py_RETURN_NONE;
+}
+
+PyObject* failure(int error, const std::string& folder) {
+    errno = error;
+    PyObject* name = PyUnicode_DecodeFSDefaultAndSize(folder.data(), static_cast<Py_ssize_t>(folder.size()));
+    PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, name);
+    Py_XDECREF(name);
+    return nullptr;
+}
+
+bool folder_of(PyObject* given, std::string& folder) {
+    PyObject* encoded;
+    if (!PyUnicode_FSConverter(given, &encoded)) return false;
+    folder.assign(PyBytes_AS_STRING(encoded), static_cast<std::size_t>(PyBytes_GET_SIZE(encoded)));
+    Py_DECREF(encoded);
+    return true;
+}
+
+PyObject* probe(PyObject*, PyObject* given) {
+    std::string folder;
+    if (!folder_of(given, folder)) return nullptr;
+    const int error = vectors::probe(folder);
+    if (error) return failure(error, folder);
+    Py_RETURN_NONE;
+}
+
+PyObject* spill(PyObject*, PyObject* arguments) {
+    PyObject* given;
+    unsigned long long min_free;
+    std::string folder;
+    if (!PyArg_ParseTuple(arguments, "OK", &given, &min_free) || !folder_of(given, folder)) return nullptr;
+    std::vector<vectors::Chunk*> due = arena.begin_spill();
+    std::size_t bytes = 0;
+    int error = 0;
+    for (vectors::Chunk* chunk : due) {
+        if (!error) {
+            Py_BEGIN_ALLOW_THREADS;
+            error = vectors::Arena::write_out(*chunk, folder, min_free);
+            Py_END_ALLOW_THREADS;
+            if (!error) bytes += chunk->bytes;
+            arena.written(*chunk, !error);
+        } else {
+            arena.written(*chunk, false);
+        }
+    }
+    return error ? failure(error, folder) : PyLong_FromSize_t(bytes);
+}
+
+PyObject* release(PyObject*, PyObject*) { return PyLong_FromSize_t(arena.release()); }
+
+PyObject* statistics(PyObject*, PyObject*) {
+    const vectors::Statistics found = arena.statistics();
+    return Py_BuildValue("(nnnn)", found.live_bytes, found.anonymous_bytes, found.mapped_bytes, found.chunks);
+}
+
+PyMethodDef methods[] = {
+    {"__bytes__", as_bytes, METH_NOARGS, nullptr},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__sizeof__", sizeof_, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyMethodDef functions[] = {
+    {"store", store, METH_O, nullptr},
+    {"keep_in_arena", keep_in_arena, METH_O, nullptr},
+    {"probe", probe, METH_O, nullptr},
+    {"spill", spill, METH_VARARGS, nullptr},
+    {"release", release, METH_NOARGS, nullptr},
+    {"statistics", statistics, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PySequenceMethods sequence = {};
+PyBufferProcs buffers = {buffer, nullptr};
+PyModuleDef module = {PyModuleDef_HEAD_INIT, "_vectors", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__vectors() {
+    sequence.sq_length = size_of;
+    type.tp_name = "graphtide.graph._vectors.StoredBytes";
+    type.tp_basicsize = sizeof(Stored);
+    type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    type.tp_dealloc = deallocate;
+    type.tp_richcompare = compare;
+    type.tp_hash = hash;
+    type.tp_as_sequence = &sequence;
+    type.tp_as_buffer = &buffers;
+    type.tp_methods = methods;
+    if (PyType_Ready(&type) < 0) return nullptr;
+    PyObject* made = PyModule_Create(&module);
+    if (made && PyModule_AddObjectRef(made, "StoredBytes", reinterpret_cast<PyObject*>(&type)) < 0) Py_CLEAR(made);
+    return made;
+}

@@ -1,0 +1,184 @@
+// Slots for byte strings, in chunks of memory whose contents can move into files.
+//
+// A chunk has slots of one size. It is anonymous memory while slots are taken from it. A full one is written to a file
+// without a name, and the file is mapped over the same addresses, privately and read-only (mapped_file.hpp): pointers
+// into it stay valid, the kernel can drop its pages, and nothing has to be closed, since the file ends with its last
+// mapping. A chunk of which half is free is made writable again; what is then written to it is anonymous memory until it is
+// written to a file anew.
+//
+// Invariants: the bytes of a slot change only between `give_back` and the next `take`. A chunk in the state Mapped has
+// not been written to since its file was mapped, so that its pages may be dropped. A process that forks shares no
+// writable page with its child.
+//
+// The caller holds a lock (the interpreter's) for every call but `write_out`.
+
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "mapped_file.hpp"
+
+namespace vectors {
+
+enum class State : std::uint8_t { Open, Full, Writing, Mapped };
+
+struct Chunk {
+    std::uint64_t number;
+    char *data;
+    std::size_t bytes, size, stride;  // of the chunk, of a string, from one slot to the next
+    std::uint32_t slots, live = 0, first_word = 0;  // no word of `used` before the first has a free slot
+    State state = State::Open;
+    bool taken_from = true;  // since the last spill
+    std::vector<std::uint64_t> used;
+};
+
+struct Statistics {
+    std::size_t live_bytes = 0, anonymous_bytes = 0, mapped_bytes = 0, chunks = 0;
+};
+
+class Arena {
+ public:
+    // Returns a slot for a string of `size` bytes, at least 1. Throws std::bad_alloc. Cost: O(1).
+    char *take(std::size_t size, Chunk *&from) {
+        Pool &pool = pools_[size];
+        if (pool.empty()) pool.insert(add_chunk(size));
+        Chunk &chunk = **pool.begin();  // the oldest, so that the newest ones become empty
+        const std::uint32_t slot = free_slot(chunk);
+        chunk.used[slot / 64] |= std::uint64_t{1} << (slot % 64);
+        chunk.taken_from = true;
+        if (++chunk.live == chunk.slots) {
+            chunk.state = State::Full;
+            pool.erase(pool.begin());
+        }
+        from = &chunk;
+        return chunk.data + slot * chunk.stride;
+    }
+
+    // Frees a slot. The memory is not touched: it may be in a file.
+    void give_back(Chunk &chunk, const char *data) {
+        const auto slot = static_cast<std::uint32_t>((data - chunk.data) / chunk.stride);
+        chunk.used[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+        chunk.first_word = std::min(chunk.first_word, slot / 64);
+        --chunk.live;
+        if (chunk.state != State::Writing) settle(chunk);
+    }
+
+    // Returns the chunks to write: full ones, and nearly full ones that no slot was taken from since the last call. Each
+    // must be passed to `written` afterwards.
+    std::vector<Chunk *> begin_spill() {
+        std::vector<Chunk *> due;
+        for (const auto &[number, chunk] : chunks_) {
+            const bool resting = chunk->state == State::Open && !chunk->taken_from && 4 * chunk->live >= 3 * chunk->slots;
+            chunk->taken_from = false;
+            if (!resting && chunk->state != State::Full) continue;
+            pools_[chunk->size].erase(chunk);
+            chunk->state = State::Writing;
+            due.push_back(chunk);
+        }
+        return due;
+    }
+
+    // Writes a chunk of `begin_spill` to a file and maps it. Returns 0 or an errno, and then the chunk is as before. Needs
+    // no lock: other threads may read the chunk meanwhile, and nobody writes to it.
+    static int write_out(const Chunk &chunk, const std::string &folder, std::uint64_t min_free) {
+        return replace_by_file(chunk.data, chunk.bytes, folder, min_free);
+    }
+
+    // Ends the spill of a chunk, with the result of `write_out`.
+    void written(Chunk &chunk, bool mapped) {
+        chunk.state = mapped ? State::Mapped : State::Full;
+        if (chunk.live < chunk.slots) settle(chunk);
+    }
+
+    // Drops the pages of mapped chunks from resident memory; a later access maps them again. Returns the bytes.
+    std::size_t release() const {
+        std::size_t bytes = 0;
+        for (const auto &[number, chunk] : chunks_)
+            if (chunk->state == State::Mapped && madvise(chunk->data, chunk->bytes, MADV_DONTNEED) == 0) bytes += chunk->bytes;
+        return bytes;
+    }
+
+    Statistics statistics() const {
+        Statistics found;
+        found.chunks = chunks_.size();
+        for (const auto &[number, chunk] : chunks_) {
+            found.live_bytes += chunk->live * chunk->size;
+            (chunk->state == State::Mapped ? found.mapped_bytes : found.anonymous_bytes) += chunk->bytes;
+        }
+        return found;
+    }
+
+ private:
+    struct Older {
+        bool operator()(const Chunk *a, const Chunk *b) const { return a->number < b->number; }
+    };
+    using Pool = std::set<Chunk *, Older>;  // the chunks in the state Open
+
+    static constexpr std::size_t kSmall = std::size_t{1} << 20;
+    static constexpr std::size_t kPage = std::size_t{1} << 16;  // the largest page size of a supported machine
+    static constexpr std::uint32_t kLeastSlots = 16;
+
+    // A sixteenth of all chunks, at most 16 MiB: the system bounds the number of mappings of a process (65,530).
+    std::size_t chunk_bytes(std::size_t stride) const {
+        std::size_t bytes = kSmall;
+        while (bytes < 16 * kSmall && bytes * 32 <= bytes_) bytes *= 2;
+        return std::max(bytes, (kLeastSlots * stride + kPage - 1) / kPage * kPage);
+    }
+
+    Chunk *add_chunk(std::size_t size) {
+        const std::size_t stride = (size + 7) / 8 * 8, bytes = chunk_bytes(stride);
+        void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (data == MAP_FAILED) throw std::bad_alloc();
+        auto *chunk = new Chunk{next_++, static_cast<char *>(data), bytes, size, stride, static_cast<std::uint32_t>(bytes / stride)};
+        chunk->used.resize((chunk->slots + 63) / 64);
+        const std::uint32_t tail = chunk->slots % 64;
+        if (tail) chunk->used.back() = ~std::uint64_t{0} << tail;  // no slots
+        chunks_.emplace(chunk->number, chunk);
+        bytes_ += bytes;
+        return chunk;
+    }
+
+    static std::uint32_t free_slot(Chunk &chunk) {
+        while (chunk.used[chunk.first_word] == ~std::uint64_t{0}) ++chunk.first_word;
+        return 64 * chunk.first_word + static_cast<std::uint32_t>(__builtin_ctzll(~chunk.used[chunk.first_word]));
+    }
+
+    // Brings a chunk with a free slot into the state that fits its contents.
+    void settle(Chunk &chunk) {
+        Pool &pool = pools_[chunk.size];
+        if (chunk.state == State::Mapped && chunk.live && 2 * chunk.live <= chunk.slots &&
+            mprotect(chunk.data, chunk.bytes, PROT_READ | PROT_WRITE) == 0)
+            chunk.state = State::Full;
+        if (chunk.state == State::Full) {
+            chunk.state = State::Open;
+            pool.insert(&chunk);
+        }
+        const bool spare = chunk.state == State::Open && pool.size() == 1 && chunk.bytes == kSmall;
+        if (chunk.live == 0 && !spare) drop(chunk, pool);
+    }
+
+    void drop(Chunk &chunk, Pool &pool) {
+        pool.erase(&chunk);
+        munmap(chunk.data, chunk.bytes);
+        bytes_ -= chunk.bytes;
+        chunks_.erase(chunk.number);
+        delete &chunk;
+    }
+
+    std::unordered_map<std::size_t, Pool> pools_;
+    std::unordered_map<std::uint64_t, Chunk *> chunks_;
+    std::uint64_t next_ = 0;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace vectors

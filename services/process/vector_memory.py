@@ -1,0 +1,91 @@
+"""Vectors of this process in memory-mapped files: the choice of their folder, and the periodic move into files.
+
+Anonymous memory of vectors is then what was written since the last move, and one chunk that is not full. Their pages
+become resident again where they are read. Nothing removes them periodically: the first search after that takes longer,
+and the kernel drops them by itself when memory is short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from graphtide.graph.vector_store import check_folder, keep_in_chunks, spill
+from graphtide.infra.settings import Settings
+from graphtide.services.process.background_tasks import start, stop
+
+SPILL_EVERY_S = 2.0
+MIN_FREE_BYTES = 256 << 20
+"""Free space that files of vectors leave to the database in the same folder, which stops at 64 MiB."""
+RETRY_AFTER_S = 60.0
+"""Seconds until the next attempt after one that failed."""
+
+log = logging.getLogger("graphtide")
+_open = 0
+"""Blocks of `vectors_in_files` that are open in this process."""
+
+
+@asynccontextmanager
+async def vectors_in_files(settings: Settings, every_s: float = SPILL_EVERY_S) -> AsyncIterator[Path | None]:
+    """Keep vectors in files during the block, if the settings say so and a folder is suitable; yield the folder.
+
+    The files have no names, and end with their vectors or with the process. The last block that ends turns it off; its
+    vectors remain valid.
+    """
+    global _open  # noqa: PLW0603 - the memory of a process is one for all its applications
+    folder = await asyncio.to_thread(chosen_folder, settings) if settings.vectors_in_files else None
+    if folder is None:
+        yield None
+        return
+    _open += 1
+    keep_in_chunks(True)
+    task = start("vector-files", lambda: spill_now_and_then(folder, every_s), {})
+    try:
+        yield folder
+    finally:
+        await stop([task])
+        _open -= 1
+        keep_in_chunks(_open > 0)
+
+
+def chosen_folder(settings: Settings) -> Path | None:
+    """Return the data folder, else the one for temporary files; None, which is logged, if neither is suitable."""
+    reasons = []
+    for folder in (settings.data, Path(tempfile.gettempdir())):
+        try:
+            check_folder(folder)
+        except OSError as error:
+            reasons.append(str(error))
+        else:
+            return folder
+    log.info(
+        "vectors stay in anonymous memory, because no folder is suitable for files of them (%s): give the process a"
+        " data folder on a disk, or set vectors_in_files to false",
+        "; ".join(reasons),
+    )
+    return None
+
+
+async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry_s: float = RETRY_AFTER_S) -> None:
+    """Move vectors into files periodically. The first of several failures is logged; vectors then stay in memory."""
+    failed = False
+    while True:
+        await asyncio.sleep(retry_s if failed else every_s)
+        try:
+            await asyncio.to_thread(spill, folder, MIN_FREE_BYTES)
+        except OSError as error:
+            if not failed:
+                log.warning(
+                    "vectors stay in anonymous memory until a file for them can be written (%s): free space in %s, of"
+                    " which %d MiB must remain, or give the process more memory",
+                    error,
+                    folder,
+                    MIN_FREE_BYTES >> 20,
+                )
+            failed = True
+        else:
+            failed = False
