@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.records import ChunkContribution, Extraction, Fact, Mention, Vector
 from graphtide.graph.text.place import NO_PLACE, decode_place
 from graphtide.streams.errors import Broken, Rejected
@@ -43,6 +44,8 @@ NO_HEADING = ("", "")
 EMPTY: Vector = np.empty(0, np.float16)
 BASE64_SLICE = 4 << 20
 """Characters that are decoded in one call; a multiple of four."""
+YIELD_UNITS = 4
+"""Units between two yield points while they are decoded: each has some forty rows."""
 BLOCK_ROWS = 3_000
 """Vectors that are encoded or checked in one call; a multiple of three."""
 COLLECTED_UNITS = 128
@@ -215,7 +218,7 @@ def _extraction_in(body: dict[str, Any], rows: Iterator[Vector]) -> Extraction:
         """Return the first equal string: a sentence is the evidence of many mentions and facts."""
         return shared.setdefault(text, text)
 
-    for at, heading in enumerate(headings):
+    for at, heading in enumerate(with_yields(headings, YIELD_UNITS)):
         if at % COLLECTED_UNITS == COLLECTED_UNITS - 1:
             gc.collect(1)
         key, text, start, end, mentions, facts = encoded[at]

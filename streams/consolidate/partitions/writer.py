@@ -28,6 +28,7 @@ import time
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.streams.consolidate.batches import STAGE, ConsolidationBatch
 from graphtide.streams.consolidate.fault_attribution import raise_if_stopped
@@ -49,6 +50,7 @@ from graphtide.streams.ports import (
     GraphCommit,
 )
 from graphtide.streams.retry import outcome_of
+from graphtide.streams.scheduling.precedence import QUESTIONS
 from graphtide.streams.tracing import continue_trace
 
 OVERTAKING_BATCH_SIZE = 16
@@ -106,7 +108,8 @@ class PartitionWriter:
         """
         self._watermark.check_next(delivered[0])
         async with self.writing:
-            await self._records(delivered, beside)
+            with yielding(QUESTIONS.hook(delivered[0].record.key)):
+                await self._records(delivered, beside)
 
     async def _part(self, delivered: list[ConsumedRecord]) -> None:
         try:
@@ -212,7 +215,7 @@ class PartitionWriter:
             if await self._dependencies.forwarder.belongs_to(graph, self.partition) != self.partition:
                 return False
         headers = [consumed.record.headers for consumed in delivered]
-        with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)):
+        with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)), yielding(None):
             outcome = await outcome_of(self._commit_beside(batch))
             if isinstance(outcome, Exception):
                 for graph in batch.newest:
