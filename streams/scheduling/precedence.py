@@ -5,8 +5,9 @@ document would take three times its time. Heavy work therefore waits at its yiel
 (`graph/algorithms/yield_points.py`) while a question to another graph is in flight.
 
 Invariants: heavy work waits for no question to its own graph, which may wait for it; it computes for `work_s` between
-two waits of at most `pause_s`, so that it advances under any load; and it never waits on an event loop. A question
-counts for its first `counts_s` seconds: later it waits for a model or for a graph, not for the interpreter.
+two waits, which the threads take one after another, each of at most `pause_s`, so that it advances under any load; and
+it never waits on an event loop. A question counts for its first `counts_s` seconds: later it waits for a model or for a
+graph, not for the interpreter.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 
 PAUSE_S = 0.02
 WORK_S = 0.005
-"""With PAUSE_S: under continuous questions heavy work takes five times its time, as beside four busy threads."""
+"""With PAUSE_S: under continuous questions all heavy work together has a fifth of the time."""
 COUNTS_S = 1.0
 
 
@@ -39,6 +40,8 @@ class Precedence:
         self.now = clock
         self._asked: dict[object, tuple[str, float]] = {}
         self._ended = threading.Condition()
+        self._turn = threading.Lock()
+        """Held by the thread that waits: others wait after it, so that threads do not compute at the same time."""
 
     @contextmanager
     def question(self, graph: str) -> Iterator[None]:
@@ -65,8 +68,8 @@ class Precedence:
         return _Hook(self, graph).reached
 
     def wait(self, graph: str) -> None:
-        """Wait until no question to another graph is in flight, at most `pause_s`. Blocks the thread."""
-        with self._ended:
+        """Wait until no question to another graph is in flight, at most `pause_s` after the waits of other threads."""
+        with self._turn, self._ended:
             self._ended.wait_for(lambda: not self.is_due(graph), self._pause_s)
 
 

@@ -14,6 +14,8 @@ from graphtide.graph.algorithms.yield_points import YIELD_ROWS, with_yields, yie
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta
 from graphtide.graph.view import LiveView
+from graphtide.infra.models.local.extractor import extract as extract_by_rules
+from graphtide.infra.models.local.static_embedder import StaticEmbedder
 from graphtide.infra.settings import Settings
 from graphtide.services.application import QueryRequest
 from graphtide.services.query.retrieve import retrieve_context
@@ -68,6 +70,36 @@ def test_heavy_work_continues_when_the_question_is_answered() -> None:
         order.append("answer")
     thread.join(120)
     assert order == ["answer", "work"]
+
+
+def test_threads_of_heavy_work_wait_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So they do not all compute at the same time between their waits."""
+    precedence, inside, seen = Precedence(pause_s=LONG_S), list[int](), list[int]()
+    waits, entered = threading.Barrier(2), threading.Event()
+    wait_for = precedence._ended.wait_for
+
+    def watched(holds: Callable[[], bool], timeout: float | None = None) -> bool:
+        inside.append(1)
+        seen.append(len(inside))
+        entered.set()
+        ended = wait_for(holds, timeout)
+        inside.pop()
+        return ended
+
+    monkeypatch.setattr(precedence._ended, "wait_for", watched)
+
+    def work() -> None:
+        waits.wait(120)
+        precedence.hook("large")()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    with precedence.question("small"):
+        for thread in threads:
+            thread.start()
+        assert entered.wait(120)
+    for thread in threads:
+        thread.join(120)
+    assert set(seen) == {1}
 
 
 def test_heavy_work_waits_for_no_question_to_its_own_graph() -> None:
@@ -148,6 +180,20 @@ def test_a_large_document_reaches_yield_points_in_proportion_and_gives_the_same_
     assert counting(lambda: views[0].apply(deltas[0])) >= units // 8
     views[1].apply(deltas[1])
     assert views[0].rows() == views[1].rows()
+
+
+def test_extraction_by_rules_reaches_a_yield_point_in_each_sentence() -> None:
+    text = "Ada Lovelace knew Charles Babbage. " * 40
+    assert counting(lambda: extract_by_rules(text)) >= 40
+
+
+async def test_embedding_reaches_yield_points() -> None:
+    texts = [f"text {number}" for number in range(4 * YIELD_ROWS)]
+    embedder = StaticEmbedder()
+    calls: list[int] = []
+    with yielding(lambda: calls.append(1)):
+        await embedder.embed(texts)
+    assert len(calls) >= 4
 
 
 async def test_a_job_of_a_thread_begins_with_a_yield_point() -> None:
