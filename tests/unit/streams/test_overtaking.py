@@ -17,6 +17,7 @@ from graphtide.graph.digest import canonical_lines
 from graphtide.graph.records import DocumentChange, Extraction, GraphDelta
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceRequest
 from graphtide.streams.consolidate.partition_buffer import PartitionBuffer
+from graphtide.streams.consolidate.partitions import writer
 from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.ports import ConsumedRecord, Position, Record, RevisionState
@@ -124,6 +125,7 @@ async def test_only_the_heavy_document_waits_for_questions(
         return False
 
     monkeypatch.setattr(QUESTIONS, "is_due", is_due)
+    monkeypatch.setattr(writer, "YIELDING_BYTES", HEAVY_BYTES)
     apply, go = Consolidator.apply, threading.Event()
 
     def watched(self: Consolidator, changes: Sequence[DocumentChange]) -> GraphDelta:
