@@ -17,6 +17,7 @@ import numpy as np
 
 from graphtide.graph.aboutness import identity_of
 from graphtide.graph.algorithms.in_parts import sorted_in_parts
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.identity import entity_id
 from graphtide.graph.int_sets import EMPTY, excluding, including, shared_int
@@ -60,6 +61,9 @@ __all__ = [
 ]
 
 Row = TypeVar("Row")
+
+CHUNK_STEP = 4
+"""Passages between two yield points: each has some forty rows."""
 
 
 class LiveView(ViewContent):
@@ -166,7 +170,7 @@ class LiveView(ViewContent):
 
     def _take_labels(self, rows: Iterable[LabelRow], spelled: Mapping[str, str]) -> None:
         """Insert or change labels. A name that a mention of the delta has, too, is the string of the mention."""
-        for row in rows:
+        for row in with_yields(rows):
             label = self.labels.get(row.label)
             if label is None:
                 name = spelled.get(row.name, row.name)
@@ -208,11 +212,11 @@ class LiveView(ViewContent):
                 held.chunk_id, held.ordinal, held.place = row.chunk_id, row.ordinal, row.place
         for row in chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk
-        for triple_row in statements:
+        for triple_row in with_yields(statements):
             self._take_statement(triple_row)
-        for chunk, seen in _by_chunk(mentions, lambda mention: mention.chunk).items():
+        for chunk, seen in with_yields(_by_chunk(mentions, lambda mention: mention.chunk).items(), CHUNK_STEP):
             self._take_mentions(chunk, seen)
-        for chunk, shown in _by_chunk(evidence, lambda support: support.chunk).items():
+        for chunk, shown in with_yields(_by_chunk(evidence, lambda support: support.chunk).items(), CHUNK_STEP):
             self.chunks[chunk].evidence = tuple(shown)
             self.contents.count(self, self.chunks[chunk], 1)
             for support in shown:
@@ -249,14 +253,14 @@ class LiveView(ViewContent):
             statement.chunks = excluding(statement.chunks, number)
 
     def _take_entities(self, delta: GraphDelta, spelled: Mapping[str, str]) -> None:
-        for node in delta.gone.entities:
+        for node in with_yields(delta.gone.entities):
             gone = self.entities.pop(node, None)
             if gone is not None:
                 self.entity_nodes.pop(gone.id, None)
         for row in delta.entities:
             # Two passes: an id may move from one node to another within a delta.
             self.entity_nodes.pop(self._entity(row.node).id, None)
-        for row in delta.entities:
+        for row in with_yields(delta.entities):
             entity = self._entity(row.node)
             labels = (self.labels[number] for number in row.labels)
             public_id = entity_id((label.name, label.type) for label in labels)
@@ -268,7 +272,7 @@ class LiveView(ViewContent):
             entity.vector_bytes = bytes_of(row.vector)
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
-        for row in rows:
+        for row in with_yields(rows):
             u, v, edge = shared_int(row.u), shared_int(row.v), view_edge(row.weight, row.trussness)
             held = self.neighbours.get(u, {}).get(v)
             self.edge_count += held is None
@@ -323,7 +327,7 @@ class LiveView(ViewContent):
         self.changed_links = pairs = sorted_in_parts(self._walked)
         self.lowered_nodes.clear()
         if pairs:
-            weights = np.array([self._walk_weight(a, b) for a, b in pairs], np.float64)
+            weights = np.array([self._walk_weight(a, b) for a, b in with_yields(pairs)], np.float64)
             before = {node: self.walk.degree(node) for pair in pairs for node in pair}
             ends = np.fromiter(chain.from_iterable(pairs), np.int32, 2 * len(pairs))
             self.walk.update(ends.reshape(-1, 2), weights)

@@ -238,7 +238,8 @@ def _models(
     own_embedder: Embedder | None,
 ) -> ModelSet:
     caps = ExtractionLimits(found=chosen.settings.max_statements)
-    reading_pool, asking_pool = WorkPool(), WorkPool(ASKING_THREADS, ASKING_THREADS_PER_GRAPH, ASKING_MAX_WAITING)
+    asking_pool = WorkPool(ASKING_THREADS, ASKING_THREADS_PER_GRAPH, ASKING_MAX_WAITING)
+    reading_pool = WorkPool(questions=asking_pool)
     for pool in (reading_pool, asking_pool):
         stack.callback(pool.close)
     embedder = own_embedder or open_embedder(chosen.settings, accounts, stack, reading_pool)

@@ -16,6 +16,8 @@ from io import BytesIO
 from types import MappingProxyType
 from typing import Any
 
+from graphtide.graph.algorithms.yield_points import YIELD_ROWS, with_yields, yield_point
+
 LONG_LIST = 16
 """Length from which a list is encoded by element."""
 BASE64_SLICE = 1 << 20
@@ -105,7 +107,7 @@ def parts(body: object) -> Iterator[bytes]:
 
 def _elements(values: Iterable[object]) -> Iterator[bytes]:
     separator = b"["
-    for value in values:
+    for value in with_yields(values):
         yield separator
         yield dump(value)
         separator = b","
@@ -170,6 +172,8 @@ class _Reader:
         if self._takes("]"):
             return found
         while True:
+            if len(found) % YIELD_ROWS == 0:
+                yield_point()
             value = self._value()
             found.append(value if convert is None else convert(value))
             if self._takes("]"):

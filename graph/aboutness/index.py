@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from typing import Protocol
 
 from graphtide.graph.aboutness.keys import passage_keys
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.int_sets import EMPTY, IntSet, PatchedSet, excluding, including, shared_int
 from graphtide.graph.records import DocumentRow, GraphDelta
 from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
@@ -70,7 +71,7 @@ class AboutnessIndex:
             self._set(chunk, ())
         changed = {row.chunk for row in delta.chunks}
         changed.update(chunk for row in renamed for chunk in row.chunks)
-        for chunk in changed:
+        for chunk in with_yields(changed):
             held = tables.chunks[chunk]
             subjects = [tables.labels[tables.statements[s.statement].subject].name for s in held.evidence]
             self._set(chunk, passage_keys(held, tables.documents.get(held.doc_id), subjects))
@@ -80,7 +81,7 @@ class AboutnessIndex:
         """Find again which of the entities that a delta changes, and of those of changed keys, have a key as label."""
         self.called.difference_update(delta.gone.entities)
         nodes = {row.node for row in delta.entities}.union(*map(tables.named, self.changed_keys))
-        for node in nodes:
+        for node in with_yields(nodes):
             labels = tables.entities[node].labels
             if any(tables.labels[label].name in self._passages for label in labels):
                 self.called.add(shared_int(node))

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from heapq import merge
 from typing import Any, TypeVar
 
+from graphtide.graph.algorithms.yield_points import with_yields
+
 T = TypeVar("T", bound=Any)
 
 STEP_ROWS = 4_096
@@ -22,4 +24,5 @@ def sorted_in_parts(rows: Iterable[T], step: int = STEP_ROWS) -> list[T]:
     if len(held) <= step:
         held.sort()
         return held
-    return list(merge(*(sorted(held[start : start + step]) for start in range(0, len(held), step))))
+    starts = with_yields(range(0, len(held), step), 1)
+    return list(with_yields(merge(*(sorted(held[start : start + step]) for start in starts)), step))

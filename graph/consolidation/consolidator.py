@@ -18,6 +18,7 @@ import numpy as np
 from graphtide.graph import communities
 from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.algorithms.trussness import Trussness
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.communities.drift import DriftGuard, Partition
 from graphtide.graph.consolidation.entities import Entities, PlacementResult
 from graphtide.graph.consolidation.judged_labels import JudgedLabels
@@ -255,7 +256,7 @@ class Consolidator:
         batch.plans.append((change, plan))
 
     def _count_labels(self, net: SignedCounts, batch: _Batch) -> None:
-        for key, seen in net.labels.items():
+        for key, seen in with_yields(net.labels.items()):
             changes = {how: count for how, count in seen.items() if count}
             if changes:
                 self._count_label(key, changes, batch)
@@ -278,7 +279,7 @@ class Consolidator:
             batch.judged.put(label, after)
 
     def _count_statements(self, net: SignedCounts, batch: _Batch) -> None:
-        for triple, forms in net.triples.items():
+        for triple, forms in with_yields(net.triples.items()):
             changes = {how: count for how, count in forms.items() if count}
             if not changes:
                 continue
@@ -331,12 +332,15 @@ class Consolidator:
             gone,
             tuple(documents.documents),
             tuple(documents.chunks),
-            tuple(label_row(tables.labels[number]) for number in sorted(live | (placed.moved - batch.gone_labels))),
+            tuple(
+                label_row(tables.labels[number])
+                for number in with_yields(sorted(live | (placed.moved - batch.gone_labels)))
+            ),
             tuple(documents.mentions),
-            tuple(statement_row(tables, number, version) for number in stated),
+            tuple(statement_row(tables, number, version) for number in with_yields(stated)),
             tuple(documents.evidence),
             tuple(SameAsRow(link.a, link.b, link.rule, link.score_milli) for link in clusters.links_added),
-            tuple(entity_row(node, self._members(node), version) for node in sorted(nodes)),
+            tuple(entity_row(node, self._members(node), version) for node in with_yields(sorted(nodes))),
             edge_rows,
             self._follow_weights(edges),
             predicate_links=linked,
@@ -350,7 +354,7 @@ class Consolidator:
         gone = edge_pairs(changes, appeared=False)
         change = self._trussness.update(_pairs(edge_pairs(changes, appeared=True)), _pairs(gone))
         values = {(u, v): value for (u, v), value in zip(change.edges.tolist(), change.values.tolist(), strict=True)}
-        for (u, v), _, new in changes:
+        for (u, v), _, new in with_yields(changes):
             if new and (u, v) not in values:
                 values[u, v] = self._trussness.trussness(u, v)
         weights = self._entities.topology.weights

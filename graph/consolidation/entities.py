@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.consolidation.state import IdAllocator, Tables
 from graphtide.graph.consolidation.topology import Topology, edge_between
 from graphtide.graph.int_sets import shared_tuple
@@ -46,7 +47,7 @@ class Entities:
         touched = set(statements)
         for number in placed.moved:
             touched.update(self._tables.labels[number].statements)
-        for number in touched:
+        for number in with_yields(touched):
             self._place_statement(number)
         return placed
 
@@ -64,7 +65,7 @@ class Entities:
         labels = self._tables.labels
         freed = {labels[next(iter(cluster))].node for cluster in change.dissolved} - {-1}
         inherited = self._heirs(change.formed, freed)
-        for cluster in change.formed:
+        for cluster in with_yields(change.formed):
             node = inherited.get(cluster)
             if node is None:
                 node = self._free.take()

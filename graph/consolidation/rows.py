@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.consolidation.signed_counts import UnitDiff, label_keys, occurrence_index, predicate_key
+from graphtide.graph.algorithms.yield_points import with_yields
+from graphtide.graph.consolidation.signed_counts import UNIT_STEP, UnitDiff, label_keys, occurrence_index, predicate_key
 from graphtide.graph.consolidation.state import LabelState, Tables
 from graphtide.graph.identity import chunk_id
 from graphtide.graph.int_sets import shared_tuple, shared_value
@@ -52,7 +53,7 @@ def document_rows(tables: Tables, plans: Sequence[tuple[DocumentChange, UnitDiff
             tables.documents.pop(change.doc_id, None)
             continue
         numbers = _chunk_rows(tables, change, change.new, plan, version, rows.chunks)
-        for index in plan.added:
+        for index in with_yields(plan.added, UNIT_STEP):
             rows.mentions.extend(_mention_rows(tables, change.new.units[index], numbers[index]))
             rows.evidence.extend(_evidence_rows(tables, change.new.units[index], numbers[index]))
         tables.documents[change.doc_id] = numbers

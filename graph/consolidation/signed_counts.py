@@ -14,6 +14,7 @@ from sys import intern
 
 import numpy as np
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.records import ChunkContribution, DocumentChange, Extraction, Mention
 from graphtide.graph.resolution.normalisation import normalise
 
@@ -29,6 +30,8 @@ normalised = lru_cache(maxsize=1 << 12)(normalise)
 """Normalise a name; those of the last documents are remembered."""
 
 
+UNIT_STEP = 4
+"""Units between two yield points: each has some forty contributions."""
 COUNTED_UNITS = 256
 """Maximum number of units whose additions are summed at a time."""
 
@@ -117,7 +120,7 @@ def counted(plans: Sequence[tuple[DocumentChange, UnitDiff]]) -> Iterator[Signed
         net.count(unit, -1)
     for change, plan in plans:
         units = change.new.units if change.new else ()
-        for index in plan.added:
+        for index in with_yields(plan.added, UNIT_STEP):
             if counted >= COUNTED_UNITS and not retracted:
                 yield net
                 net, counted = SignedCounts(), 0

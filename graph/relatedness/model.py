@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from graphtide.graph.aboutness import title_keys
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.relatedness.pairs import (
     NO_NAMES,
@@ -87,12 +88,12 @@ class RelatednessModel:
             passage = self._passages.pop(number, None)
             if passage is not None:
                 _count(chance, *self._all.remove(passage))
-        for number in (*(row.chunk for row in delta.chunks), *retitled):
+        for number in with_yields((*(row.chunk for row in delta.chunks), *retitled)):
             if number not in self._passages and tables.chunks[number].vector.any():
                 passage = self._passages[number] = _example(tables, number)
                 _count(chance, *self._all.add(passage))
         together: Counter[Pair] = Counter()
-        for node in {*nodes, *(node for number in retitled for node in _mentioned(tables, number))}:
+        for node in with_yields({*nodes, *(node for number in retitled for node in _mentioned(tables, number))}):
             left, now = self._members.pop(node, _NOBODY), self._group(tables, node)
             if now[0]:
                 self._members[node] = now

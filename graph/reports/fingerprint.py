@@ -20,6 +20,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.numbered_ints import NumberedInts
 from graphtide.graph.records import GraphDelta
@@ -152,7 +153,7 @@ class CommunityFingerprints:
         self._each(nodes, lambda node: self._join(view, node))
 
     def _each(self, nodes: Iterable[int], do: Callable[[int], None]) -> None:
-        for node in nodes:
+        for node in with_yields(nodes):
             do(node)
 
     def _leave(self, node: int) -> None:

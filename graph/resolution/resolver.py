@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from graphtide.graph.algorithms.in_parts import sorted_in_parts
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.number_table import NumberTable
 from graphtide.graph.resolution import clusters
 from graphtide.graph.resolution.blocking import BlockKey, Blocks, lexical_keys, vector_keys
@@ -76,7 +77,7 @@ class Resolver:
         for label, view in changed.items():
             if view is None and label not in self._profiles:
                 raise KeyError(label)
-        for label, view in changed.items():
+        for label, view in with_yields(changed.items()):
             work.replace(label, view)
         work.judge()
         return work.settle()
@@ -219,17 +220,17 @@ class _Update:
         pairs = self._pairs_in(state._blocks, self._blocks_changed)
         if state._synonyms is not None:
             pairs |= self._similar(self._pairs_in(state._synonyms, self._neighbourhoods_changed))
-        for a, b in pairs:
+        for a, b in with_yields(pairs):
             self.judge_again(a, b)
 
     def _pairs_in(self, blocks: Blocks, changed: set[BlockKey]) -> set[Pair]:
         """Return the pairs to score: of blocks that opened or closed, and of the labels indexed."""
         pairs = set[Pair]()
-        for key in changed:
+        for key in with_yields(changed):
             pairs.update(_ordered(a, b) for a, b in blocks.pairs(key))
             members = blocks.members(key)
             pairs.update(_ordered(a, b) for a in members for b in self._held(a) & members)
-        for label in self._unjudged:
+        for label in with_yields(self._unjudged):
             pairs.update(_ordered(label, other) for other in blocks.candidates(label))
         return pairs
 
@@ -253,14 +254,14 @@ class _Update:
         state = self._state
         region = self._region()
         links = {(link.a, link.b): link for label in region for link in state._links.get(label, {}).values()}
-        for pair in links:
+        for pair in with_yields(links):
             self._remember(*pair)  # the clusters are still the old ones
         before = {state._clusters.get(label) or frozenset((label,)) for label in region - self._new}
         before.update(self._gone.values())
         after = set(self._cluster(region, list(links.values())))
         for label in region | self._gone.keys():
             state._clusters.pop(label, None)
-        for cluster in after:
+        for cluster in with_yields(after):
             if len(cluster) > 1:
                 state._clusters.update(dict.fromkeys(cluster, cluster))
         added, removed = self._links_that_differ()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.vector_index import (
     Ids,
@@ -31,10 +32,15 @@ from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.hnsw.rebuild import Rebuild
 from graphtide.infra.hnsw.snapshot import Snapshot
+from graphtide.streams.scheduling.precedence import QUESTIONS
 
 WRITE_SLICE = 16  # vectors added under one hold of the lock: about 2 ms, the longest a search waits for an add
 REPLAY_SLICE = 48  # more than a write slice, so that a rebuild catches up with a continuous writer
 READ_BLOCK = 256
+YIELD_SLICES = 2
+"""Slices between two yield points of an addition."""
+NO_GRAPH = ""
+"""A rebuild waits for the questions to all graphs, since none waits for it."""
 CHECKED_ROWS = 256
 """Rows that are checked at a time: each occupies fourteen times its size meanwhile."""
 
@@ -94,7 +100,7 @@ class HnswIndex:
         self._raise_failure()
         many = len(keys) > max(self._parameters.exact_below, len(self))
         with self._bulk() if many else nullcontext():
-            for start in range(0, len(keys), WRITE_SLICE):
+            for start in with_yields(range(0, len(keys), WRITE_SLICE), YIELD_SLICES):
                 self._change(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
 
     def remove(self, ids: Ids) -> None:
@@ -220,13 +226,15 @@ class HnswIndex:
         self._running = self._worker.submit(self._run, self._rebuild)
 
     def _run(self, rebuild: Rebuild) -> None:
-        fresh = self._empty_generation(rebuild.live)
+        fresh, wait = self._empty_generation(rebuild.live), QUESTIONS.hook(NO_GRAPH)
         while not self._closing.is_set():
             with self._lock.read():
                 keys, rows = rebuild.read(self._current, READ_BLOCK)
             if not keys:
                 break
-            fresh.put(keys, rows)
+            for start in range(0, len(keys), WRITE_SLICE):
+                wait()
+                fresh.put(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
         while not self._closing.is_set():
             with self._lock.write():
                 changes = rebuild.take(REPLAY_SLICE)

@@ -28,6 +28,7 @@ from graphtide.services.query.retrieve import READS_REPORTS, RetrievalTools, ret
 from graphtide.services.runtime import Runtime
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Retryable
 from graphtide.streams.model_ports import WideReader
+from graphtide.streams.scheduling.precedence import QUESTIONS
 from graphtide.streams.tracing import Span, ending, span
 from graphtide.streams.usage import Bill, BillingContext, paid_by
 
@@ -47,7 +48,7 @@ class QueryService:
         with paid_by(who), use, _asked(graph, ask) as asked, self._counted(graph, ask):
             async with _deadline(ask, self._until(ask)):
                 past = await self._wait(graph, ask)
-                with self.place():
+                with self.place(), QUESTIONS.question(graph):
                     retrieved, used = await self._retrieve(graph, ask, past)
                     _answered(asked, retrieved)
                     whole = await self._written(ask, used) if ask.generate else None
@@ -59,7 +60,8 @@ class QueryService:
         """Return the answer with its citations, which are located in a thread."""
         if whole is None:
             return compose_answer(retrieved, used, None)
-        return await self._runtime.pool.run(partial(compose_answer, retrieved, used, whole), graph)
+        with QUESTIONS.question(graph):
+            return await self._runtime.pool.run(partial(compose_answer, retrieved, used, whole), graph)
 
     async def _written(self, ask: QueryRequest, used: AnswerContext) -> WrittenAnswer:
         with span("generate"):
@@ -72,7 +74,7 @@ class QueryService:
             with asked.current():
                 async with _deadline(ask, until):
                     past = await self._wait(graph, ask)
-            with self.place():
+            with self.place(), QUESTIONS.question(graph):
                 with paid_by(who), asked.current():
                     async with _deadline(ask, until):
                         retrieved, used = await self._retrieve(graph, ask, past)

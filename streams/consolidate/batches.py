@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.consolidation import KernelWork
-from graphtide.graph.records import DocumentChange
+from graphtide.graph.records import DocumentChange, GraphDelta
 from graphtide.streams.content import size_change
 from graphtide.streams.errors import Rejected
 from graphtide.streams.json_parts import escape_surrogates
@@ -57,6 +58,10 @@ class ConsolidationBatch:
         self.values.clear()
         self.records.clear()
         self.parts = [replace(part, standings={}) for part in self.parts]
+
+    def drop_sums(self) -> None:
+        """Drop the vector sums of the deltas: only the store keeps them, and they are half of a delta's memory."""
+        self.parts = [replace(part, delta=_without_sums(part.delta)) for part in self.parts]
 
     def withdraw(self, graph: str) -> list[ConsumedRecord]:
         """Remove the records of a graph from the batch and return them: another partition's writer finishes them."""
@@ -150,6 +155,12 @@ def plan_batch(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
 def _is_newer(message: ExtractionMessage, other: ExtractionMessage) -> bool:
     ours = compared_with(other.revision, message.revision, message.accepted_ms)
     return ours > compared_with(message.revision, other.revision, other.accepted_ms)
+
+
+def _without_sums(delta: GraphDelta) -> GraphDelta:
+    labels = tuple(replace(row, vector_sum=b"") for row in with_yields(delta.labels))
+    statements = tuple(replace(row, vector_sum=b"") for row in with_yields(delta.statements))
+    return replace(delta, labels=labels, statements=statements)
 
 
 def _outcome(message: ExtractionMessage, state: RevisionState) -> RevisionOutcome:

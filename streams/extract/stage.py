@@ -29,6 +29,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
+from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.streams.consolidate.maintenance_requests import without_requests
 from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.document_progress import ProgressBoard
@@ -39,6 +40,7 @@ from graphtide.streams.extract.pipeline import DocumentFrame, ExtractionModels, 
 from graphtide.streams.extract.record_codec import decoded, encoded, is_named
 from graphtide.streams.extract.settings import (
     EVER,
+    HEAVY_BYTES,
     MAX_PARKED,
     PARKED_BYTES,
     RECORDS_PER_SLOT,
@@ -71,6 +73,7 @@ from graphtide.streams.ports import (
 )
 from graphtide.streams.retry import Backoff
 from graphtide.streams.scheduling.fair_queue import Slots
+from graphtide.streams.scheduling.precedence import QUESTIONS
 from graphtide.streams.tracing import Span, carried_on, continue_trace
 from graphtide.streams.usage import BillingContext, paid_by
 
@@ -307,7 +310,8 @@ class ExtractStage:
             if attempts > self._settings.crashes_allowed:
                 _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
                 raise Rejected(f"the extraction was started {attempts - 1} times and never finished ({last})")
-            value = await self._outcome(graph, doc_id, work, slots)
+            with yielding(QUESTIONS.hook(graph) if len(record.value or b"") >= HEAVY_BYTES else None):
+                value = await self._outcome(graph, doc_id, work, slots)
             headers = with_position(carried_on(without_requests(record.headers)), work.delivered.position)
             await self._log.append(EXTRACTIONS, [Record(graph, value, headers, await self._routes.of(graph))])
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})

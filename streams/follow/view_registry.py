@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from typing import Protocol
 
+from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
@@ -16,9 +17,13 @@ from graphtide.streams.errors import Broken, GraphtideError, NotFound
 from graphtide.streams.follow.view_size import view_bytes
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
+from graphtide.streams.scheduling.precedence import QUESTIONS
 from graphtide.streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")
+
+HEAVY_ROWS = 4_000
+"""Changed rows of a delta from which its application waits for questions to other graphs: a quarter of a second."""
 
 
 class IndexKeeper(Protocol):
@@ -247,6 +252,10 @@ class ViewRegistry:
             self._announce()
 
     async def _follow(self, delta: GraphDelta, headers: Headers) -> None:
+        with yielding(QUESTIONS.hook(delta.graph)) if delta.changed_rows > HEAVY_ROWS else nullcontext():
+            await self._take(delta, headers)
+
+    async def _take(self, delta: GraphDelta, headers: Headers) -> None:
         view = self._views.get(delta.graph)
         if delta.snapshot:
             if view is None or view.version < delta.version:

@@ -13,9 +13,11 @@ from io import BytesIO
 
 import numpy as np
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Vector
 from graphtide.streams.json_parts import dump, dump_in_parts
 from graphtide.streams.messages.extractions import (
+    YIELD_UNITS,
     ExtractionMessage,
     encode_head,
     encode_unit,
@@ -81,7 +83,7 @@ class ExtractionEncoder:
 
     def _encode(self, units: Sequence[ChunkContribution]) -> None:
         rows = list[Vector]()
-        for number, unit in enumerate(units, self._count):
+        for number, unit in enumerate(with_yields(units, YIELD_UNITS), self._count):
             self._encoded.write((b"," if number else b"") + dump(encode_unit(unit)))
             rows.extend(unit_rows(unit))
             self._headings.append((unit.title, unit.description))

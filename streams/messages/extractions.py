@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.records import ChunkContribution, Extraction, Fact, Mention, Vector
 from graphtide.graph.text.place import NO_PLACE, decode_place
 from graphtide.streams.errors import Broken, Rejected
@@ -34,6 +35,7 @@ from graphtide.streams.messages.fields import (
     parse_string,
 )
 from graphtide.streams.messages.keys import document_key, split_document_key
+from graphtide.streams.messages.large_units import LARGE_RECORD_BYTES, EncodedVectors, LargeUnit
 
 SMALL_BYTES, KEPT = 32 << 10, 16
 """Size and number of the extractions that are kept decoded."""
@@ -41,8 +43,11 @@ FACT_FIELDS = (6, 8)
 """Number of fields of an extraction's fact. The last two are its validity period, which older records lack."""
 NO_HEADING = ("", "")
 EMPTY: Vector = np.empty(0, np.float16)
+FEWER_VECTORS = "there are fewer vectors than texts"
 BASE64_SLICE = 4 << 20
 """Characters that are decoded in one call; a multiple of four."""
+YIELD_UNITS = 4
+"""Units between two yield points while they are decoded: each has some forty rows."""
 BLOCK_ROWS = 3_000
 """Vectors that are encoded or checked in one call; a multiple of three."""
 COLLECTED_UNITS = 128
@@ -91,7 +96,8 @@ def decode_extraction(value: bytes) -> ExtractionMessage:
 def _decode_extraction(value: bytes, *, vectors: bool = True, statements: bool = True) -> ExtractionMessage:
     body = _load_extraction(value, statements)
     try:
-        extraction = None if body.get("deleted") else _extraction_in(body, _rows_in(body) if vectors else repeat(EMPTY))
+        large = vectors and len(value) >= LARGE_RECORD_BYTES
+        extraction = None if body.get("deleted") else _extraction_in(body, vectors=vectors, large=large)
         graph, doc_id = split_document_key(document_key(body["graph"], body["doc_id"]))
         return ExtractionMessage(graph, doc_id, int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
     except MALFORMED as error:
@@ -205,33 +211,42 @@ def _rows_in(body: dict[str, Any]) -> Iterator[Vector]:
     return iter(table)
 
 
-def _extraction_in(body: dict[str, Any], rows: Iterator[Vector]) -> Extraction:
+def _extraction_in(body: dict[str, Any], *, vectors: bool, large: bool) -> Extraction:
+    """Return the extraction, without `vectors` with empty ones; those of a `large` one are decoded when read."""
+    table = EncodedVectors.of(body["vectors"], int(body["dimensions"])) if large else None
+    rows = _rows_in(body) if vectors and table is None else repeat(EMPTY)
     headings = _headings_in(body.get("headings"), len(body["units"]))
     places = {int(at): decode_place(parse_string(place)) for at, place in body.get("places", ())}
     sources = {int(at): parse_string(source) for at, source in body.get("sources", ())}
-    units, encoded, shared = [], body["units"], dict[str, str]()
+    units, encoded, shared, first = list[ChunkContribution](), body["units"], dict[str, str](), 0
 
     def one(text: str) -> str:
         """Return the first equal string: a sentence is the evidence of many mentions and facts."""
         return shared.setdefault(text, text)
 
-    for at, heading in enumerate(headings):
+    for at, heading in enumerate(with_yields(headings, YIELD_UNITS)):
         if at % COLLECTED_UNITS == COLLECTED_UNITS - 1:
             gc.collect(1)
         key, text, start, end, mentions, facts = encoded[at]
         encoded[at] = None  # its strings are freed where they are repeated
-        vector = _next(rows)
-        named = tuple(Mention(one(name), one(type_), one(text_), _next(rows)) for name, type_, text_ in mentions)
         if any(len(fact) not in FACT_FIELDS for fact in facts):
             raise ValueError(f"a fact does not have {FACT_FIELDS[0]} or {FACT_FIELDS[1]} fields")
-        stated = tuple(
-            Fact(s, one(p), o, one(text_), one(line), w, _next(rows), *times)
-            for s, p, o, text_, line, w, *times in facts
-        )
-        if any(not 0 <= index < len(named) for fact in stated for index in (fact.subject, fact.object)):
+        if any(not 0 <= index < len(mentions) for s, _, o, *_ in facts for index in (s, o)):
             raise ValueError("a fact refers to a mention that does not exist")
+        named = tuple((one(name), one(type_), one(text_)) for name, type_, text_ in mentions)
+        stated = tuple((s, one(p), o, one(text_), one(line), w, *times) for s, p, o, text_, line, w, *times in facts)
+        fields = (bytes.fromhex(key), text, start, end)
         layout = (*heading, places.get(at, NO_PLACE), sources.get(at))
-        units.append(ChunkContribution(bytes.fromhex(key), text, start, end, vector, named, stated, *layout))
+        if table is not None:
+            units.append(LargeUnit.of(fields, named, stated, layout, (table, first)))
+            first += 1 + len(named) + len(stated)
+            continue
+        vector = _next(rows)
+        seen = tuple(Mention(*row, _next(rows)) for row in named)
+        facts = tuple(Fact(*row[:6], _next(rows), *row[6:]) for row in stated)  # type: ignore[call-arg]
+        units.append(ChunkContribution(*fields, vector, seen, facts, *layout))
+    if table is not None and first > table.count:
+        raise ValueError(FEWER_VECTORS)
     gaps = tuple(body["gaps"])
     if gaps and len(gaps) != len(units) + 1:
         raise ValueError(f"{len(units)} units need {len(units) + 1} gaps, not {len(gaps)}")
@@ -251,7 +266,7 @@ def _next(rows: Iterator[Vector]) -> Vector:
     # StopIteration inside a generator expression would become a RuntimeError.
     row = next(rows, None)
     if row is None:
-        raise ValueError("there are fewer vectors than texts")
+        raise ValueError(FEWER_VECTORS)
     return row
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from graphtide.graph.algorithms.yield_points import yield_point
 from graphtide.streams.errors import Overloaded
 from graphtide.streams.scheduling.fair_queue import FairQueue
 from graphtide.streams.scheduling.inline_budget import InlineBudget
@@ -38,11 +39,19 @@ class _Job:
 class WorkPool:
     """The thread pool. Bound to the event loop that uses it."""
 
-    def __init__(self, threads: int = THREADS, per_graph: int = THREADS, max_waiting: int | None = None) -> None:
+    def __init__(
+        self,
+        threads: int = THREADS,
+        per_graph: int = THREADS,
+        max_waiting: int | None = None,
+        questions: WorkPool | None = None,
+    ) -> None:
+        """Create the pool. Jobs on account of a question run in `questions` instead, if there is one."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="graphtide-work")
         self._free = threads
         self._per_graph = per_graph
         self._max_waiting = max_waiting
+        self._questions = questions
         self._held: Counter[str] = Counter()
         self._turns: FairQueue[_Job] = FairQueue()
         self._inline = InlineBudget()
@@ -55,6 +64,8 @@ class WorkPool:
         """
         if small and self._inline.is_left:
             return self._inline.run(work)
+        if self._questions is not None and payer().question:
+            return await self._questions.run(work, graph)
         if self._max_waiting is not None and len(self._turns) >= self._max_waiting:
             raise Overloaded(f"{len(self._turns)} jobs wait for a thread; repeat the request later")
         job = _Job(work, asyncio.get_running_loop().create_future(), copy_context())
@@ -78,7 +89,7 @@ class WorkPool:
                 continue
             self._free -= 1
             self._held[graph] += 1
-            running = self._threads.submit(job.context.run, job.work)
+            running = self._threads.submit(job.context.run, _run, job.work)
             running.add_done_callback(partial(self._ended, graph, job))
 
     def _ended(self, graph: str, job: _Job, ended: Future[Any]) -> None:
@@ -100,3 +111,9 @@ class WorkPool:
         else:
             job.done.set_result(ended.result())
         self._start()
+
+
+def _run(work: Callable[[], T]) -> T:
+    """Run the work in its thread, after the yield point at which heavy work waits for questions."""
+    yield_point()
+    return work()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from graphtide.graph.identity import entity_id, relation_id
 from graphtide.graph.records import DocumentChange, EntityRow, Extraction, GraphDelta
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.sqlite import SqliteBackend
-from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention
+from graphtide.infra.sqlite.changes import log
+from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention, encode_forward
 from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.consolidate.partitions.dependencies import Announce
@@ -277,3 +279,22 @@ async def test_reader_that_waits_is_woken_by_a_commit(backend: SqliteBackend) ->
     await backend.changes.wait(GRAPH, 0)
     assert await backend.changes.version_of(GRAPH, {0: 100}) == 1
     assert await backend.changes.version_of(GRAPH, {0: 0}) == 0
+
+
+@pytest.mark.parametrize(("large", "thread"), [(True, "asyncio"), (False, "graphtide-writer")])
+async def test_large_delta_is_encoded_before_its_transaction(
+    large: bool, thread: str, backend: SqliteBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All other writes of the process wait for the transaction. A small delta is not worth another thread."""
+    threads: list[str] = []
+
+    def encode(delta: GraphDelta) -> bytes:
+        threads.append(threading.current_thread().name)
+        return encode_forward(delta)
+
+    monkeypatch.setattr(log, "encode_forward", encode)
+    monkeypatch.setattr(log, "LARGE_ROWS", 0 if large else 1 << 30)
+    delta = await Writer(backend, SEED).commit()
+    [record] = await backend.changes.read(GRAPH, 0, 10)
+    assert record.forward == encode_forward(delta)
+    assert [name.split("_")[0] for name in threads] == [thread]

@@ -7,6 +7,7 @@ in the text, whatever the text.
 
 from functools import partial
 
+from graphtide.graph.algorithms.yield_points import with_yields, yield_point
 from graphtide.infra.models.local.dependency_clauses import MAX_CHARS, DependencyReader, load_parser
 from graphtide.infra.models.local.english.clauses import ClauseReader
 from graphtide.infra.models.local.english.collecting import StatementCollector
@@ -90,6 +91,7 @@ class _Reading:
         return [sentence for start, end in spans for sentence in sentences_of(self._text, start, end)]
 
     def _items(self, text: str, sentence: TextSentence, known: frozenset[str]) -> list[Item]:
+        yield_point()
         measures = measures_in(text, sentence.start, sentence.end)
         return SentenceReader(text, sentence.tokens, measures, known).read()
 
@@ -136,7 +138,7 @@ class _Reading:
         return self._collector.result()
 
     def _prose(self, _: PassageBlock, read: _Sentences) -> None:
-        for sentence, items in read:
+        for sentence, items in with_yields(read, 1):
             for statement in ClauseReader(items, self._discourse).read():
                 self._collector.relate(statement, self._text[sentence.start : sentence.end])
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph._tokens import StaticModel
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.streams.errors import Broken
 from graphtide.streams.scheduling.work_pool import WorkPool
 
@@ -66,7 +67,8 @@ class StaticEmbedder:
         return rows
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.stack([_kept_vector(text) if len(text) <= _KEPT_CHARS else _vector(text) for text in texts])
+        rows = (_kept_vector(text) if len(text) <= _KEPT_CHARS else _vector(text) for text in with_yields(texts))
+        return np.stack(list(rows))
 
 
 def _vector(text: str) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ retention, so its cost does not depend on how many are retained.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from graphtide.infra.sqlite.changes.overwritten import overwritten
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import graphs
 from graphtide.infra.sqlite.graph_store.graphs import KEY_SHIFT
-from graphtide.streams.changes.change_log import ChangeRecord, ChangeRetention, encode_forward
+from graphtide.streams.changes.change_log import LARGE_ROWS, ChangeRecord, ChangeRetention, encode_forward
 from graphtide.streams.changes.changed_document import ChangedDocument
 from graphtide.streams.ports import GraphCommit, RevisionOutcome
 
@@ -57,6 +58,15 @@ class SqliteChangeLog:
 
         await self._database.write(work)
 
+    async def encoded(self, parts: Sequence[GraphCommit]) -> Sequence[bytes | None]:
+        """Return the encoded deltas of the parts for `add`, large ones alone: encoded in a thread before the
+        transaction, during which all other writes of the process wait.
+        """
+        return [await asyncio.to_thread(encode_forward, part.delta) if self._is_large(part) else None for part in parts]
+
+    def _is_large(self, part: GraphCommit) -> bool:
+        return bool(self._retention.commits) and not part.delta.snapshot and part.delta.changed_rows >= LARGE_ROWS
+
     # -- in the graph store's transaction ------------------------------------------------------------------------------
 
     def before(self, connection: sqlite3.Connection, graph: int, part: GraphCommit) -> bytes:
@@ -70,12 +80,13 @@ class SqliteChangeLog:
         part: GraphCommit,
         outcomes: Sequence[RevisionOutcome],
         old: bytes,
+        encoded: bytes | None = None,
     ) -> None:
-        """Add the record of a commit, and delete records beyond the retention."""
+        """Add the record of a commit, and delete records beyond the retention. `encoded`: see the method."""
         delta = part.delta
         if not self._retention.commits:
             return
-        forward = b"" if delta.snapshot else encode_forward(delta)
+        forward = b"" if delta.snapshot else encode_forward(delta) if encoded is None else encoded
         documents = [(each.doc_id, each.revision, each.state) for each in outcomes if each.graph == delta.graph]
         base, at = graph << KEY_SHIFT, self._clock_ms()
         previous = connection.execute(

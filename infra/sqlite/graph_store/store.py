@@ -67,16 +67,19 @@ class SqliteGraphStore:
             self._log.grown(DELTAS, appended)
             self._changes.committed(versions)
 
-        await self._database.write(lambda connection: self._commit(connection, commit), committed)
+        encoded = await self._changes.encoded(commit.graphs)
+        await self._database.write(lambda connection: self._commit(connection, commit, encoded), committed)
 
-    def _commit(self, connection: sqlite3.Connection, commit: Commit) -> AppendedRecords:
+    def _commit(
+        self, connection: sqlite3.Connection, commit: Commit, encoded: Sequence[bytes | None]
+    ) -> AppendedRecords:
         # 1.
         check_watermark(commit, _watermark(connection, commit.partition))
         connection.execute(
             "UPDATE watermarks SET next_offset = ? WHERE partition = ?", (commit.next_offset, commit.partition)
         )
         # 2.
-        for part in commit.graphs:
+        for part, forward in zip(commit.graphs, encoded, strict=True):
             graph = graphs.number(connection, part.delta.graph)
             check_next(part.delta, graphs.version(connection, graph))
             if part.deletion is not None:
@@ -84,7 +87,7 @@ class SqliteGraphStore:
                 continue
             old = self._changes.before(connection, graph, part)
             _write_part(connection, graph, part)
-            self._changes.add(connection, graph, part, commit.outcomes, old)
+            self._changes.add(connection, graph, part, commit.outcomes, old, forward)
         # 3.
         self._ledger.record(connection, commit.outcomes)
         # 4.

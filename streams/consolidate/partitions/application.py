@@ -97,7 +97,7 @@ class GraphApplier:
     async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[DocumentChange]) -> None:
         """Raise Rejected for vectors of another length than the graph's: they can be neither compared nor indexed."""
         for change in changes:
-            for unit in change.new.units if change.new else ():
+            for unit in change.new.units[:1] if change.new else ():  # a record has one length for all
                 held = model.dimensions
                 if held and unit.vector.size != held and await self._holds_any(graph):
                     raise Rejected(

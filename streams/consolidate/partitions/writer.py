@@ -28,6 +28,7 @@ import time
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.streams.consolidate.batches import STAGE, ConsolidationBatch
 from graphtide.streams.consolidate.fault_attribution import raise_if_stopped
@@ -35,6 +36,7 @@ from graphtide.streams.consolidate.maintenance_requests import (
     is_request,
     parse_request,
 )
+from graphtide.streams.consolidate.partition_buffer import size_of
 from graphtide.streams.consolidate.partitions.application import BatchPlanner, GraphApplier
 from graphtide.streams.consolidate.partitions.dependencies import Beside, WriterDependencies
 from graphtide.streams.consolidate.partitions.maintenance import MaintenanceServer, repairing
@@ -42,6 +44,7 @@ from graphtide.streams.consolidate.partitions.reporting import report, report_co
 from graphtide.streams.consolidate.partitions.watermark import PartitionWatermark
 from graphtide.streams.consolidate.write_models import WriteModel
 from graphtide.streams.errors import GraphStopped, GraphtideError, Rejected
+from graphtide.streams.free_memory import return_free_memory
 from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.ports import (
@@ -49,9 +52,14 @@ from graphtide.streams.ports import (
     GraphCommit,
 )
 from graphtide.streams.retry import outcome_of
+from graphtide.streams.scheduling.precedence import QUESTIONS
 from graphtide.streams.tracing import continue_trace
 
 OVERTAKING_BATCH_SIZE = 16
+YIELDING_BYTES = 2 << 20
+"""Size of a record from which its application waits for questions to other graphs: a fifth of a second of work."""
+RELEASING_BYTES = 16 << 20
+"""Size of a record whose application leaves some 50 MB of free memory, which is returned to the system."""
 
 
 class PartitionWriter:
@@ -106,7 +114,11 @@ class PartitionWriter:
         """
         self._watermark.check_next(delivered[0])
         async with self.writing:
-            await self._records(delivered, beside)
+            size, graph = size_of(delivered[0]), delivered[0].record.key
+            with yielding(QUESTIONS.hook(graph) if size >= YIELDING_BYTES else None):
+                await self._records(delivered, beside)
+        if size >= RELEASING_BYTES:
+            await asyncio.to_thread(return_free_memory)
 
     async def _part(self, delivered: list[ConsumedRecord]) -> None:
         try:
@@ -139,8 +151,9 @@ class PartitionWriter:
         with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)) as batch:
             outcome = await outcome_of(self._apply_batch(delivered, beside))
             if isinstance(outcome, ConsolidationBatch):
+                large = size_of(delivered[0]) >= RELEASING_BYTES
                 delivered.clear()
-                await self._conclude(outcome, started, since_ns)
+                await self._conclude(outcome, started, since_ns, large=large)
                 return
             batch.note(failed=type(outcome).__name__)
         self.forget()
@@ -156,9 +169,12 @@ class PartitionWriter:
             await raise_if_stopped(self._dependencies.store, delivered[0], outcome)
         await self._dead_letter(delivered[0], outcome)
 
-    async def _conclude(self, batch: ConsolidationBatch, started: float, since_ns: int) -> None:
-        """Have the followers apply a committed batch, and report it."""
+    async def _conclude(self, batch: ConsolidationBatch, started: float, since_ns: int, *, large: bool = False) -> None:
+        """Have the followers apply a committed batch, and report it. They begin with the memory of a `large` one."""
         batch.release()
+        if large:
+            await asyncio.to_thread(batch.drop_sums)
+            await asyncio.to_thread(return_free_memory)
         report_commit(batch, self._dependencies.observer)
         for part in batch.parts:
             await self._dependencies.following.take(part.delta)
@@ -212,7 +228,7 @@ class PartitionWriter:
             if await self._dependencies.forwarder.belongs_to(graph, self.partition) != self.partition:
                 return False
         headers = [consumed.record.headers for consumed in delivered]
-        with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)):
+        with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)), yielding(None):
             outcome = await outcome_of(self._commit_beside(batch))
             if isinstance(outcome, Exception):
                 for graph in batch.newest:

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.records import ChunkContribution, Fact, Mention, Vector
 from graphtide.graph.text.place import path_title
 from graphtide.streams.extract.contributions.texts import mention_text, passage_text, relation_text
 from graphtide.streams.messages import DocumentMessage, unit_key
 from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult, SplitPassage
+
+YIELD_PASSAGES = 4
+"""Passages between two yield points: each has some forty mentions and facts."""
 
 
 class UnitSink(Protocol):
@@ -38,7 +42,7 @@ def drafted(
     document: DocumentMessage, passages: Sequence[SplitPassage], found: Sequence[ExtractionResult]
 ) -> tuple[list[Draft], list[str]]:
     """Return the drafts of the passages, and the texts to embed for them."""
-    drafts = [_draft(result) for result in found]
+    drafts = [_draft(result) for result in with_yields(found, YIELD_PASSAGES)]
     return drafts, _texts(document, passages, drafts)
 
 
@@ -72,7 +76,8 @@ def pass_on(
     vectors: Mapping[str, Vector],
 ) -> None:
     """Pass the units of these passages to the sink."""
-    sink.take([_unit(document, passage, draft, vectors) for passage, draft in zip(passages, drafts, strict=True)])
+    rows = with_yields(zip(passages, drafts, strict=True), YIELD_PASSAGES)
+    sink.take([_unit(document, passage, draft, vectors) for passage, draft in rows])
 
 
 def _unit(

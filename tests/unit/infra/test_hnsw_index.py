@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, Vectors, unit_rows
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
 from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.rebuild import Rebuild
+from graphtide.streams.scheduling.precedence import QUESTIONS
 
 DIMENSIONS = 16
 SMALL = HnswParameters(exact_below=100, dead_share=0.3)
@@ -315,3 +317,21 @@ def test_a_caller_that_adds_more_than_the_index_holds_waits_for_no_links(
     assert linking and threading.get_ident() not in linking
     assert (index.statistics().kind, index.statistics().live) == ("hnsw", held + 400)
     assert np.array_equal(index.vectors(np.arange(held + 400)), unit_rows(rows, DIMENSIONS))
+
+
+def test_building_a_graph_waits_for_questions_between_a_few_vectors(
+    index: HnswIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The background thread would compete with them for the processors, and the caller's for the interpreter lock."""
+    asked: list[str] = []
+
+    def is_due(graph: str) -> bool:
+        asked.append(graph)
+        return False
+
+    monkeypatch.setattr(QUESTIONS, "is_due", is_due)
+    calls: list[int] = []
+    with yielding(lambda: calls.append(1)):
+        index.add(np.arange(400), rows_of(6, 400))
+    index.settle()
+    assert len(calls) >= 400 // 32 and len(asked) >= 400 // 16

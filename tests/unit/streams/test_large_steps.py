@@ -10,6 +10,7 @@ import threading
 import tracemalloc
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,11 @@ from graphtide.graph.records import (
 )
 from graphtide.streams.changes.change_log import LARGE_ROWS, encode_forward
 from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES
-from graphtide.streams.consolidate.partitions import watermark
+from graphtide.streams.consolidate.partitions import watermark, writer
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.follow import delta_codec
 from graphtide.streams.follow.delta_records import notice_records
+from graphtide.streams.free_memory import return_free_memory
 from graphtide.streams.json_parts import dump
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage, decode_extraction
 from graphtide.streams.messages.extractions import COLLECTED_UNITS
@@ -96,6 +98,45 @@ async def publish(log: Any, ledger: Any, size: int, names: int, lengths: list[in
     value = ExtractionMessage("g", "d", position.offset, extraction).encode()
     lengths.append(len(value))
     await log.append(EXTRACTIONS, [Record("g", value)])
+
+
+@pytest.mark.parametrize("large", [True, False])
+async def test_followers_of_a_large_record_begin_without_its_sums_and_free_memory(
+    large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums are half of a delta, and the store alone keeps them. Free memory is returned before and after."""
+    calls: list[str] = []
+    monkeypatch.setattr(writer, "return_free_memory", lambda: calls.append(threading.current_thread().name))
+    monkeypatch.setattr(writer, "RELEASING_BYTES", HEAVY_BYTES if large else 1 << 60)
+    followed, done = list[GraphDelta](), asyncio.Event()
+
+    async def follow(changed: GraphDelta) -> None:
+        followed.append(changed)
+        assert len(calls) == large
+        done.set()
+
+    async with opened("memory", tmp_path, Clock()) as backend:
+        stage = ConsolidateStage(backend.log, backend.store, follow, Seen())
+        async with running(stage.run):
+            await publish(backend.log, backend.ledger, HEAVY_BYTES, 3, [])
+            await asyncio.wait_for(done.wait(), 120)
+            await eventually(lambda: holds(len(calls) == 2 * large))
+        stored = await backend.store.snapshot("g")
+    [changed] = followed
+    assert [bool(row.vector_sum) for row in changed.labels] == [not large] * 3
+    assert all(row.vector_sum for row in stored.labels)
+    plain = [replace(row, vector_sum=b"") for row in stored.labels]
+    assert [replace(row, vector_sum=b"") for row in changed.labels] == plain
+    assert threading.current_thread().name not in calls
+
+
+async def holds(value: bool) -> bool:
+    return value
+
+
+def test_free_memory_is_returned() -> None:
+    """Nothing can be asserted but that it can be called: what an allocator keeps is its own matter."""
+    return_free_memory()
 
 
 async def test_a_large_delta_is_announced_outside_the_event_loop(tmp_path: Path) -> None:

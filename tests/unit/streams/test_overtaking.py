@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from graphtide.graph.algorithms.yield_points import yield_point
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
 from graphtide.graph.records import DocumentChange, Extraction, GraphDelta
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceRequest
 from graphtide.streams.consolidate.partition_buffer import PartitionBuffer
+from graphtide.streams.consolidate.partitions import writer
 from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.ports import ConsumedRecord, Position, Record, RevisionState
+from graphtide.streams.scheduling.precedence import QUESTIONS
 from tests.model.graph_oracle import GraphOracle
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.extractions import random_extraction
@@ -108,6 +111,40 @@ async def test_small_documents_of_other_graphs_overtake_a_heavy_one(
             assert (await harness.backend.log.committed(EXTRACTIONS, STAGE))[0] == 0
             go.set()
             await eventually(harness.consumed)
+    await harness.check()
+
+
+async def test_only_the_heavy_document_waits_for_questions(
+    harness: OvertakingHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that overtake it have no yield points, although they are applied beside it."""
+    waited, due = set[str](), list[str]()
+
+    def is_due(graph: str) -> bool:
+        due.append(graph)
+        return False
+
+    monkeypatch.setattr(QUESTIONS, "is_due", is_due)
+    monkeypatch.setattr(writer, "YIELDING_BYTES", HEAVY_BYTES)
+    apply, go = Consolidator.apply, threading.Event()
+
+    def watched(self: Consolidator, changes: Sequence[DocumentChange]) -> GraphDelta:
+        due.clear()
+        yield_point()
+        if due:
+            waited.add(self.graph)
+        if self.graph == "big":
+            assert go.wait(120)
+        return apply(self, changes)
+
+    monkeypatch.setattr(Consolidator, "apply", watched)
+    async with running(harness.stage().run):
+        await harness.publish("big", "heavy", heavy=True)
+        await harness.publish("a", "x")
+        await eventually(lambda: harness.applied("a", "x"))
+        go.set()
+        await eventually(harness.consumed)
+    assert waited == {"big"}
     await harness.check()
 
 
