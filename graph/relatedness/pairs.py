@@ -94,7 +94,7 @@ class HashRing:
     def remove(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Remove a stored passage; return the removed pairs and the added pairs."""
         number = _bucket(passage.key)
-        bucket = tuple(held for held in self._buckets.pop(number) if held is not passage)
+        bucket = tuple(other for other in self._buckets.pop(number) if other is not passage)
         if bucket:
             self._buckets[number] = bucket
         self._count -= 1

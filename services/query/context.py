@@ -64,11 +64,11 @@ def _outdated(view: LiveView, chunk: int, validity: ValidityReader) -> tuple[str
     return tuple(sorted(sentence for sentence, is_valid in valid.items() if sentence and not is_valid))
 
 
-def _times(held: ValidityInterval) -> str:
+def _times(interval: ValidityInterval) -> str:
     """Return the validity of a fact in words, "" if unknown."""
-    times = [f"from {held.valid_from}"] if held.valid_from else []
-    times += [f"until {held.valid_to}"] if held.valid_to else []
-    times += [f"no longer true, it is {held.superseding_value} now"] if held.ended_by else []
+    times = [f"from {interval.valid_from}"] if interval.valid_from else []
+    times += [f"until {interval.valid_to}"] if interval.valid_to else []
+    times += [f"no longer true, it is {interval.superseding_value} now"] if interval.ended_by else []
     return f" ({', '.join(times)})" if times else ""
 
 

@@ -99,7 +99,7 @@ class ConsolidationBatch:
         return {graph: list(filter(None, times)) for graph, times in found.items()}
 
     def step(
-        self, graph: str, messages: Mapping[str, ExtractionMessage], held: Mapping[str, StoredDocument]
+        self, graph: str, messages: Mapping[str, ExtractionMessage], stored_documents: Mapping[str, StoredDocument]
     ) -> tuple[list[DocumentChange], dict[str, StoredDocument], ContentSize]:
         """Return the changes, the new stored documents and the added content of one graph, compared with `held`.
 
@@ -108,7 +108,7 @@ class ConsolidationBatch:
         changes: list[DocumentChange] = []
         documents: dict[str, StoredDocument] = {}
         for doc_id, message in sorted(messages.items()):
-            stored = held.get(doc_id)
+            stored = stored_documents.get(doc_id)
             revision = message.revision
             if stored is not None:
                 revision = compared_with(stored.revision, message.revision, message.accepted_ms)

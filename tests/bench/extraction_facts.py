@@ -66,14 +66,14 @@ def relation_words(relation: ExtractedRelation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FactScore:
-    """`held`: facts whose key words are all found. `covered`: the best share of key words found, summed over facts."""
+    """`found`: facts whose key words are all found. `covered`: the best share of key words found, summed over facts."""
 
     facts: int = 0
-    held: int = 0
+    found: int = 0
     covered: float = 0.0
 
     def __add__(self, other: FactScore) -> FactScore:
-        return FactScore(self.facts + other.facts, self.held + other.held, self.covered + other.covered)
+        return FactScore(self.facts + other.facts, self.found + other.found, self.covered + other.covered)
 
 
 def score(found: ExtractionResult, facts: Iterable[str]) -> FactScore:

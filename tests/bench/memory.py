@@ -46,7 +46,7 @@ Memory = dict[str, int]
 """Bytes by kind, see memory_bytes."""
 
 
-def held_bytes() -> Memory:
+def allocated() -> Memory:
     """Return the resident memory by kind after a collection, without pages that the allocator could return."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
@@ -55,7 +55,7 @@ def held_bytes() -> Memory:
 
 def grown_since(before: Memory) -> Memory:
     """Return by how much each kind of resident memory has grown."""
-    return {kind: size - before[kind] for kind, size in held_bytes().items()}
+    return {kind: size - before[kind] for kind, size in allocated().items()}
 
 
 def structures(root: object, seen: set[int], prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -79,7 +79,7 @@ async def extract_part(documents: int, folder: Path) -> dict[str, object]:
 
 def write_part(folder: Path) -> dict[str, object]:
     """Build the write model from the extractions in the folder, and write its deltas beside them."""
-    writer, before = Consolidator(GRAPH), held_bytes()
+    writer, before = Consolidator(GRAPH), allocated()
     for file in sorted(folder.glob("*.extraction")):
         message = decode_extraction(file.read_bytes())
         delta = writer.apply([DocumentChange(message.doc_id, None, message.extraction)])
@@ -92,7 +92,7 @@ def write_part(folder: Path) -> dict[str, object]:
 def view_part(folder: Path) -> dict[str, object]:
     """Build the view and its indexes from the deltas in the folder."""
     view = LiveView(GRAPH, VectorIndexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
-    before = held_bytes()
+    before = allocated()
     for file in sorted(folder.glob("*.delta")):
         with view.lock.write():
             view.apply(decode(file.read_bytes()))
@@ -108,7 +108,7 @@ async def service_part(documents: int, folder: Path) -> dict[str, object]:
         small = database.graph("small")
         first = await small.add("one", "Ada Lovelace met Charles Babbage in London.")
         await small.ask("Who met Charles Babbage?", after=first.token)
-        before, graph = held_bytes(), database.graph(GRAPH)
+        before, graph = allocated(), database.graph(GRAPH)
         for number, passage in enumerate(corpus()[:documents], 1):
             body = passage.body()
             added = await graph.add(passage.doc_id, body.pop("text"), **body)
@@ -137,10 +137,12 @@ def rows_of(name: str, found: dict[str, object]) -> list[Row]:
     """Return one row for a part, and one for its structures."""
     memory: Memory = found["memory"]  # type: ignore[assignment]
     resident, relations = memory["resident"], int(str(found["relations"]))
-    held = [(str(path), int(size)) for path, size in found["structures"]]  # type: ignore[attr-defined]
-    listed = ", ".join(f"{path} {size / KIB / KIB:.1f}" for path, size in held[:SHOWN])
-    rest = (resident - sum(size for _, size in held)) / KIB / KIB
-    said = f"MiB: {listed}; allocator and free pages {rest:.1f}" if held else f"an idle one: {_mib(found['idle'])}"
+    structures = [(str(path), int(size)) for path, size in found["structures"]]  # type: ignore[attr-defined]
+    listed = ", ".join(f"{path} {size / KIB / KIB:.1f}" for path, size in structures[:SHOWN])
+    rest = (resident - sum(size for _, size in structures)) / KIB / KIB
+    said = (
+        f"MiB: {listed}; allocator and free pages {rest:.1f}" if structures else f"an idle one: {_mib(found['idle'])}"
+    )
     kinds = ", ".join(f"{kind} {_mib(memory[kind])}" for kind in ("anonymous", "file", "shared"))
     size = f"{resident / relations / KIB:.1f} KiB a relation"
     return [Row(f"{name}, {relations:,} relations", size, f"{kinds}; {said}")]

@@ -93,11 +93,11 @@ def main() -> None:
 
 def posed(source: Source) -> Iterator[Posed]:
     """Yield the questions of a source with their candidates."""
-    held = load(source)
-    for one, question in zip(held.ask.questions, held.ask.each(), strict=True):
-        pool = _pool(held.view, question)
+    loaded = load(source)
+    for one, question in zip(loaded.ask.questions, loaded.ask.each(), strict=True):
+        pool = _pool(loaded.view, question)
         if pool is not None:
-            documents = tuple(held.view.chunks[number].doc_id for number in pool.numbers)
+            documents = tuple(loaded.view.chunks[number].doc_id for number in pool.numbers)
             right = tuple(place for place, doc_id in enumerate(documents) if doc_id in one.supporting)
             yield Posed(one, pool, documents, right)
 

@@ -95,9 +95,9 @@ async def write_graph(documents: int, edges: int, folder: Path) -> dict[str, flo
         sizes[2] += len(sent)
         (folder / f"{delta.version:08d}").write_bytes(sent)
         batch = []
-    held = own_bytes() - before
+    grown = own_bytes() - before
     late = documents - documents * 3 // 4
-    return {"writer_bytes": held, "writer_s": spent / late, **dict(zip(SIZES, sizes, strict=True))}
+    return {"writer_bytes": grown, "writer_s": spent / late, **dict(zip(SIZES, sizes, strict=True))}
 
 
 SIZES = ("document_bytes", "extraction_bytes", "delta_bytes")
@@ -116,10 +116,10 @@ def follow_graph(documents: int, folder: Path) -> dict[str, float]:
             index.settle()
         if number >= len(files) * 3 // 4:
             spent += time.process_time() - started
-    held = own_bytes() - before
+    grown = own_bytes() - before
     late = documents * (len(files) - len(files) * 3 // 4) / len(files)
     found = {"relations": len(view.statements), "entities": len(view.entities)}
-    return {"view_bytes": held, "view_s": spent / late, **found}
+    return {"view_bytes": grown, "view_s": spent / late, **found}
 
 
 def own_bytes() -> int:
@@ -199,8 +199,8 @@ def main() -> None:
     if chosen.part:
         part, documents, edges, folder = chosen.part
         count, place = int(documents), Path(folder)
-        held = asyncio.run(write_graph(count, int(edges), place)) if part == "write" else follow_graph(count, place)
-        print(json.dumps(held))
+        figures = asyncio.run(write_graph(count, int(edges), place)) if part == "write" else follow_graph(count, place)
+        print(json.dumps(figures))
         return
     found = [measured(chosen.documents // part, edges) for part, edges in SHAPES]
     writer = fitted(found, [one.writer_bytes for one in found])

@@ -242,10 +242,10 @@ async def bounded(bench: Bench) -> None:
     before = bench.resident("small")
     tally = await bench.ask_each(bench.rng.sample(sorted(bench.graphs), len(bench.graphs)))
     bench.note(tally.row("a replica with `max_loaded_bytes`, every graph once"))
-    held, evicted = small.metric("graphtide_views_bytes"), small.metric("graphtide_view_evictions_total")
+    resident, evicted = small.metric("graphtide_views_bytes"), small.metric("graphtide_view_evictions_total")
     grown = (bench.resident("small") - before) / MIB
     note = f"of {total / 8 / MIB:.0f} MiB allowed, {evicted:.0f} evictions; resident memory grew by {grown:.0f} MiB"
-    bench.note(Row("its estimated memory at the end", f"{held / MIB:.0f} MiB", note))
+    bench.note(Row("its estimated memory at the end", f"{resident / MIB:.0f} MiB", note))
 
 
 # -- the ring ----------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ async def rings(bench: Bench) -> None:
     """Measure how gRPC's ring divides ten thousand graphs among four replicas, at several sets of addresses."""
     found = [await holders() for _ in range(RINGS)]
     for exponent, kind in RING_EXPONENTS.items():
-        largest = [share(held, exponent) for held in found]
+        largest = [share(ring, exponent) for ring in found]
         value = f"{min(largest):.2f} to {max(largest):.2f} times the mean"
         figure = f"{RING_GRAPHS:,} graphs on the ring, the largest share {kind}"
         bench.note(Row(figure, value, f"{RINGS} sets of addresses"))

@@ -38,8 +38,8 @@ async def settled(*consumers: Consumer) -> None:
         while True:
             for one in consumers:
                 await one.poll(1, 0.05)
-            held = [one.assigned() for one in consumers]
-            if sum(map(len, held)) == 3 and all(held):
+            assigned = [one.assigned() for one in consumers]
+            if sum(map(len, assigned)) == 3 and all(assigned):
                 return
 
 

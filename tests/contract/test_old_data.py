@@ -106,8 +106,8 @@ async def test_old_graph_database_opens_with_its_digests(graph_server: GraphServ
         for graph, (version, wanted) in old.expected["cluster"].items():
             rows = await backend.store.snapshot(graph)
             assert rows.version == version and has_digest(rows, wanted)
-            held = [decode_extraction(value) async for _, value in backend.store.extractions(graph)]
-            assert {one.doc_id for one in held} == {row.doc_id for row in rows.documents}
+            extractions = [decode_extraction(value) async for _, value in backend.store.extractions(graph)]
+            assert {one.doc_id for one in extractions} == {row.doc_id for row in rows.documents}
         watermark = await backend.store.claim(0)
         assert watermark.next_offset > 0
         assert await backend.ledger.pending("fixture") == 0

@@ -175,9 +175,9 @@ def test_recorded_extractions_are_read() -> None:
     older = EXTRACTION.replace(b',"1833","1852"', b"").replace(b'"accepted_ms":99,', b"")
     assert plain(decode_extraction(older)) == plain(ExtractionMessage("g", "d", 7, extraction()))
     called = EXTRACTION.replace(b'"gaps"', b'"headings":[["A friendship","Two who met."]],"gaps"')
-    held = decode_extraction(called).extraction
-    assert held is not None
-    [one] = held.units
+    decoded = decode_extraction(called).extraction
+    assert decoded is not None
+    [one] = decoded.units
     assert (one.title, one.description) == ("A friendship", "Two who met.")
     assert decode_extraction(DELETION) == ExtractionMessage("g", "d", 8, None, 99)
 

@@ -189,7 +189,7 @@ def test_selectors_find_exactly_their_pods(values: str) -> None:
         if chosen is None:
             continue
         wanted = chosen(spec).items()
-        found = [name for name, held in labels.items() if wanted <= held.items()]
+        found = [name for name, own in labels.items() if wanted <= own.items()]
         assert found, one["metadata"]["name"]
         if one["kind"] in ("Deployment", "StatefulSet"):
             assert found == [one["metadata"]["name"]]

@@ -127,13 +127,13 @@ async def test_publish_takes_a_folder_and_names_what_it_cannot_read(
     assert "notes/binary.txt: contains binary data and is not a text; convert it" in ended.err
     assert "notes/c.jsonl:4: is not a JSON object" in ended.err
     assert "notes/c.jsonl:5: text is missing" in ended.err
-    held = {doc_id: document for (_, doc_id), (_, document) in application.documents.items()}
-    [record] = set(held) - {"notes/a.md", "notes/sub/b.txt", "x"}
+    documents = {doc_id: document for (_, doc_id), (_, document) in application.documents.items()}
+    [record] = set(documents) - {"notes/a.md", "notes/sub/b.txt", "x"}
     assert record.startswith("notes/c.jsonl#") and record != "notes/c.jsonl#3"
-    assert held["notes/a.md"] is not None
-    assert (held["notes/a.md"].media_type, held["notes/a.md"].info.title) == ("text/markdown", "")
-    assert held["notes/sub/b.txt"] is not None
-    assert (held["notes/sub/b.txt"].text[0], held["notes/sub/b.txt"].info.title) == ("#", "b")
+    assert documents["notes/a.md"] is not None
+    assert (documents["notes/a.md"].media_type, documents["notes/a.md"].info.title) == ("text/markdown", "")
+    assert documents["notes/sub/b.txt"] is not None
+    assert (documents["notes/sub/b.txt"].text[0], documents["notes/sub/b.txt"].info.title) == ("#", "b")
 
 
 async def test_publish_gives_the_same_ids_when_named_differently(

@@ -198,20 +198,20 @@ def test_law_holds_while_workers_come_go_and_are_killed(live: Live, client: http
     seed = 7
     print(f"seed {seed}")
     rng = random.Random(seed)
-    held: dict[str, dict[str, Body]] = {graph: {} for graph in ("law", "law2", "law3")}
+    live_documents: dict[str, dict[str, Body]] = {graph: {} for graph in ("law", "law2", "law3")}
     tokens: dict[str, str] = {}
     stop = threading.Event()
 
     def load() -> None:
         with httpx.Client(timeout=120) as own:
             while not stop.is_set():
-                graph, doc_id = rng.choice(list(held)), f"d{rng.randint(0, 14)}"
-                said = None if doc_id in held[graph] and rng.random() < 0.15 else body(rng)
+                graph, doc_id = rng.choice(list(live_documents)), f"d{rng.randint(0, 14)}"
+                said = None if doc_id in live_documents[graph] and rng.random() < 0.15 else body(rng)
                 tokens[graph] = publish(own, f"{live[rng.choice((0, 1))]}/{graph}", doc_id, said)
                 if said is None:
-                    del held[graph][doc_id]
+                    del live_documents[graph][doc_id]
                 else:
-                    held[graph][doc_id] = said
+                    live_documents[graph][doc_id] = said
 
     loading = threading.Thread(target=load)
     loading.start()
@@ -220,7 +220,7 @@ def test_law_holds_while_workers_come_go_and_are_killed(live: Live, client: http
     finally:
         stop.set()
         loading.join()
-    for graph, bodies in held.items():
+    for graph, bodies in live_documents.items():
         answers = [ask(client, f"{live[face]}/{graph}", tokens[graph]) for face in range(2)]
         assert {one["version"] for one in answers} == {answers[0]["version"]}
         stats = client.get(f"{live[0]}/{graph}/stats").json()

@@ -133,9 +133,9 @@ async def test_endpoint_is_found_away_wrong_or_of_another_dimension(tmp_path: Pa
 async def test_cluster_is_found_away() -> None:
     """No server listens; without a configured cluster there is no finding."""
     assert [each async for each in cluster_findings(Settings())] == []
-    with socket.socket() as held:  # bound and never listening: no other process can take it
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
+    with socket.socket() as reserved:  # bound and never listening: no other process can take it
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
         found = [
             each
             async for each in cluster_findings(Settings(kafka=f"127.0.0.1:{port}", bolt=f"bolt://127.0.0.1:{port}"))

@@ -259,9 +259,9 @@ async def test_bodies_that_do_not_arrive_hold_no_place() -> None:
     application = InMemoryApplication()
     limits = RequestLimits(max_in_flight=2)
     begun = CHUNKED.encode() + BODY[:8]
-    async with http_service(create_app(application, limits)) as url, contextlib.AsyncExitStack() as held:
+    async with http_service(create_app(application, limits)) as url, contextlib.AsyncExitStack() as stack:
         for head in (CHUNKED.encode(), begun) * 2:
-            _, waiting = await held.enter_async_context(connected(url))
+            _, waiting = await stack.enter_async_context(connected(url))
             waiting.write(head)
             await waiting.drain()
         async with connected(url) as (reader, writer):
@@ -274,11 +274,11 @@ async def test_arriving_bodies_of_one_address_leave_room_and_are_bounded() -> No
     """One body too many gets 429 and is not read."""
     async with (
         http_service(create_app(InMemoryApplication(), RequestLimits(max_in_flight=1))) as url,
-        contextlib.AsyncExitStack() as held,
+        contextlib.AsyncExitStack() as stack,
     ):
         answers = []
         for _ in range(3):
-            reader, writer = await held.enter_async_context(connected(url))
+            reader, writer = await stack.enter_async_context(connected(url))
             writer.write(CHUNKED.encode())
             answers.append(asyncio.create_task(status(reader)))
         done, waiting = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)

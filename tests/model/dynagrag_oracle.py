@@ -250,8 +250,8 @@ def _statement(view: LiveView) -> Callable[[int], str]:
 
 
 def _vector(index: VectorIndex, number: int) -> Values:
-    held: Values = index.vectors(np.array([number]))[0].astype(np.float64).tolist()
-    return held
+    vector: Values = index.vectors(np.array([number]))[0].astype(np.float64).tolist()
+    return vector
 
 
 def _summed(terms: Iterable[tuple[float, Values]]) -> Values:

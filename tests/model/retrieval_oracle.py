@@ -266,9 +266,9 @@ def _ranked(values: dict[int, float], name: Callable[[int], str]) -> list[tuple[
 
 
 def _cosine(index: VectorIndex, number: int, question: Question) -> float:
-    held = [float(x) for x in index.vectors(np.array([number]))[0]]
+    stored = [float(x) for x in index.vectors(np.array([number]))[0]]
     asked = [float(x) for x in question.vector]
-    return sum(a * b for a, b in zip(held, asked, strict=True)) / math.sqrt(sum(a * a for a in asked))
+    return sum(a * b for a, b in zip(stored, asked, strict=True)) / math.sqrt(sum(a * a for a in asked))
 
 
 def _dot(index: VectorIndex, a: int, b: int) -> float:

@@ -116,9 +116,9 @@ def test_restore_refuses_a_backup_with_other_bytes(tmp_path: Path, name: str) ->
     """One flipped bit in any file: nothing is restored."""
     backup(OLD.unpack(tmp_path / "data"), tmp_path / "backup")
     path = tmp_path / "backup" / name
-    held = bytearray(path.read_bytes())
-    held[len(held) // 2] ^= 1
-    path.write_bytes(held)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
     with pytest.raises(Broken, match="backup"):
         restore(tmp_path / "backup", tmp_path / "restored")
     assert not (tmp_path / "restored" / DATABASE).exists()

@@ -77,17 +77,17 @@ async def test_purge_of_a_cluster_leaves_no_property_of_deleted_documents(graph_
             await _commit_verdict(parts, names)
             report = ReportRow(1, 0, "none", 1, said["report"].word, said["report"].word, ())
             await parts.store.save_reports(GRAPH, [report], ())
-            held = _everything(address)
-            assert all(one.word.casefold() in held for one in said.values()), "nothing would be found anyway"
+            content = _everything(address)
+            assert all(one.word.casefold() in content for one in said.values()), "nothing would be found anyway"
             await parts.ledger.accept([Record(document_key(GRAPH, "gone"), None)])
             await _settled(parts)
         before = digest(await parts.store.snapshot(GRAPH))
         removed = await purge_graphs(backend)
         assert await purge_reasons(backend, log) == 1
         assert removed["verdicts"] == 1 and removed["reports"] == 1 and removed["memo_entries"] > 0
-        held = _everything(address)
-        assert [one.kind for one in said.values() if one.word.casefold() in held] == []
-        assert "maria rossi" in held and digest(await parts.store.snapshot(GRAPH)) == before
+        content = _everything(address)
+        assert [one.kind for one in said.values() if one.word.casefold() in content] == []
+        assert "maria rossi" in content and digest(await parts.store.snapshot(GRAPH)) == before
         traces = await topic_traces(parts.store, log)
         assert {topic: bool(one.records) for topic, one in traces.items()} == dict.fromkeys(
             (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS, DELTAS), True

@@ -82,7 +82,7 @@ async def test_purge_leaves_no_byte_of_deleted_documents(tmp_path: Path, seed: i
     """This covers texts, names, metadata and vectors; in pages, log, caches, indexes, reports and dead letters."""
     print("seed", seed)
     folder, said = tmp_path / "data", {f"d{n}": _canaries(seed, n) for n in range(6)}
-    every = [one for held in said.values() for one in held.values()]
+    every = [one for names in said.values() for one in names.values()]
     with LlmServer() as server:
         async with _application(folder, server if model else None) as application:
             await application.publish([_plain(f"kept-{n}") for n in range(8)])
@@ -94,9 +94,9 @@ async def test_purge_leaves_no_byte_of_deleted_documents(tmp_path: Path, seed: i
             await ledger.accept([Record(document_key(GRAPH, "d0"), broken)])
             vectors = {doc_id: await _vectors(application, doc_id) for doc_id in said}
             kept = {"kept-0": await _vectors(application, "kept-0")}
-            for held in said.values():
+            for names in said.values():
                 await application.query(
-                    GRAPH, QueryRequest(f"Who is {held['name'].word}?", generate=model, timeout_s=120)
+                    GRAPH, QueryRequest(f"Who is {names['name'].word}?", generate=model, timeout_s=120)
                 )
             await application._runtime.views.save()
             if model:

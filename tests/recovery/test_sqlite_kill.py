@@ -58,8 +58,8 @@ async def check(folder: Path, seed: int, promised: dict[str, int]) -> int:
         end = (await backend.log.end(DOCUMENTS))[0]
         noise = (await backend.log.end(NOISE))[0]
         assert version >= promised["committed"] and end > promised["accepted"] and noise > promised["noise"]
-        held = await backend.store.claim(0)
-        assert held.next_offset == version and end in (version, version + 1) and noise % 2 == 0
+        watermark = await backend.store.claim(0)
+        assert watermark.next_offset == version and end in (version, version + 1) and noise % 2 == 0
         for topic, length in ((DOCUMENTS, end), (NOISE, noise), (DELTAS, version)):
             delivered = await backend.log.consumer(topic, "check").poll(1 << 20, 0)
             assert [one.position.offset for one in delivered] == list(range(length))
@@ -69,7 +69,7 @@ async def check(folder: Path, seed: int, promised: dict[str, int]) -> int:
         walk, fold = Walk(Random(seed)), Rows("g")
         standings: dict[str, StoredDocument] = {}
         for _ in range(version):
-            [part] = commit_of(walk, held).graphs
+            [part] = commit_of(walk, watermark).graphs
             fold.apply(part.delta)
             standings |= part.standings
         assert await backend.store.standings("g", list(standings)) == standings

@@ -126,8 +126,8 @@ class Walk:
         for passage in found["passages"]:
             assert passage["text"] in self.service.live[passage["doc_id"]]["text"]
         doc_id = self.rng.choice(sorted(self.service.live))
-        held = self.service.request("GET", f"/documents/{doc_id}").json()
-        assert (held["state"], held["text"]) == ("applied", self.service.live[doc_id]["text"])
+        status = self.service.request("GET", f"/documents/{doc_id}").json()
+        assert (status["state"], status["text"]) == ("applied", self.service.live[doc_id]["text"])
 
     def kill(self) -> None:
         if self.service.service is not None:

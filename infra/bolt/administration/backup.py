@@ -166,16 +166,16 @@ def _portions(path: Path, column: int) -> Iterator[tuple[Any, list[Any]]]:
     """Yield the rows of a file, at most PORTION with equal values in a column at a time. Memory: one portion
     per value.
     """
-    held: dict[str, list[Any]] = defaultdict(list)
+    by_key: dict[str, list[Any]] = defaultdict(list)
     with _file(path, "rt") as file:
         for line in file:
             row = json.loads(line)
-            some = held[json.dumps(row[column])]
+            some = by_key[json.dumps(row[column])]
             some.append(row)
             if len(some) == PORTION:
                 yield row[column], some
                 some.clear()
-    for some in held.values():
+    for some in by_key.values():
         if some:
             yield some[0][column], some
 

@@ -135,8 +135,8 @@ def test_graphml_is_well_formed_when_texts_are_hostile() -> None:
         for data in node.iter(f"{space}data")
         if data.get("key") == "title"
     ]
-    held = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-    assert read == [held.sub("\ufffd", text) for text in texts]
+    forbidden = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+    assert read == [forbidden.sub("\ufffd", text) for text in texts]
 
 
 def test_data_folder_stays_readable_while_it_is_exported(tmp_path: Path) -> None:

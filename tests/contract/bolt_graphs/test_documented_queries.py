@@ -62,7 +62,7 @@ def _counts(rows: GraphDelta) -> list[Row]:
         "Label": rows.labels,
         "Statement": rows.statements,
     }
-    return [{"version": rows.version, "kind": kind, "nodes": len(held)} for kind, held in kinds.items()]
+    return [{"version": rows.version, "kind": kind, "nodes": len(members)} for kind, members in kinds.items()]
 
 
 def _busiest(rows: GraphDelta) -> list[Row]:
@@ -169,10 +169,10 @@ def _largest(rows: GraphDelta) -> list[Row]:
     found = [
         {
             "community": community,
-            "entities": len(held),
-            "among_them": [row.name for row in sorted(held, key=lambda row: (-row.mentions, row.name))][:5],
+            "entities": len(rows_of),
+            "among_them": [row.name for row in sorted(rows_of, key=lambda row: (-row.mentions, row.name))][:5],
         }
-        for community, held in members.items()
+        for community, rows_of in members.items()
     ]
     return sorted(found, key=lambda row: (-row["entities"], row["community"]))[:10]
 

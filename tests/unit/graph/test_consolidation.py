@@ -291,8 +291,8 @@ def test_view_and_write_model_hold_a_vector_once() -> None:
     for number in range(12):
         world.change(random_extraction(rng, f"d{number}", number + 1, None))
     rows = [(row.vector_bytes, world.writer._tables.statements[n].same) for n, row in world.view.statements.items()]
-    equal = [(held, same) for held, same in rows if held == same]
-    assert equal and all(held is same for held, same in equal)
+    equal = [(shown, same) for shown, same in rows if shown == same]
+    assert equal and all(shown is same for shown, same in equal)
     assert all(bytes_of(chunk.vector) is chunk.vector_bytes for chunk in world.view.chunks.values())
 
 
@@ -328,9 +328,9 @@ def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> No
     alike = [number for number, label in labels.items() if label.same is not None]
     assert alike and len(features) == len(labels)
     for number in alike:
-        mean, held = labels[number].mean(), features[number]
-        assert held.held is labels[number].same
-        vector = held.vector
+        mean, feature = labels[number].mean(), features[number]
+        assert feature.vector_source is labels[number].same
+        vector = feature.vector
         assert (vector is None) == (mean is None)
         assert vector is None or mean is None or np.array_equal(vector, quantise(mean))
 
@@ -345,9 +345,9 @@ def test_a_restored_write_model_refers_to_the_vectors_of_the_rows() -> None:
     tables, weights = restored._tables, restored._entities.topology.weights
     pairs = [(row.vector, tables.statements[row.statement].same) for row in rows.statements]
     pairs += [(row.vector, tables.labels[row.labels[0]].same) for row in rows.entities]
-    equal = [(held, same) for held, same in pairs if held.tobytes() == same]
-    assert equal and all(bytes_of(held) is same for held, same in equal)
-    assert {id(held.edge) for held in tables.statements.values()} >= {id(edge) for edge in weights}
+    equal = [(referred, same) for referred, same in pairs if referred.tobytes() == same]
+    assert equal and all(bytes_of(referred) is same for referred, same in equal)
+    assert {id(referred.edge) for referred in tables.statements.values()} >= {id(edge) for edge in weights}
 
 
 def test_entities_of_one_neighbour_share_a_dictionary_that_is_never_written_to() -> None:

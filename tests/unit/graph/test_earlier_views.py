@@ -30,11 +30,11 @@ def tables(view: LiveView) -> dict[str, Any]:
     found: dict[str, Any] = {
         "documents": dict(view.documents.items()),
         "chunk_numbers": dict(view.chunk_numbers.items()),
-        "names": {name: sorted(held) for name, held in view.names.items()},
+        "names": {name: sorted(members) for name, members in view.names.items()},
         "entity_nodes": dict(view.entity_nodes.items()),
         "same_as": dict(view.same_as.items()),
         "links": {number: view.links_of(number) for number in view.labels},
-        "neighbours": {node: dict(held.items()) for node, held in view.neighbours.items()},
+        "neighbours": {node: dict(members.items()) for node, members in view.neighbours.items()},
         "counts": (view.version, view.edge_count, view.text_bytes, len(view.walk)),
         "predicates": view.predicates.links(),
         "called": sorted(view.about.called),

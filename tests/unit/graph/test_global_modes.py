@@ -161,8 +161,8 @@ def _component(number: int) -> Extraction:
     """Return a document about three names of its own."""
     names = [sha256(f"{number} {place}".encode()).hexdigest()[:12] for place in range(3)]
     facts = [(0, "designed", 1), (1, "designed", 2), (2, "designed", 0)]
-    held = unit(f"Passage of {' and '.join(names)}.", [(name, "", "") for name in names], facts)
-    return Extraction(f"d{number}", 1, DocumentInfo(), (held,))
+    passage = unit(f"Passage of {' and '.join(names)}.", [(name, "", "") for name in names], facts)
+    return Extraction(f"d{number}", 1, DocumentInfo(), (passage,))
 
 
 def test_question_about_everything_prunes_nothing(sample: LiveView) -> None:

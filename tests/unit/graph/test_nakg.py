@@ -78,7 +78,7 @@ def test_attention_sums_to_one_and_edges_are_few_and_both_ways(seed: int) -> Non
     assert graph.attention.sum(axis=1) == pytest.approx(np.ones(90))
     assert (edges == edges.T).all()
     assert not edges.diagonal().any()
-    assert edges.sum(axis=1).min() >= told.least
+    assert edges.sum(axis=1).min() >= told.min_links
     assert edges.sum() <= 2 * 90 * told.connections
     assert (graph.weights == graph.weights.T).all()
 

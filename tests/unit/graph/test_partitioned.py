@@ -56,8 +56,8 @@ def test_each_row_is_in_one_shard_and_a_document_with_its_passages() -> None:
     view = small_view(random_documents(random.Random(4), DOCUMENTS))
     shards, _ = divide(view, 4, lambda _: ExactIndex(DIMENSIONS))
     for kind in ("chunks", "statements", "labels", "entities", "documents"):
-        held = [key for shard in shards for key in shard.rows[kind]]
-        assert sorted(held) == sorted(getattr(view, kind))
+        keys = [key for shard in shards for key in shard.rows[kind]]
+        assert sorted(keys) == sorted(getattr(view, kind))
     for shard in shards:
         assert {chunk.doc_id for chunk in shard.rows["chunks"].values()} == set(shard.rows["documents"])
     for name in ("chunks", "statements", "entities"):

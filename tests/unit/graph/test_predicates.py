@@ -227,11 +227,11 @@ def test_vector_of_a_predicate_does_not_depend_on_its_ends() -> None:
 
     def of(meaning: int, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
         parts = [(ends[a] + ends[b] + meanings[meaning], ends[a], ends[b]) for a, b in pairs]
-        held = [
+        residuals = [
             residual((s / np.linalg.norm(s)).astype(np.float32), a.astype(np.float32), b.astype(np.float32))
             for s, a, b in parts
         ]
-        found = predicate_vector(held)
+        found = predicate_vector(residuals)
         assert found is not None
         return found
 

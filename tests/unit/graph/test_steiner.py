@@ -231,6 +231,6 @@ def test_recognition_follows_the_view_when_names_go_and_come() -> None:
     world, view = RandomWorld(rng), empty_view()
     for _ in range(40):
         view.apply(world.step())
-        held = {(label.name, number) for number, label in view.labels.items()}
-        assert {(name, number) for name, numbers in view.names.items() for number in numbers} == held
+        expected = {(label.name, number) for number, label in view.labels.items()}
+        assert {(name, number) for name, numbers in view.names.items() for number in numbers} == expected
         assert all(view.names.values())

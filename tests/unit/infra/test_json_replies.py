@@ -76,8 +76,8 @@ async def test_memo_that_holds_half_a_pair_is_read_without_it() -> None:
     """Entries of memos from before replies were cleaned can be stored, too."""
     store = MemoryVectorStore()
     memo = MemoisedExtractor(OfflineExtractor(), store)
-    held = f'[[["Ana {LONE}", "person", "{LONE}"]], [], [["{LONE}", "{LONE}"]]]'
-    await store.put_many({memo.key("t", "Ana works."): held.encode()})
+    memo_text = f'[[["Ana {LONE}", "person", "{LONE}"]], [], [["{LONE}", "{LONE}"]]]'
+    await store.put_many({memo.key("t", "Ana works."): memo_text.encode()})
     found = await memo.extract("Ana works.", title="t")
     assert found.title == REPLACED and found.entities[0].name == f"Ana {REPLACED}"
 

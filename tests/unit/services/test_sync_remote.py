@@ -77,18 +77,18 @@ def test_store_followed_through_random_changes_equals_a_folder_of_equal_files(
     print(f"seed {seed}")
     rng, (_, url), mirror = random.Random(seed), store, tmp_path / "notes"
     mirror.mkdir()
-    held: dict[str, str] = {}
+    files: dict[str, str] = {}
     with embedded(tmp_path / "data") as (client, database):
         for _ in range(3):
             for name in rng.sample(NAMES, 4):
-                if name in held and rng.random() < 0.4 and len(held) > 2:
-                    del held[name]
+                if name in files and rng.random() < 0.4 and len(files) > 2:
+                    del files[name]
                     remove(store, name)
                 else:
-                    held[name] = content(rng, name)
-                    write(store, name, held[name])
+                    files[name] = content(rng, name)
+                    write(store, name, files[name])
             run(client, same_origin(open_tree(url)), "followed")
-        for name, text in held.items():
+        for name, text in files.items():
             (mirror / name).parent.mkdir(parents=True, exist_ok=True)
             (mirror / name).write_text(text)
         run(client, same_origin(LocalTree(mirror)), "folder")

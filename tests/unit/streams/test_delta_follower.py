@@ -160,7 +160,7 @@ async def test_follower_takes_the_snapshot_when_a_delta_was_too_large_to_send() 
     async with harness(3) as one:
         delta = one.writer.world.step()
         await one.writer.commit(delta)
-        await one.writer.announce(*full_records(delta, part_bytes=SMALL, most_bytes=10))
+        await one.writer.announce(*full_records(delta, part_bytes=SMALL, max_bytes=10))
         await one.check()
         assert one.follower.reloads == 1
         await one.writer.announce(*await one.writer.step())
@@ -241,10 +241,10 @@ async def test_follower_says_how_far_it_is_behind_and_goes_on_where_it_was(monke
     follower = DeltaFollower(backend.log, backend.store, views, lambda: None)
     async with running(follower.run):
         await eventually(lambda: _is(views.version("world") == 1))
-    held = [await writer.step() for _ in range(4)]
+    deltas = [await writer.step() for _ in range(4)]
     async with running(follower.run):
         await eventually(lambda: _is(follower.behind().get("world", (0, 0.0))[0] == 4))
-        for said in held:
+        for said in deltas:
             await writer.announce(*said)
         await FollowingHarness(writer, views, follower).check()
         assert not follower.reloads

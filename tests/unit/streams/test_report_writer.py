@@ -109,7 +109,7 @@ async def test_report_is_written_anew_from_the_share_of_change_that_is_set() -> 
     """The more may change, the fewer are written; at nothing, each change is worth one; at all, only what is lost."""
     written = []
     for least in (0.0, 0.2, 1.0):
-        one = Reported(5, ReportPolicy(least_change=least), documents=40)
+        one = Reported(5, ReportPolicy(min_change=least), documents=40)
         for _ in range(40):
             one.step()
         await one.write()
@@ -188,7 +188,7 @@ def test_subject_reads_what_its_community_states_and_nothing_else(seed: int) -> 
         one.step()
     view = one.view
     for community in view.hierarchy.hierarchy().ids.tolist():
-        read, inside = community_context(view, community, most=1000), set(members(view, community))
+        read, inside = community_context(view, community, limit=1000), set(members(view, community))
         assert read.size == len(inside)
         stated = {
             f"{view.entities[view.ends(n)[0]].name} {said.predicate} {view.entities[view.ends(n)[1]].name}": said.count

@@ -109,8 +109,8 @@ async def test_edit_gives_the_extraction_of_a_document_without_history(backend: 
     await put(backend, FIRST, Recording(), never_stored)
     await put(backend, EDITED, Recording(), live_extraction(backend.store, lambda graph, doc_id: True))
     await put(backend, replace(EDITED, doc_id="b"), Recording(), never_stored)
-    held = await backend.store.standings("g", ["a", "b"])
-    edited, fresh = (decode_stored("g", doc_id, held[doc_id].extraction or b"") for doc_id in ("a", "b"))
+    stored = await backend.store.standings("g", ["a", "b"])
+    edited, fresh = (decode_stored("g", doc_id, stored[doc_id].extraction or b"") for doc_id in ("a", "b"))
     assert edited is not None and fresh is not None
     assert [unit.key for unit in edited.units] == [unit.key for unit in fresh.units]
     again = replace(fresh, doc_id="a", revision=edited.revision)
@@ -137,8 +137,8 @@ async def test_vectors_of_another_length_are_not_used(backend: Backend, told: bo
     """Every text is embedded when the stored vectors have another length, also if the embedder learns its own late."""
     await put(backend, FIRST, Recording(64), never_stored)
     embedder = Recording(96, told)
-    held = live_extraction(backend.store, lambda graph, doc_id: True)
-    known = await stored_vectors(held, "g", "a", embedder.dimensions, WorkPool())
+    stored = live_extraction(backend.store, lambda graph, doc_id: True)
+    known = await stored_vectors(stored, "g", "a", embedder.dimensions, WorkPool())
     assert bool(known) is not told
     vectors = await embed_texts(["Ada", "Engine"], embedder, known)
     assert [row.size for row in vectors.values()] == [96, 96]

@@ -112,9 +112,9 @@ async def test_entity_is_summarised_only_beyond_what_a_description_holds() -> No
     assert await one.write() == 1 == len(one.telling.asked)
     assert one.text().startswith("In short") and cut.startswith("Ada saw") and count_tokens(cut) <= MAX_TOKENS
     assert len(one.telling.asked[0].descriptions) == DESCRIPTIONS
-    held = digest(one.view.rows())
+    summarised = digest(one.view.rows())
     one.view.summaries = EntitySummaryCache()
-    assert one.text() == cut and digest(one.view.rows()) == held != before
+    assert one.text() == cut and digest(one.view.rows()) == summarised != before
 
 
 async def test_update_that_changes_little_or_nothing_costs_no_call() -> None:
