@@ -117,11 +117,11 @@ def rewritten(view: LiveView, chunk: int) -> int:
     """Change every pair of passages whose weight a document's arrival changes; return their number."""
     pairs: dict[tuple[int, int], int] = defaultdict(int)
     for node in entities_in(view, chunk):
-        here = view.entities[node].chunks
+        own = view.entities[node].chunks
         for other in view.neighbours.get(node, ()):
             there = view.entities[other].chunks
-            if len(here) * len(there) <= SPREAD:
-                for one in here:
+            if len(own) * len(there) <= SPREAD:
+                for one in own:
                     for another in there:
                         pairs[one, another] += 1
     return len(pairs)

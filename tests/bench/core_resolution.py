@@ -120,11 +120,11 @@ def half_of(a: str, b: str) -> str:
 
 def _report(rows: list[tuple[str, str, bool, bool, bool]]) -> PairReport:
     positive = sum(truth for _, _, truth, _, _ in rows)
-    said = sum(same for _, _, _, same, _ in rows)
+    proposed = sum(same for _, _, _, same, _ in rows)
     right = sum(truth and same for _, _, truth, same, _ in rows)
     found = sum(truth and near for _, _, truth, _, near in rows)
     wrong = tuple((a, b, truth) for a, b, truth, same, _ in rows if truth != same)
-    return PairReport(len(rows), positive, right / max(said, 1), right / positive, found / positive, wrong)
+    return PairReport(len(rows), positive, right / max(proposed, 1), right / positive, found / positive, wrong)
 
 
 def _are_candidates(a: LabelFeatures, b: LabelFeatures) -> bool:

@@ -140,12 +140,12 @@ def rows_of(name: str, found: dict[str, object]) -> list[Row]:
     structures = [(str(path), int(size)) for path, size in found["structures"]]  # type: ignore[attr-defined]
     listed = ", ".join(f"{path} {size / KIB / KIB:.1f}" for path, size in structures[:SHOWN])
     rest = (resident - sum(size for _, size in structures)) / KIB / KIB
-    said = (
+    note = (
         f"MiB: {listed}; allocator and free pages {rest:.1f}" if structures else f"an idle one: {_mib(found['idle'])}"
     )
     kinds = ", ".join(f"{kind} {_mib(memory[kind])}" for kind in ("anonymous", "file", "shared"))
     size = f"{resident / relations / KIB:.1f} KiB a relation"
-    return [Row(f"{name}, {relations:,} relations", size, f"{kinds}; {said}")]
+    return [Row(f"{name}, {relations:,} relations", size, f"{kinds}; {note}")]
 
 
 def _mib(size: object) -> str:
@@ -182,8 +182,8 @@ def main() -> None:
             rows += rows_of(name, measured(part, chosen.documents, folder_name))
             print(rows[-1].line(), flush=True)
     if not chosen.no_page:
-        said = f"{chosen.documents:,} MuSiQue passages with their facts, {DIMENSIONS} dimensions, of the service 256"
-        write(ROOT / "docs" / "scaling.md", "bench-memory", rows, said, "the largest structures")
+        note = f"{chosen.documents:,} MuSiQue passages with their facts, {DIMENSIONS} dimensions, of the service 256"
+        write(ROOT / "docs" / "scaling.md", "bench-memory", rows, note, "the largest structures")
 
 
 if __name__ == "__main__":

@@ -61,12 +61,12 @@ def main() -> None:
         help="default: all but the last two",
     )
     parser.add_argument("--no-page", action="store_true", help="print only")
-    told = parser.parse_args()
+    options = parser.parse_args()
     lines = []
-    for line in tables([source for source in SOURCES if source.title in told.sets]):
+    for line in tables([source for source in SOURCES if source.title in options.sets]):
         print(line, flush=True)
         lines.append(line)
-    if not told.no_page:
+    if not options.no_page:
         write_part(PAGE, BEGIN, END, "\n".join(["\n", *lines, "\n"]))
 
 

@@ -236,8 +236,8 @@ async def bounded(bench: Bench) -> None:
     total = sum(processes[each].metric("graphtide_views_bytes") for each in REPLICAS if each in processes)
     for each in (*REPLICAS, "front"):
         bench.cluster.stop(each)
-    most = {"GRAPHTIDE_MAX_LOADED_BYTES": str(int(total / 8))}
-    small = bench.cluster.start("small", "serve", "--port", "0", "--grpc-port", "0", settings=most)
+    limits = {"GRAPHTIDE_MAX_LOADED_BYTES": str(int(total / 8))}
+    small = bench.cluster.start("small", "serve", "--port", "0", "--grpc-port", "0", settings=limits)
     bench.cluster.processes["front"] = small
     before = bench.resident("small")
     tally = await bench.ask_each(bench.rng.sample(sorted(bench.graphs), len(bench.graphs)))
@@ -310,8 +310,8 @@ def main() -> None:
         rows = asyncio.run(measure(cluster, chosen.graphs))
     if not chosen.no_page:
         total = sum(sizes(chosen.graphs).values())
-        told = f"{chosen.graphs:,} graphs of 1 to {LARGEST} documents of 8 relations, {total:,} documents in all"
-        write(ROOT / "docs" / "cluster.md", "bench-shares", rows, told, head="")
+        note = f"{chosen.graphs:,} graphs of 1 to {LARGEST} documents of 8 relations, {total:,} documents in all"
+        write(ROOT / "docs" / "cluster.md", "bench-shares", rows, note, head="")
 
 
 if __name__ == "__main__":

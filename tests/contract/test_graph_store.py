@@ -356,8 +356,10 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
 
 async def test_reports_are_kept_by_community(backend: Backend) -> None:
     """Saving again replaces, `gone` deletes, graphs do not mix; the number of an entity is a valid key, however low."""
-    said = (ReportFinding("Found \0", ("d#1",), ("r-1", "r-2")), ReportFinding("é", ("d#2",)))
-    rows = [ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2"), said, i / 4) for i in (2, 1, 7)]
+    findings = (ReportFinding("Found \0", ("d#1",), ("r-1", "r-2")), ReportFinding("é", ("d#2",)))
+    rows = [
+        ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2"), findings, i / 4) for i in (2, 1, 7)
+    ]
     await backend.store.save_reports("g", rows, [])
     await backend.store.save_reports("h", rows[:1], [])
     newer = replace(rows[0], fingerprint="new", sources=())

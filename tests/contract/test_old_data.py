@@ -171,9 +171,9 @@ def test_old_records_of_every_topic_are_read(old: OldData) -> None:
     assert unread == 2, "the record that is no JSON, and the stand-in for a deletion"
     assert all(decode_extraction(record.value or b"").extraction for record in old.records(EXTRACTIONS))
     assert [decode_dead_letter(record.value or b"").doc_id for record in old.records(DEAD_LETTERS)] == ["broken"]
-    said = [parse_record(ConsumedRecord(Position(0, 0), 0, record)) for record in old.records(DELTAS)]
-    assert {type(one) for one in said} == {DeltaNotice, DeltaPart}
-    assert all(assemble_delta([one]).chunks for one in said if isinstance(one, DeltaPart) and one.count == 1)
+    records = [parse_record(ConsumedRecord(Position(0, 0), 0, record)) for record in old.records(DELTAS)]
+    assert {type(one) for one in records} == {DeltaNotice, DeltaPart}
+    assert all(assemble_delta([one]).chunks for one in records if isinstance(one, DeltaPart) and one.count == 1)
 
 
 @every_recording

@@ -27,7 +27,7 @@ DEFINITION = QuestionDefinition(
     "q", "Who signed? \u2603", "vector", 3, Filters(("d",), (), (("year", 1911),), "2020", "", "2021"), True
 )
 SHARED = ("memory", "bolt")
-MOST = 10
+MAX_QUESTIONS = 10
 """The limit of questions of a graph in these stores."""
 
 
@@ -35,17 +35,17 @@ MOST = 10
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[QuestionStore]:
     """Yield each adapter in turn, empty."""
     if request.param == "memory":
-        yield MemoryQuestionStore(MOST)
+        yield MemoryQuestionStore(MAX_QUESTIONS)
         return
     if request.param == "bolt":
         server: GraphServer = request.getfixturevalue("graph_server")
         clear(server.address)
         bolt = await BoltBackend.open(server.address, MemoryLog(1, now_ms))
-        yield BoltQuestionStore(bolt.database, MOST)
+        yield BoltQuestionStore(bolt.database, MAX_QUESTIONS)
         await bolt.close()
         return
     backend = await SqliteBackend.open(tmp_path)
-    questions = SqliteQuestionStore(backend.database, MOST)
+    questions = SqliteQuestionStore(backend.database, MAX_QUESTIONS)
     await questions.create()
     yield questions
     await backend.close()
@@ -96,19 +96,19 @@ async def test_parallel_registrations_end_at_the_limit(store: QuestionStore) -> 
     makes room for one.
     """
     await store.put("g", replace(DEFINITION, id="first"))
-    made = (store.put("g", replace(DEFINITION, id=f"q{number}")) for number in range(MOST + 5))
+    made = (store.put("g", replace(DEFINITION, id=f"q{number}")) for number in range(MAX_QUESTIONS + 5))
     results = await asyncio.gather(*made, return_exceptions=True)
     refused = [result for result in results if isinstance(result, BaseException)]
-    assert all(isinstance(error, Invalid) and f"{MOST} standing questions" in str(error) for error in refused)
-    assert len(results) - len(refused) == MOST - 1
-    assert await store.count("g") == MOST
+    assert all(isinstance(error, Invalid) and f"{MAX_QUESTIONS} standing questions" in str(error) for error in refused)
+    assert len(results) - len(refused) == MAX_QUESTIONS - 1
+    assert await store.count("g") == MAX_QUESTIONS
     assert (await store.put("g", replace(DEFINITION, id="first", question="Who else?"))).version == 0
     await store.put("other", DEFINITION)
     await store.delete("g", "first")
     again = (store.put("g", replace(DEFINITION, id=f"again{number}")) for number in range(3))
     results = await asyncio.gather(*again, return_exceptions=True)
     assert sum(isinstance(result, Invalid) for result in results) == 2
-    assert await store.count("g") == MOST
+    assert await store.count("g") == MAX_QUESTIONS
 
 
 async def test_evaluation_of_a_replaced_definition_is_passed_over(store: QuestionStore) -> None:

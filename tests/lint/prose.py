@@ -1,8 +1,8 @@
 """Prose check: docstrings, comments, messages, documentation and names in plain technical English.
 
 `python -m tests.lint.prose [FILE …]` names every hit of a pattern below with its place, and exits with 1 if there is
-one. Names are checked in the package and in what tests share, not in the tests themselves.
-A pattern matches words, never parts of names or labels (`:Standing`); code in backticks and fenced blocks is not prose.
+one. A pattern matches words, never parts of names or labels (`:Standing`); code in backticks and fenced blocks is not
+prose.
 """
 
 from __future__ import annotations
@@ -65,11 +65,6 @@ IDENTIFIERS = {
     "STRANGER": "ANONYMOUS",
 }
 """Names that no variable, parameter, attribute, function or class has, and what to write instead."""
-UNCHECKED_NAMES = tuple(
-    f"tests/{folder}/"
-    for folder in ("bench", "contract", "deploy", "e2e", "engines", "fuzz", "recovery", "secure", "unit")
-)
-"""Tests themselves, whose names are not all migrated; what they share (`tests/support`, `tests/model`) is checked."""
 
 _OPENINGS = r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How)\b"
 OPENINGS = re.compile(_OPENINGS)
@@ -105,7 +100,7 @@ def hits_in(file: Path, text: str) -> Iterator[Hit]:
     if MAYBE_WORDS.search(text.lower()):
         yield from words_in(file, text)
     if file.suffix == ".py":
-        has_names = not str(file).startswith(UNCHECKED_NAMES) and MAYBE_IDENTIFIERS.search(text)
+        has_names = MAYBE_IDENTIFIERS.search(text)
         has_openings = MAYBE_OPENINGS.search(text)
         nodes = list(ast.walk(ast.parse(text))) if has_names or has_openings else []
         if has_openings:

@@ -37,15 +37,15 @@ def run_until_killed(folder: Path, seed: int, *moment: str, lines: int = 0) -> d
     command = [sys.executable, "-m", "tests.support.storage_child", str(folder), str(seed), *moment]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None and child.stderr is not None
-        said = []
+        reported = []
         for line in child.stdout:
-            said.append(line.split())
-            if len(said) == lines:
+            reported.append(line.split())
+            if len(reported) == lines:
                 child.kill()
         complaint = child.stderr.read()
         assert child.wait() == -9, complaint
     promised: dict[str, int] = defaultdict(lambda: -1)
-    for what, number in said:
+    for what, number in reported:
         promised[what] = max(promised[what], int(number))
     return promised
 

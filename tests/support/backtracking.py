@@ -30,11 +30,11 @@ class UnsupportedError(NotImplementedError):
 class Search:
     """A counted search of one pattern in texts."""
 
-    def __init__(self, pattern: re.Pattern[Any], most_steps: int) -> None:
+    def __init__(self, pattern: re.Pattern[Any], max_steps: int) -> None:
         self.tree = parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE if _is_bytes(pattern) else pattern.flags)
         self._flags = pattern.flags
         self._is_bytes = _is_bytes(pattern)
-        self._most = most_steps
+        self._max_steps = max_steps
         self._text: Sequence[int] = ()
         self._end = -1
         self.steps = 0
@@ -62,7 +62,7 @@ class Search:
 
     def _step(self) -> None:
         self.steps += 1
-        if self.steps > self._most:
+        if self.steps > self._max_steps:
             raise TooManySteps
 
     def _accept(self, at: int) -> bool:
@@ -160,28 +160,28 @@ class Search:
         return match
 
     def _repeat(self, kind: Any, value: Any, then: Continue) -> Continue:
-        least, most, nodes = value
+        minimum, maximum, nodes = value
         body = list(nodes)
         if kind is c.POSSESSIVE_REPEAT:
-            return self._possessive(self._alone(body), least, most, then)
+            return self._possessive(self._alone(body), minimum, maximum, then)
         if len(body) == 1 and body[0][0] in _CHARACTERS:
-            return self._run(kind is c.MAX_REPEAT, self.fits(body[0]), least, most, then)
-        return self._group(kind is c.MAX_REPEAT, body, least, most, then)
+            return self._run(kind is c.MAX_REPEAT, self.fits(body[0]), minimum, maximum, then)
+        return self._group(kind is c.MAX_REPEAT, body, minimum, maximum, then)
 
-    def _possessive(self, inner: Callable[[int], int], least: int, most: int, then: Continue) -> Continue:
+    def _possessive(self, inner: Callable[[int], int], minimum: int, maximum: int, then: Continue) -> Continue:
         def match(at: int) -> bool:
             count = 0
-            while count < most and (end := inner(at)) >= 0:
+            while count < maximum and (end := inner(at)) >= 0:
                 count += 1
                 if end == at:
-                    count = max(count, least)
+                    count = max(count, minimum)
                     break
                 at = end
-            return count >= least and then(at)
+            return count >= minimum and then(at)
 
         return match
 
-    def _run(self, greedy: bool, fits: Callable[[int], bool], least: int, most: int, then: Continue) -> Continue:
+    def _run(self, greedy: bool, fits: Callable[[int], bool], minimum: int, maximum: int, then: Continue) -> Continue:
         def reach(at: int, until: int) -> int:
             while at < until and fits(self._text[at]):
                 self._step()
@@ -189,9 +189,9 @@ class Search:
             return at
 
         def match(at: int) -> bool:
-            last = min(len(self._text), at + int(most))
-            first = reach(at, min(last, at + least))
-            if first < at + least:
+            last = min(len(self._text), at + int(maximum))
+            first = reach(at, min(last, at + minimum))
+            if first < at + minimum:
                 return False
             if greedy:
                 return any(then(end) for end in range(reach(first, last), first - 1, -1))

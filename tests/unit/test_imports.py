@@ -73,8 +73,8 @@ def test_service_and_command_line_import_no_optional_part() -> None:
     """The client of a language model takes a third of a process's start time; `graphtide eval` loads the evaluation."""
     modules = ("process.serve", "wiring", "cluster.wiring", "cli", "cli.top_level.app")
     imports = ", ".join(f"graphtide.services.{module}" for module in modules)
-    told = f"import {imports}, sys; print([n for n in sys.modules if n == 'openai' or 'services.evaluation' in n])"
-    done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    script = f"import {imports}, sys; print([n for n in sys.modules if n == 'openai' or 'services.evaluation' in n])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 

@@ -94,14 +94,14 @@ def _neighbours(rows: GraphDelta) -> list[Row]:
     return sorted(near, key=lambda row: (-row["trussness"], -row["weight"], row["neighbour"]))
 
 
-def _said(rows: GraphDelta) -> list[Row]:
+def _stated_rows(rows: GraphDelta) -> list[Row]:
     names, of = _names(rows), _entity(rows)
-    said = [
+    rows_stated = [
         {"subject": NAME, "predicate": one.predicate, "object": names[of[one.object]], "said": one.count}
         for one in rows.statements
         if of[one.subject] == _node(rows)
     ]
-    return sorted(said, key=lambda row: (-row["said"], row["predicate"], row["object"]))
+    return sorted(rows_stated, key=lambda row: (-row["said"], row["predicate"], row["object"]))
 
 
 def _sources(rows: GraphDelta) -> list[Row]:
@@ -195,7 +195,7 @@ EXPECTED: dict[str, Callable[[GraphDelta], list[Row]]] = {
     "1": _counts,
     "2": _busiest,
     "3": _neighbours,
-    "4": _said,
+    "4": _stated_rows,
     "5": _sources,
     "6": _mentioning,
     "7": _merged,

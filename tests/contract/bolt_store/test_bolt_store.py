@@ -195,7 +195,7 @@ async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBack
     print(f"seed {seed}")
     walk = Walk(Random(seed))
     claimed, fold = await filled(backend, walk, 2)
-    stands = {2: plain(fold.snapshot())}
+    snapshots = {2: plain(fold.snapshot())}
     rival = await BoltBackend.open(backend.database.address, backend.log, backend.clock_ms)
     done = asyncio.Event()
 
@@ -204,7 +204,7 @@ async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBack
         for _ in range(25):
             delta = walk.delta()
             fold.apply(delta)
-            stands[delta.version] = plain(fold.snapshot())
+            snapshots[delta.version] = plain(fold.snapshot())
             await rival.store.commit(Commit(0, watermark, watermark.next_offset + 1, (GraphCommit(delta, {}),), ()))
             watermark = replace(watermark, next_offset=watermark.next_offset + 1)
         done.set()
@@ -214,7 +214,7 @@ async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBack
     while not done.is_set():
         found = await backend.store.snapshot("g")
         versions.append(found.version)
-        assert plain(found) == stands[found.version]
+        assert plain(found) == snapshots[found.version]
     await writing
     assert versions == sorted(versions) and len(versions) >= 2
     await rival.close()

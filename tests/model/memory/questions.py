@@ -21,8 +21,8 @@ Key = tuple[str, str]
 class MemoryQuestionStore:
     """See SharedQuestionStore."""
 
-    def __init__(self, most: int = MAX_QUESTIONS) -> None:
-        self._most = most
+    def __init__(self, max_questions: int = MAX_QUESTIONS) -> None:
+        self._max_questions = max_questions
         self._questions: dict[Key, StoredQuestion] = {}
         self._events: dict[Key, list[QuestionEvent]] = {}
         self._unsent: list[tuple[str, QuestionEvent]] = []
@@ -34,7 +34,7 @@ class MemoryQuestionStore:
         if stored is not None and stored.definition == definition:
             return stored
         if stored is None:
-            check_count(graph, await self.count(graph), self._most)
+            check_count(graph, await self.count(graph), self._max_questions)
         fresh = StoredQuestion(definition, seq=stored.seq if stored else 0)
         self._questions[graph, definition.id] = fresh
         self._end_answers(graph, definition.id)

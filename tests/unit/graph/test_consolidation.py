@@ -85,8 +85,8 @@ def _clique(doc_id: str, revision: int) -> Extraction:
     """Return a document that relates four entities of its own, with unique names, each to each."""
     names = [hashlib.sha256(f"{doc_id} {number}".encode()).hexdigest()[:16] for number in range(4)]
     facts = [(one, "knows", other) for one, other in itertools.combinations(range(4), 2)]
-    said = unit(f"{doc_id}.", [(name, "", "") for name in names], facts)
-    return Extraction(doc_id, revision, DocumentInfo("", "", "", ()), (said,))
+    passage = unit(f"{doc_id}.", [(name, "", "") for name in names], facts)
+    return Extraction(doc_id, revision, DocumentInfo("", "", "", ()), (passage,))
 
 
 def new_view() -> LiveView:
@@ -254,8 +254,13 @@ def test_adopting_fresh_communities_changes_the_hierarchy_and_no_row() -> None:
 def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
     """Each verdict changes only its pair's effects: the graph is that of the documents and the verdicts."""
     world, rng = World(), random.Random(2)
-    told = "a baseball team of the old city league since 1901"
-    names = [("Red Sox", "", told), ("Boston Red Sox", "", told), ("Cubs", "", told), ("Chicago Cubs", "", told)]
+    description = "a baseball team of the old city league since 1901"
+    names = [
+        ("Red Sox", "", description),
+        ("Boston Red Sox", "", description),
+        ("Cubs", "", description),
+        ("Chicago Cubs", "", description),
+    ]
     for number, name in enumerate(names):
         near = [(name[0], name[1], name[2]), ("Ada Lovelace", "person", "")]
         piece = unit(f"Passage {number}.", near, [(0, "knew", 1)])

@@ -57,11 +57,13 @@ def passage(text: str, facts: Sequence[tuple[str, str, str]]) -> ChunkContributi
     mentions = tuple(
         Mention(name, "person" if name in PEOPLE else "place", "", vector(name, DIMENSIONS)) for name in names
     )
-    said = tuple(
+    statements = tuple(
         Fact(names.index(s), p, names.index(o), "", f"{s} {p} {o}.", 1000, stated(s, p, o)) for s, p, o in facts
     )
     own = vector(text, DIMENSIONS)
-    return ChunkContribution(unit_key(text, own, mentions, said, ("", "")), text, 0, len(text), own, mentions, said)
+    return ChunkContribution(
+        unit_key(text, own, mentions, statements, ("", "")), text, 0, len(text), own, mentions, statements
+    )
 
 
 def stated(subject: str, predicate: str, object_: str) -> Vector:

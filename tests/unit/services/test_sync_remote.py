@@ -312,7 +312,7 @@ def test_folder_that_cannot_be_listed_keeps_its_documents(tmp_path: Path) -> Non
 
 def test_polling_continues_after_an_unreachable_store() -> None:
     """A pass that finds the store or the service unreachable is reported once, and tried again at the next interval."""
-    told: list[str] = []
+    messages: list[str] = []
     outcomes: list[BaseException | None] = [
         SourceUnavailableError("s3://b cannot be listed"),
         CommandError("the service is unreachable", UNREACHABLE),
@@ -328,8 +328,8 @@ def test_polling_continues_after_an_unreachable_store() -> None:
             raise outcome
 
     with pytest.raises(KeyboardInterrupt):
-        watch_by_polling(7, once, told.append, waits.append)
-    assert waits == [7] * 5 and len(told) == 2 and all("trying again in 7 s" in each for each in told)
+        watch_by_polling(7, once, messages.append, waits.append)
+    assert waits == [7] * 5 and len(messages) == 2 and all("trying again in 7 s" in each for each in messages)
 
 
 def test_documents_of_a_url_are_read_for_programs(store: Any) -> None:

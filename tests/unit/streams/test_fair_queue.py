@@ -68,12 +68,12 @@ async def test_slots_are_all_free_again_whenever_those_who_wait_or_hold_one_are_
     """Tasks cancelled at random moments, before, in and after their turn: never more inside than slots, none lost."""
     seed = 11
     print(f"seed {seed}")
-    rng, slots, inside, most = random.Random(seed), Slots(3), 0, 0
+    rng, slots, inside, highest = random.Random(seed), Slots(3), 0, 0
 
     async def work(graph: str, steps: int) -> None:
-        nonlocal inside, most
+        nonlocal inside, highest
         async with slots.one(graph):
-            inside, most = inside + 1, max(most, inside + 1)
+            inside, highest = inside + 1, max(highest, inside + 1)
             try:
                 for _ in range(steps):
                     await asyncio.sleep(0)
@@ -88,7 +88,7 @@ async def test_slots_are_all_free_again_whenever_those_who_wait_or_hold_one_are_
         if rng.random() < 0.5:
             await asyncio.sleep(0)
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert most == 3 and inside == 0
+    assert highest == 3 and inside == 0
     async with asyncio.timeout(5), slots.one("a"), slots.one("a"), slots.one("b"):
         pass
 

@@ -97,8 +97,8 @@ class Cluster:
 
 def _document(rng: random.Random, graph: str, doc_id: str) -> DocumentMessage:
     a, b = rng.sample(NAMES, 2)
-    said = rng.choice(PREDICATES)
-    return DocumentMessage(graph, doc_id, f"{a} {said} {b}. {rng.random()}", facts=(GivenFact(a, said, b),))
+    predicate = rng.choice(PREDICATES)
+    return DocumentMessage(graph, doc_id, f"{a} {predicate} {b}. {rng.random()}", facts=(GivenFact(a, predicate, b),))
 
 
 @pytest.mark.thorough

@@ -155,10 +155,10 @@ async def test_zombie_writes_nothing_when_it_wakes_in_the_middle_of_a_batch(monk
         cluster.group.assign(heir=range(PARTITIONS))
         async with running(heir.run):
             await eventually(cluster.settled)
-            stands = await cluster.backend.store.graphs()
+            versions = await cluster.backend.store.graphs()
             awake.set()
             await eventually(lambda: _is(bool(refused)))
-            assert await cluster.backend.store.graphs() == stands
+            assert await cluster.backend.store.graphs() == versions
             cluster.group.members["zombie"].asleep = False
             cluster.group.members["zombie"].changed.set()
             await eventually(lambda: _is(not zombie.partitions))
@@ -179,7 +179,7 @@ async def test_partition_that_cannot_go_on_stops_alone_and_says_why() -> None:
     async with running(stage.run):
         await eventually(lambda: _is(set(stage.troubles) == {0, 1}))
         ends = await cluster.backend.log.end(EXTRACTIONS)
-        await eventually(lambda: _stands(cluster, {number: ends[number] for number in (2, 3)}))
+        await eventually(lambda: _is_committed(cluster, {number: ends[number] for number in (2, 3)}))
     assert "partition 0" in stage.troubles.get(0, "partition 0") and not stage.partitions
     assert (await store.claim(0)).next_offset == 10_000 and (await store.claim(1)).next_offset == 0
 
@@ -309,7 +309,7 @@ async def test_relay_reads_no_notice_before_the_claim() -> None:
     assert not await outbox.waiting(0, 1)
 
 
-async def _stands(cluster: Cluster, wanted: Mapping[int, int]) -> bool:
+async def _is_committed(cluster: Cluster, wanted: Mapping[int, int]) -> bool:
     """Return True once the group has committed these offsets."""
     committed = await cluster.backend.log.committed(EXTRACTIONS, STAGE)
     return all(committed[number] == offset for number, offset in wanted.items())

@@ -35,7 +35,7 @@ async def test_writer_groups_what_waits_and_one_failure_hurts_nobody_else(backen
     loop = asyncio.get_running_loop()
 
     def watch(connection: sqlite3.Connection) -> None:
-        connection.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
+        connection.set_trace_callback(lambda statement: commits.append(statement) if statement == "COMMIT" else None)
         asyncio.run_coroutine_threadsafe(blocked.wait(), loop).result()
 
     def fail(connection: sqlite3.Connection) -> None:
