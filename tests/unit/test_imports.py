@@ -69,6 +69,7 @@ def test_import_scan_sees_a_forbidden_import_when_there_is_one(tmp_path: Path) -
     assert list(imported(file)) == ["services"]
 
 
+@pytest.mark.thorough
 def test_service_and_command_line_import_no_optional_part() -> None:
     """The client of a language model takes a third of a process's start time; `graphtide eval` loads the evaluation."""
     modules = ("process.serve", "wiring", "cluster.wiring", "cli", "cli.top_level.app")

@@ -22,7 +22,7 @@ def partitioned(view: LiveView, count: int) -> PartitionedView:
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.thorough), 4])
 def test_every_mode_answers_from_shards_as_from_one_view(mode: str, count: int) -> None:
     """Passages, scores, subgraph, parts and trace are equal; the second question begins without rows."""
     print("seed", count)

@@ -52,6 +52,7 @@ async def test_leiden_process_runs_leiden_itself_when_no_child_can_run(caplog: p
     assert caplog.text.count("runs Leiden itself") == 2
 
 
+@pytest.mark.thorough
 def test_a_process_that_checks_drift_does_not_import_networkit() -> None:
     """Its memory stays in the child."""
     script = (
