@@ -79,6 +79,14 @@ def test_service_and_command_line_import_no_optional_part() -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.thorough
+def test_processes_of_a_cluster_import_no_pandas() -> None:
+    """It is installed with gqlalchemy, and the driver of the graph database would load it: 69 MiB in each process."""
+    script = "import graphtide.infra.bolt.backend, sys; print('pandas' in sys.modules); import pandas"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def modules_imported(file: Path) -> Iterator[str]:
     """Yield the modules of the package that a file imports at its top level, for types alone too."""
     top = ast.parse(file.read_text()).body
