@@ -82,7 +82,10 @@ def compose_answer(retrieved: RetrievalResult, used: AnswerContext, written: Wri
         given.text,
         citations(given.text, (*used.passages, *given.beyond)),
         (
-            *(_ranked(passage, one.score) for one, passage in zip(retrieved.passages, used.passages, strict=True)),
+            *(
+                _ranked(passage, ranked.score)
+                for ranked, passage in zip(retrieved.passages, used.passages, strict=True)
+            ),
             *(_ranked(passage, 0.0) for passage in given.beyond),
         ),
         retrieved.subgraph.nodes,

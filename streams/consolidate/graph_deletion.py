@@ -28,7 +28,7 @@ from graphtide.streams.ports import GraphCommit, GraphDeletion, GraphStore, Ledg
 
 log = logging.getLogger("graphtide.streams")
 
-ERASED_AT_ONCE = 2_000
+ERASE_BATCH_SIZE = 2_000
 """Maximum rows of each kind that one transaction deletes."""
 PAGE = 500
 
@@ -65,7 +65,7 @@ class GraphEraser:
         known = (await self.store.deletions([graph])).get(graph)
         erased = 0
         while known is not None and not known.erased:
-            rows = await self.store.erase(partition, expected, graph, ERASED_AT_ONCE)
+            rows = await self.store.erase(partition, expected, graph, ERASE_BATCH_SIZE)
             if not rows:
                 break
             erased += rows

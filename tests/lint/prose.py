@@ -61,10 +61,26 @@ IDENTIFIERS = {
     "mended": "fixed, repaired",
     "upkeep": "maintenance",
     "telling": "content_words, distinctive",
+    "held": "the state: stored, cached, expected, assigned, contained, pending",
+    "most": "limit, maximum, max_ with the unit",
+    "least": "minimum, threshold, min_ with the unit",
+    "carried": "inject, headers",
+    "looked_at": "considered, checked",
+    "withdraw": "remove, invalidate",
     "ANYONE": "UNRESTRICTED",
     "STRANGER": "ANONYMOUS",
 }
 """Names that no variable, parameter, attribute, function or class has, and what to write instead."""
+UNMIGRATED = (
+    "graph/consolidation/",
+    "graph/vector_sum.py",
+    "graph/view_state/",
+    "infra/documents/",
+    "infra/hnsw/",
+    "infra/models/local/",
+    "streams/extract/",
+)
+"""Where `held`, `most` and `least` still are names of locals and parameters: new code there uses others, too."""
 
 _OPENINGS = r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How)\b"
 OPENINGS = re.compile(_OPENINGS)
@@ -132,7 +148,8 @@ def identifiers_in(file: Path, nodes: Iterable[ast.AST]) -> Iterator[Hit]:
     """Yield the definitions of names that are banned, with or without underscores at their ends."""
     for node in nodes:
         name = _defined(node)
-        if hint := IDENTIFIERS.get(name.strip("_")):
+        is_known = name.strip("_") in ("held", "most", "least") and str(file).startswith(UNMIGRATED)
+        if (hint := IDENTIFIERS.get(name.strip("_"))) and not is_known:
             yield Hit(file, getattr(node, "lineno", 0), name, hint)
 
 

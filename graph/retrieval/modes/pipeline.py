@@ -181,10 +181,10 @@ def _community(
     parts = []
     for region in touched:
         lines, sources = list[str](), list[str]()
-        for place, one in enumerate(region.entities):
+        for place, member in enumerate(region.entities):
             for other in region.entities[place + 1 :]:
-                if len(lines) < limit and other in view.neighbours.get(one, ()):
-                    for number in between(view, one, other, admits)[:1]:
+                if len(lines) < limit and other in view.neighbours.get(member, ()):
+                    for number in between(view, member, other, admits)[:1]:
                         chunk = supporting_passages(view, number, admits)[0]
                         sources.append(view.chunks[chunk].chunk_id)
                         lines.append(f"{verbalise(view, number)} [{sources[-1]}]")

@@ -107,7 +107,9 @@ class Links:
     @classmethod
     def mean(cls, links: Sequence[Links]) -> Links:
         """Return the mean of the links from at least one passage."""
-        return cls(*(np.mean(each, axis=0) for each in zip(*((one.bridges, one.about) for one in links), strict=True)))
+        return cls(
+            *(np.mean(each, axis=0) for each in zip(*((link.bridges, link.about) for link in links), strict=True))
+        )
 
 
 def on_scale(values: Scores, lowest: float, span: float) -> Scores:
