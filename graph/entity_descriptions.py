@@ -67,17 +67,17 @@ class DescribedSentence:
     of: tuple[int, ...]
 
 
-def describe(view: LiveView, node: int, most_tokens: int = MAX_TOKENS) -> str:
+def describe(view: LiveView, node: int, max_tokens: int = MAX_TOKENS) -> str:
     """Return the entity's description, the most frequent texts first, equal ones by text; cut at the end of a sentence.
 
     A valid summary takes precedence. Returns an empty text if no document describes the entity. Call under
     `view.lock.read()`. Cost: its passages, and the mentions of MAX_READ of them.
     """
-    held = view.summaries.summary(view, node)
-    if held is not None and count_tokens(held.text) <= most_tokens:
-        return held.text
+    summary = view.summaries.summary(view, node)
+    if summary is not None and count_tokens(summary.text) <= max_tokens:
+        return summary.text
     given = {text: entry.count for text, entry in _given(view, node).items()}
-    return merge_descriptions(Counter(given), most_tokens)
+    return merge_descriptions(Counter(given), max_tokens)
 
 
 def profile(view: LiveView, node: int) -> EntityProfile | None:
@@ -121,18 +121,18 @@ def summary_of(source: EntityProfile, sentences: Iterable[DescribedSentence], ve
     return EntitySummary(source.called, source.fingerprint, version, text, sources, tuple(findings))
 
 
-def merge_descriptions(given: Counter[str], most_tokens: int = MAX_TOKENS) -> str:
+def merge_descriptions(given: Counter[str], max_tokens: int = MAX_TOKENS) -> str:
     """Return descriptions, given with their counts, as one text. A text contained in an earlier one is left out.
 
     A single first sentence above the limit is cut at the end of a word.
     """
-    return _joined(given, most_tokens)[0]
+    return _joined(given, max_tokens)[0]
 
 
-def _joined(given: Counter[str], most_tokens: int) -> tuple[str, bool]:
+def _joined(given: Counter[str], max_tokens: int) -> tuple[str, bool]:
     """Return the text, and whether any description did not fit."""
     texts: list[str] = []
-    left, cut = most_tokens, False
+    left, cut = max_tokens, False
     for text, _ in sorted(given.items(), key=lambda pair: (-pair[1], pair[0])):
         if any(text.casefold() in each.casefold() for each in texts):
             continue
@@ -144,7 +144,7 @@ def _joined(given: Counter[str], most_tokens: int) -> tuple[str, bool]:
         if cut:
             break
     if not texts and given:
-        texts = [_first_words(min(given, key=lambda text: (-given[text], text)), most_tokens)]
+        texts = [_first_words(min(given, key=lambda text: (-given[text], text)), max_tokens)]
     return " ".join(texts), cut
 
 
@@ -188,10 +188,10 @@ def _given(view: LiveView, node: int) -> dict[str, _Given]:
     return given
 
 
-def _fitting(text: str, most_tokens: int) -> Iterator[str]:
+def _fitting(text: str, max_tokens: int) -> Iterator[str]:
     for sentence in sentences(_ended(text)):
-        most_tokens -= count_tokens(sentence)
-        if most_tokens < 0:
+        max_tokens -= count_tokens(sentence)
+        if max_tokens < 0:
             return
         yield sentence
 
@@ -200,8 +200,8 @@ def _ended(text: str) -> str:
     return text if text[-1] in _MARKS else f"{text}."
 
 
-def _first_words(text: str, most_tokens: int) -> str:
+def _first_words(text: str, max_tokens: int) -> str:
     words = text.split()
-    while words and count_tokens(" ".join(words)) >= most_tokens:
+    while words and count_tokens(" ".join(words)) >= max_tokens:
         words = words[: min(len(words) - 1, len(words) * 9 // 10)]
     return " ".join([*words, "\u2026"]) if words else ""

@@ -68,8 +68,8 @@ _singles: list[tuple[int, ...]] = []
 
 def shared_int(number: int) -> int:
     """Return the number of a row, from 0 up to MAX_SHARED the same object at each call."""
-    if 0 <= number < len(_singles) and (held := _singles[number]):
-        return held[0]
+    if 0 <= number < len(_singles) and (known := _singles[number]):
+        return known[0]
     if not 0 <= number < MAX_SHARED:
         return number
     # Two threads may enter the same number: one of two equal ints is then not shared.
@@ -93,29 +93,29 @@ def shared_tuple(members: Sequence[int]) -> tuple[int, ...]:
     return single(members[0]) if len(members) == 1 else tuple(members)
 
 
-def including(held: IntSet, member: int) -> IntSet:
+def including(members: IntSet, member: int) -> IntSet:
     """Return the set with a member; one that is no tuple is changed in place. Cost: at most MAX_TUPLE."""
-    if not isinstance(held, tuple):
-        held.add(member)
-        return held
-    if not held:
+    if not isinstance(members, tuple):
+        members.add(member)
+        return members
+    if not members:
         return single(member)
-    place = bisect_left(held, member)
-    if place < len(held) and held[place] == member:
-        return held
-    if len(held) == MAX_TUPLE:
-        return {*held, member}
-    return (*held[:place], member, *held[place:])
+    place = bisect_left(members, member)
+    if place < len(members) and members[place] == member:
+        return members
+    if len(members) == MAX_TUPLE:
+        return {*members, member}
+    return (*members[:place], member, *members[place:])
 
 
-def excluding(held: IntSet, member: int) -> IntSet:
+def excluding(members: IntSet, member: int) -> IntSet:
     """Return the set without a member; one that is no tuple is changed in place. Cost: at most MAX_TUPLE."""
-    if not isinstance(held, tuple):
-        held.discard(member)
-        return held if len(held) > MAX_TUPLE // 2 else tuple(sorted(held))
-    if member not in held:
-        return held
-    left = tuple(second for second in held if second != member)
+    if not isinstance(members, tuple):
+        members.discard(member)
+        return members if len(members) > MAX_TUPLE // 2 else tuple(sorted(members))
+    if member not in members:
+        return members
+    left = tuple(second for second in members if second != member)
     return single(left[0]) if len(left) == 1 else left
 
 

@@ -12,26 +12,26 @@ from collections.abc import Iterator
 class NumberedInts:
     """Ints from 0 to 2**64 - 1 by number; 0 for a number that has none."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_numbers",)
 
     def __init__(self) -> None:
-        self._held = array("Q")
+        self._numbers = array("Q")
 
     def __getitem__(self, number: int) -> int:
-        return self._held[number] if 0 <= number < len(self._held) else 0
+        return self._numbers[number] if 0 <= number < len(self._numbers) else 0
 
     def __setitem__(self, number: int, value: int) -> None:
         """Set the int of a number from 0 up. Raises OverflowError for one that is out of range."""
-        missing = number + 1 - len(self._held)
+        missing = number + 1 - len(self._numbers)
         if missing > 0 and value:
-            self._held.frombytes(bytes(missing * self._held.itemsize))
+            self._numbers.frombytes(bytes(missing * self._numbers.itemsize))
         if missing <= 0 or value:
-            self._held[number] = value
+            self._numbers[number] = value
 
     def items(self) -> Iterator[tuple[int, int]]:
         """Yield (number, int) of every int but 0, by number. Cost: the largest number."""
-        return ((number, value) for number, value in enumerate(self._held) if value)
+        return ((number, value) for number, value in enumerate(self._numbers) if value)
 
     def clear(self) -> None:
         """Set all ints to 0."""
-        self._held = array("Q")
+        self._numbers = array("Q")

@@ -108,8 +108,8 @@ class VectorSum:
 
     def share(self, vector: Float16Vector) -> None:
         """Refer to the bytes of `vector`, if all in the sum equal it."""
-        if self._same is not None and self._same == (held := _held_bytes(vector)):
-            self._same = stored(held)
+        if self._same is not None and self._same == (data := _base_bytes(vector)):
+            self._same = stored(data)
 
     def copy(self) -> VectorSum:
         """Return an independent sum of the same value."""
@@ -199,7 +199,7 @@ def vector_of(data: VectorBytes) -> Float16Vector:
 
 def bytes_of(vector: Float16Vector | Float32Vector) -> VectorBytes:
     """Return the bytes of a vector `(d,)` to hold: those that it is an array over, else a copy. They are stored."""
-    return stored(_held_bytes(vector))
+    return stored(_base_bytes(vector))
 
 
 def unit_of(vector: Float16Vector) -> Float32Vector | None:
@@ -229,9 +229,9 @@ def _natural(count: int) -> int:
     return count
 
 
-def _held_bytes(vector: Float16Vector | Float32Vector) -> VectorBytes:
-    held = vector.base
-    return held if isinstance(held, VECTOR_BYTES) and len(held) == vector.nbytes else vector.tobytes()
+def _base_bytes(vector: Float16Vector | Float32Vector) -> VectorBytes:
+    base = vector.base
+    return base if isinstance(base, VECTOR_BYTES) and len(base) == vector.nbytes else vector.tobytes()
 
 
 def _checked(vector: Float16Vector, dimensions: int, known: VectorBytes | None) -> VectorBytes:
@@ -242,7 +242,7 @@ def _checked(vector: Float16Vector, dimensions: int, known: VectorBytes | None) 
         raise ValueError(f"expected a float16 vector (d,), got {vector.dtype} {vector.shape}")
     if dimensions and vector.shape[0] != dimensions:
         raise ValueError(f"expected {dimensions} dimensions, got {vector.shape[0]}")
-    data = _held_bytes(vector)
+    data = _base_bytes(vector)
     if known is not None and data == known:
         return known
     bits = vector_of(data).view(np.int16)

@@ -199,17 +199,17 @@ class LiveView(ViewContent):
         statements: Iterable[TripleRow],
     ) -> None:
         for row in chunks:
-            held = self.chunks.get(row.chunk)
-            if held is None:
+            stored = self.chunks.get(row.chunk)
+            if stored is None:
                 fresh = ViewChunk(row.chunk_id, row.doc_id, row.ordinal, row.text, bytes_of(row.vector))
                 fresh.title, fresh.description, fresh.place = row.title, row.description, row.place
                 self.chunks[row.chunk] = fresh
                 self.text_bytes += len(row.text.encode())
             else:
-                del self.chunk_numbers[held.chunk_id]
-                if held.chunk_id != row.chunk_id:
-                    self._invalidate_chunk(held.chunk_id)
-                held.chunk_id, held.ordinal, held.place = row.chunk_id, row.ordinal, row.place
+                del self.chunk_numbers[stored.chunk_id]
+                if stored.chunk_id != row.chunk_id:
+                    self._invalidate_chunk(stored.chunk_id)
+                stored.chunk_id, stored.ordinal, stored.place = row.chunk_id, row.ordinal, row.place
         for row in chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk
         for triple_row in with_yields(statements):
@@ -224,9 +224,9 @@ class LiveView(ViewContent):
                 statement.chunks = including(statement.chunks, chunk)
 
     def _take_statement(self, row: TripleRow) -> None:
-        held = self.statements.get(row.statement)
-        if held is not None:
-            held.count, held.weight_milli, held.vector_bytes = row.count, row.weight_milli, bytes_of(row.vector)
+        stored = self.statements.get(row.statement)
+        if stored is not None:
+            stored.count, stored.weight_milli, stored.vector_bytes = row.count, row.weight_milli, bytes_of(row.vector)
             return
         fields = (row.subject, row.predicate, row.object, row.count, row.weight_milli, bytes_of(row.vector))
         self.statements[row.statement] = ViewStatement(*fields)
@@ -274,9 +274,9 @@ class LiveView(ViewContent):
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
         for row in with_yields(rows):
             u, v, edge = shared_int(row.u), shared_int(row.v), view_edge(row.weight, row.trussness)
-            held = self.neighbours.get(u, {}).get(v)
-            self.edge_count += held is None
-            if held is None or held.weight != row.weight:
+            stored = self.neighbours.get(u, {}).get(v)
+            self.edge_count += stored is None
+            if stored is None or stored.weight != row.weight:
                 self._walked.add((walk_entity(u), walk_entity(v)))
             for a, b in ((u, v), (v, u)):
                 self.neighbours[a] = with_neighbour(self.neighbours, a, b, edge)

@@ -41,10 +41,10 @@ class IndexFolder:
     def _open(self, folder: Path, dimensions: int, version: int) -> tuple[HnswIndex, int]:
         if version and folder.exists():
             try:
-                held = Snapshot(folder, dimensions, self._parameters).version()
-                if held <= version:
-                    return HnswIndex.load(folder, dimensions, held, self._parameters), held
-                log.warning("%s is of version %d, newer than the graph's %d", folder, held, version)
+                saved = Snapshot(folder, dimensions, self._parameters).version()
+                if saved <= version:
+                    return HnswIndex.load(folder, dimensions, saved, self._parameters), saved
+                log.warning("%s is of version %d, newer than the graph's %d", folder, saved, version)
             except IndexDamaged as error:
                 log.warning("%s; the index is built anew from the store", error)
         return HnswIndex(dimensions, self._parameters), 0

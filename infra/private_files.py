@@ -77,11 +77,11 @@ def restrict_open_file(opened: int, path: Path, forbidden: int) -> None:
     A file of another user keeps its permissions, and there is a warning unless only its group may read it: this process
     may read it as a member of the group.
     """
-    held = os.fstat(opened)
-    excess = S_IMODE(held.st_mode) & forbidden
-    if not excess or not S_ISREG(held.st_mode):
+    status = os.fstat(opened)
+    excess = S_IMODE(status.st_mode) & forbidden
+    if not excess or not S_ISREG(status.st_mode):
         return
-    if not _restrict(opened, S_IMODE(held.st_mode) & ~forbidden):
+    if not _restrict(opened, S_IMODE(status.st_mode) & ~forbidden):
         if excess & ~0o040:
             _log.warning("%s: other users may %s; run chmod go= as its owner", path, _described(excess))
         return

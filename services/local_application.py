@@ -364,8 +364,8 @@ def _related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments | None
 
 def _reports(view: LiveView) -> list[CommunityReport]:
     with view.lock.read():
-        held = sorted(view.reports.reports(view), key=lambda row: (-row.level, row.community))
-    return [community_report(row) for row in held]
+        rows = sorted(view.reports.reports(view), key=lambda row: (-row.level, row.community))
+    return [community_report(row) for row in rows]
 
 
 def _digest(view: LiveView) -> Digest:
@@ -384,12 +384,12 @@ def _indexes(view: LiveView) -> dict[str, Mapping[str, object]]:
     named = {"chunks": view.indexes.chunks, "entities": view.indexes.entities, "relations": view.indexes.statements}
     found: dict[str, Mapping[str, object]] = {}
     for name, index in named.items():
-        held = index.statistics()
+        figures = index.statistics()
         found[name] = {
-            "kind": held.kind,
-            "live": held.live,
-            "tombstones": held.tombstones,
-            "size_bytes": held.size_bytes,
-            "rebuilds": held.rebuilds,
+            "kind": figures.kind,
+            "live": figures.live,
+            "tombstones": figures.tombstones,
+            "size_bytes": figures.size_bytes,
+            "rebuilds": figures.rebuilds,
         }
     return found

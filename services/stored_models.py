@@ -59,9 +59,9 @@ async def _old_model(backend: SqliteBackend, settings: Settings, own: OwnModels 
 
     Otherwise the work of a re-embedding that was given up is deleted.
     """
-    held = await recorded_model(backend.database, settings.data)
+    recorded = await recorded_model(backend.database, settings.data)
     caller_embeds = own is not None and own.embedder is not None
-    old = settings_of_old_model(settings, held) if settings.reembed and not caller_embeds else None
+    old = settings_of_old_model(settings, recorded) if settings.reembed and not caller_embeds else None
     if old is None:
         await ReembeddedDocuments(backend.database, backend.store).discard()
     return old
@@ -77,19 +77,19 @@ async def _memos(backend: SqliteBackend) -> Memos:
 
 async def _check_model(database: SqliteDatabase, folder: Path, embedder: Embedder) -> None:
     """Raise Broken if the data folder has another embedding model: vectors of two models cannot be compared."""
-    held = await recorded_model(database, folder)
+    recorded = await recorded_model(database, folder)
     named = EmbeddingModel(embedder.name, embedder.dimensions)
-    if held is not None and held.name != named.name:
+    if recorded is not None and recorded.name != named.name:
         raise Broken(
-            f"{folder} was embedded with {held.name}, and the settings name {named.name}: run graphtide reembed --data"
-            f" {folder} to embed its documents again, set GRAPHTIDE_REEMBED=true to do it while the service runs, or"
-            f" restore GRAPHTIDE_EMBEDDING_MODEL={setting_of(held.name)}"
+            f"{folder} was embedded with {recorded.name}, and the settings name {named.name}: run graphtide reembed"
+            f" --data {folder} to embed its documents again, set GRAPHTIDE_REEMBED=true to do it while the service"
+            f" runs, or restore GRAPHTIDE_EMBEDDING_MODEL={setting_of(recorded.name)}"
         )
-    if held is not None and held.dimensions and named.dimensions and held.dimensions != named.dimensions:
+    if recorded is not None and recorded.dimensions and named.dimensions and recorded.dimensions != named.dimensions:
         raise Broken(
-            f"the vectors in {folder} have {held.dimensions} dimensions, and {named.name} gives {named.dimensions}:"
+            f"the vectors in {folder} have {recorded.dimensions} dimensions, and {named.name} gives {named.dimensions}:"
             f" run graphtide reembed --data {folder} to embed its documents again"
         )
-    model = replace(named, dimensions=named.dimensions or (held.dimensions if held else 0))
-    if model != held or not is_file_current(folder, model.name):
+    model = replace(named, dimensions=named.dimensions or (recorded.dimensions if recorded else 0))
+    if model != recorded or not is_file_current(folder, model.name):
         await record_model(database, folder, model)

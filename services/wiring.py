@@ -247,8 +247,8 @@ async def _sources(
 
 def retention_of(settings: Settings) -> ChangeRetention:
     """Return the limits of the change logs."""
-    hours, most = settings.change_retention_hours, settings.change_retention_bytes
-    return ChangeRetention(settings.change_retention_commits, 3600 * hours, most)
+    hours, max_bytes = settings.change_retention_hours, settings.change_retention_bytes
+    return ChangeRetention(settings.change_retention_commits, 3600 * hours, max_bytes)
 
 
 async def _look(backend: SqliteBackend, views: ViewRegistry, metrics: Metrics, notes: Mapping[str, str]) -> None:

@@ -28,11 +28,11 @@ def check_ends(outcomes: Sequence[RevisionOutcome]) -> None:
 
 def check_watermark(commit: Commit, stored: Watermark) -> None:
     """Raise Fenced when the commit does not hold the stored watermark, Broken when it would lower it."""
-    held = commit.held
-    if held != stored or not held.epoch:
+    expected = commit.expected
+    if expected != stored or not expected.epoch:
         raise Fenced(
             f"partition {commit.partition} is at epoch {stored.epoch}, offset {stored.next_offset}; "
-            f"the writer held epoch {held.epoch}, offset {held.next_offset}"
+            f"the writer held epoch {expected.epoch}, offset {expected.next_offset}"
         )
     if commit.next_offset < stored.next_offset:
         raise Broken(
@@ -41,10 +41,10 @@ def check_watermark(commit: Commit, stored: Watermark) -> None:
         )
 
 
-def check_held(partition: int, held: Watermark, stored: Watermark) -> None:
-    """Raise Fenced when a writer that holds the watermark `held` is not the partition's writer any more."""
-    if held != stored or not held.epoch:
-        raise Fenced(f"partition {partition} is at epoch {stored.epoch}; the writer held epoch {held.epoch}")
+def check_epoch(partition: int, expected: Watermark, stored: Watermark) -> None:
+    """Raise Fenced when a writer that holds the watermark `expected` is not the partition's writer any more."""
+    if expected != stored or not expected.epoch:
+        raise Fenced(f"partition {partition} is at epoch {stored.epoch}; the writer held epoch {expected.epoch}")
 
 
 def check_binding(commit: Commit, graph: str, bound: int | None) -> None:

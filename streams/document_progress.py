@@ -32,19 +32,19 @@ class ProgressBoard:
     """The progress of the latest documents, at most MAX_DOCUMENTS. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str], tuple[int, DocumentProgress]] = OrderedDict()
+        self._progress: OrderedDict[tuple[str, str], tuple[int, DocumentProgress]] = OrderedDict()
 
     def note(self, graph: str, doc_id: str, revision: int, progress: DocumentProgress) -> None:
         """Replace the progress of the document."""
-        self._held[graph, doc_id] = revision, progress
-        self._held.move_to_end((graph, doc_id))
-        if len(self._held) > MAX_DOCUMENTS:
-            self._held.popitem(last=False)
+        self._progress[graph, doc_id] = revision, progress
+        self._progress.move_to_end((graph, doc_id))
+        if len(self._progress) > MAX_DOCUMENTS:
+            self._progress.popitem(last=False)
 
     def of(self, graph: str, doc_id: str, revision: int) -> DocumentProgress | None:
         """Return the progress of this revision; None for one that is small, not begun, or extracted elsewhere."""
-        held = self._held.get((graph, doc_id))
-        return held[1] if held is not None and held[0] == revision else None
+        noted = self._progress.get((graph, doc_id))
+        return noted[1] if noted is not None and noted[0] == revision else None
 
 
 def unreported(_: DocumentProgress) -> None:

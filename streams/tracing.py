@@ -69,7 +69,7 @@ class Tracer(Protocol):
         """
         ...
 
-    def carried(self) -> Headers:
+    def inject(self) -> Headers:
         """Return the headers that propagate the current span; none without one."""
         ...
 
@@ -92,8 +92,8 @@ class NoopTracer:
         """See Tracer.begin."""
         return self
 
-    def carried(self) -> Headers:
-        """See Tracer.carried."""
+    def inject(self) -> Headers:
+        """See Tracer.inject."""
         return ()
 
     def trace_id(self) -> str:
@@ -165,13 +165,13 @@ def ending(span: Span) -> Iterator[Span]:
 
 
 def inject() -> Headers:
-    """See Tracer.carried."""
-    return _installed.carried()
+    """See Tracer.inject."""
+    return _installed.inject()
 
 
 def carried_on(headers: Headers) -> Headers:
     """Return the received headers with their trace headers replaced by the current span's, if there is one."""
-    ours = _installed.carried()
+    ours = _installed.inject()
     return (*(header for header in headers if header[0] not in TRACE_HEADERS), *ours) if ours else headers
 
 

@@ -131,15 +131,15 @@ def llm_tokens(stages: Mapping[Stage, ModelUsage]) -> int:
     return sum(used.tokens for stage, used in stages.items() if stage is not Stage.EMBED)
 
 
-def _check(charge: Charge, held: Mapping[str, int], wanted: int, limit: int, template: str) -> None:
-    if not limit or not wanted or held["settled"] + held["open"] + wanted <= limit:
+def _check(charge: Charge, spent: Mapping[str, int], wanted: int, limit: int, template: str) -> None:
+    if not limit or not wanted or spent["settled"] + spent["open"] + wanted <= limit:
         return
 
     def text(amount: int) -> str:
         return template.format(amount if "token" in template else amount / NANO)
 
-    soon = held["settled"] + wanted <= limit
-    left = "calls in flight reserve the rest" if soon else f"{text(held['settled'])} are spent"
+    soon = spent["settled"] + wanted <= limit
+    left = "calls in flight reserve the rest" if soon else f"{text(spent['settled'])} are spent"
     raise BudgetExceeded(
         f"the budget of graph {charge.graph!r} for {charge.day} is {text(limit)}: {left}, and the next call may cost "
         f"{text(wanted)}; processing continues the next day (UTC), or with a larger budget",

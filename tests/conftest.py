@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import graphtide.infra.bolt  # noqa: F401 -- imports the driver without pandas, before a test does
 from tests.support.kafka_server import kafka
 from tests.support.neo4j_server import graph_server
 from tests.support.scratch import prefer_memory

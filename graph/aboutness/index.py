@@ -57,8 +57,8 @@ class AboutnessIndex:
 
     def passages(self, names: Iterable[str]) -> list[Collection[int]]:
         """Return the passages about what each of the normalised names names. Most names have none and are left out."""
-        held = self._passages
-        return [held[name] for name in names if name in held]
+        known = self._passages
+        return [known[name] for name in names if name in known]
 
     def keys(self, chunk: int) -> tuple[str, ...]:
         """Return the names of what a passage is about."""
@@ -72,9 +72,9 @@ class AboutnessIndex:
         changed = {row.chunk for row in delta.chunks}
         changed.update(chunk for row in renamed for chunk in row.chunks)
         for chunk in with_yields(changed):
-            held = tables.chunks[chunk]
-            subjects = [tables.labels[tables.statements[s.statement].subject].name for s in held.evidence]
-            self._set(chunk, passage_keys(held, tables.documents.get(held.doc_id), subjects))
+            passage = tables.chunks[chunk]
+            subjects = [tables.labels[tables.statements[s.statement].subject].name for s in passage.evidence]
+            self._set(chunk, passage_keys(passage, tables.documents.get(passage.doc_id), subjects))
         self._call(tables, delta)
 
     def _call(self, tables: PassageTables, delta: GraphDelta) -> None:

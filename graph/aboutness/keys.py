@@ -15,7 +15,7 @@ from graphtide.graph.records import DocumentRow
 from graphtide.graph.resolution.normalisation import normalise
 from graphtide.graph.view_state.tables import ViewChunk
 
-LEAST_STATEMENTS = 2
+MIN_STATEMENTS = 2
 """The number of statements that make a label the leading subject of a passage."""
 MAX_KEY_CHARS = 120
 """The maximum length of a key: a longer title is a sentence, which no passage names."""
@@ -46,5 +46,5 @@ def title_keys(title: str) -> set[str]:
 
 def _leading(subjects: Counter[str]) -> set[str]:
     """Return the name that is the subject of at least half of the statements, if there are enough of them."""
-    least = max(LEAST_STATEMENTS, -(-subjects.total() // 2))
-    return {name for name, count in subjects.items() if count >= least and len(name) <= MAX_KEY_CHARS}
+    minimum = max(MIN_STATEMENTS, -(-subjects.total() // 2))
+    return {name for name, count in subjects.items() if count >= minimum and len(name) <= MAX_KEY_CHARS}

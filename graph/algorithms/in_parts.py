@@ -20,9 +20,9 @@ STEP_ROWS = 4_096
 
 def sorted_in_parts(rows: Iterable[T], step: int = STEP_ROWS) -> list[T]:
     """Return the rows in order, as `sorted` does. Cost: sorted runs of `step` rows, and their merge."""
-    held = list(rows)
-    if len(held) <= step:
-        held.sort()
-        return held
-    starts = with_yields(range(0, len(held), step), 1)
-    return list(with_yields(merge(*(sorted(held[start : start + step]) for start in starts)), step))
+    items = list(rows)
+    if len(items) <= step:
+        items.sort()
+        return items
+    starts = with_yields(range(0, len(items), step), 1)
+    return list(with_yields(merge(*(sorted(items[start : start + step]) for start in starts)), step))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphtide.graph.view_state.tables import ViewEdge, ViewEntity
 
 HISTORY = 200_000
-LEAST_HISTORY = 5_000
+MIN_HISTORY = 5_000
 """Sort keys that the history holds: twice as many as the graph has entities, between these bounds."""
 IDLE_VERSIONS = 10_000
 """An order that no page has read for so many versions is dropped; the next page builds it again."""
@@ -104,8 +104,8 @@ class EntityOrder:
     `touched` and `follow` are called around each delta under the view's write lock; `page` under its read lock.
     """
 
-    def __init__(self, least: int = LEAST_HISTORY) -> None:
-        self._least = least
+    def __init__(self, min_history: int = MIN_HISTORY) -> None:
+        self._min_history = min_history
         self._size = 0
         self._changes: deque[_Change] = deque()
         self._floor = 0
@@ -133,7 +133,7 @@ class EntityOrder:
         before, after = touched.keys, keys_by_id(view, touched.nodes)
         self._changes.append(_Change(delta.version, before, tuple(after)))
         self._size += len(before) + len(after)
-        limit = min(HISTORY, max(self._least, 2 * len(view.entities)))
+        limit = min(HISTORY, max(self._min_history, 2 * len(view.entities)))
         while self._size > limit and self._changes:
             oldest = self._changes.popleft()
             self._size -= len(oldest.before) + len(oldest.after)

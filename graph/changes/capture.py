@@ -22,7 +22,7 @@ def capture(view: LiveView, delta: GraphDelta) -> tuple[GraphDelta, tuple[Entity
     """
     gone = delta.gone
     chunks = {*gone.chunks, *(r.chunk for r in delta.chunks), *(r.chunk for r in delta.mentions)}
-    held = [(number, view.chunks[number]) for number in sorted(chunks) if number in view.chunks]
+    found = [(number, view.chunks[number]) for number in sorted(chunks) if number in view.chunks]
     entities = _entities(view, {*gone.entities, *(row.node for row in delta.entities)}, vectors=True)
     statements = _statements(view, {*gone.statements, *(row.statement for row in delta.statements)})
     pairs = {*gone.same_as, *((row.a, row.b) for row in delta.same_as)}
@@ -38,12 +38,12 @@ def capture(view: LiveView, delta: GraphDelta) -> tuple[GraphDelta, tuple[Entity
         ),
         chunks=tuple(
             ChunkRow(n, c.chunk_id, c.doc_id, c.ordinal, c.text, c.vector, 0, c.title, c.description, c.place)
-            for n, c in held
+            for n, c in found
         ),
         labels=labels,
-        mentions=tuple(row for _, chunk in held for row in chunk.mentions),
+        mentions=tuple(row for _, chunk in found for row in chunk.mentions),
         statements=statements,
-        evidence=tuple(row for _, chunk in held for row in chunk.evidence),
+        evidence=tuple(row for _, chunk in found for row in chunk.evidence),
         same_as=tuple(view.same_as[pair] for pair in sorted(pairs) if pair in view.same_as),
         entities=entities,
         edges=_edges(view, {*gone.edges, *((row.u, row.v) for row in delta.edges)}),
@@ -94,14 +94,14 @@ def _edges(view: LiveView, pairs: Iterable[tuple[int, int]]) -> tuple[EdgeRow, .
 
 def _communities(view: LiveView, delta: GraphDelta) -> CommunityChange | None:
     """Return the places before the delta of the nodes and communities that it moves."""
-    change, held = delta.communities, view.hierarchy
+    change, hierarchy = delta.communities, view.hierarchy
     if not isinstance(change, CommunityChange):
         return None
-    members = [(node, held.community(node)) for node in change.nodes.tolist() if held.community(node)]
+    members = [(node, hierarchy.community(node)) for node in change.nodes.tolist() if hierarchy.community(node)]
     tree = []
     for community in dict.fromkeys((*change.children.tolist(), *change.removed.tolist())):
         try:
-            tree.append((community, held.level(community), held.parent(community)))
+            tree.append((community, hierarchy.level(community), hierarchy.parent(community)))
         except KeyError:
             continue  # it is new
     nodes, places = np.array(members, np.int64).reshape(-1, 2), np.array(tree, np.int64).reshape(-1, 3)

@@ -118,8 +118,8 @@ class ElementTables(RowTables):
 
     def _around(self, scope: _Scope) -> _Scope:
         """Return the scope with the labels and edges of its entities: they name the entity by an id that may change."""
-        held = [self.entities[node] for node in scope.entities if node in self.entities]
-        labels = scope.labels.union(*(row.labels for row in held))
+        entities = [self.entities[node] for node in scope.entities if node in self.entities]
+        labels = scope.labels.union(*(row.labels for row in entities))
         near = {(min(n, m), max(n, m)) for n in scope.entities for m in self._neighbours.get(n, ())}
         return _Scope(
             scope.documents, scope.chunks, labels, scope.statements, scope.same_as, scope.entities, scope.edges | near

@@ -171,16 +171,16 @@ def _differs(old: EntityRow, new: EntityRow) -> bool:
 
 
 def _relations(delta: GraphDelta, old: GraphDelta, before: _State, after: _State) -> Changed[ChangedRelation]:
-    held = {row.statement: row for row in old.statements}
+    old_rows = {row.statement: row for row in old.statements}
     new = {row.statement for row in delta.statements}
     added, changed = [], []
     for row in delta.statements:
-        was = held.get(row.statement)
+        was = old_rows.get(row.statement)
         if was is None:
             added.append(after.relation(row))
         elif (was.count, was.weight_milli) != (row.count, row.weight_milli):
             changed.append(after.relation(row))
-    gone = [before.relation(held[n]) for n in delta.gone.statements if n in held and n not in new]
+    gone = [before.relation(old_rows[n]) for n in delta.gone.statements if n in old_rows and n not in new]
     return Changed(_distinct(added), _distinct(changed), _distinct(gone))
 
 

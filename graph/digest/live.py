@@ -241,25 +241,25 @@ def _keep_entities(before: _Rows, view: DigestTables, delta: GraphDelta) -> None
 
 
 def _chunk(view: DigestTables, number: int) -> _Chunk | None:
-    held = view.chunks.get(number)
-    if held is None:
+    row = view.chunks.get(number)
+    if row is None:
         return None
-    return held.chunk_id, held.doc_id, held.ordinal, held.text, held.place, held.mentions, held.evidence
+    return row.chunk_id, row.doc_id, row.ordinal, row.text, row.place, row.mentions, row.evidence
 
 
 def _label(view: DigestTables, number: int) -> _Label | None:
-    held = view.labels.get(number)
-    return (held.name, held.type, held.mentions) if held else None
+    row = view.labels.get(number)
+    return (row.name, row.type, row.mentions) if row else None
 
 
 def _statement(view: DigestTables, number: int) -> _Statement | None:
-    held = view.statements.get(number)
-    return (held.subject, held.predicate, held.object, held.count, held.weight_milli) if held else None
+    row = view.statements.get(number)
+    return (row.subject, row.predicate, row.object, row.count, row.weight_milli) if row else None
 
 
 def _entity(view: DigestTables, node: int) -> _Entity | None:
-    held = view.entities.get(node)
-    return (held.id, held.name, held.type, held.labels, held.mentions) if held else None
+    row = view.entities.get(node)
+    return (row.id, row.name, row.type, row.labels, row.mentions) if row else None
 
 
 def _edge(view: DigestTables, pair: Pair) -> ViewEdge | None:
@@ -304,8 +304,8 @@ def _elements(rows: _Rows, view: DigestTables) -> Iterator[str]:
         return _found(rows.chunks[number] if number in rows.chunks else _chunk(view, number), "passage", number)[0]
 
     def triple(number: int) -> Triple:
-        held = rows.statements[number] if number in rows.statements else _statement(view, number)
-        subject, predicate, object_, _, _ = _found(held, "statement", number)
+        statement = rows.statements[number] if number in rows.statements else _statement(view, number)
+        subject, predicate, object_, _, _ = _found(statement, "statement", number)
         return label_name(subject), predicate, label_name(object_)
 
     chunks = [(number, row) for number, row in rows.chunks.items() if row is not None]

@@ -46,8 +46,8 @@ class EarlierEntityOrder(EntityOrder):
         """See EntityOrder.page. Raises ListingExpired for a listing of another version."""
         if began != view.version:
             raise ListingExpired(f"the listing is of version {began}, and `at` names version {view.version}")
-        held = self._present.order.order(self._present, sort)
-        start = 0 if after is None else held.bisect_right(after)
-        unchanged = (key for key in held.islice(start) if key[2] not in self._changed)
+        present = self._present.order.order(self._present, sort)
+        start = 0 if after is None else present.bisect_right(after)
+        unchanged = (key for key in present.islice(start) if key[2] not in self._changed)
         own = sorted(keys.key(sort, entity_id) for entity_id, keys in self._own.items())
         return ((key, key[2]) for key in merge(unchanged, (key for key in own if after is None or key > after)))

@@ -93,8 +93,8 @@ class PatchedIndex:
 
     def live_ids(self) -> Ids:
         """See VectorIndex.live_ids."""
-        held = [number for number in self._present().live_ids().tolist() if number not in self._changed]
-        return np.array(sorted(held + (self._own.live_ids().tolist() if self._own else [])), np.int64)
+        unchanged = [number for number in self._present().live_ids().tolist() if number not in self._changed]
+        return np.array(sorted(unchanged + (self._own.live_ids().tolist() if self._own else [])), np.int64)
 
     def statistics(self) -> IndexStatistics:
         """See VectorIndex.statistics; the bytes are those of the changed vectors."""

@@ -70,11 +70,11 @@ class UndoLog:
     def overwritten(self, delta: GraphDelta, old: GraphDelta) -> None:
         """Note the next commit after those noted: its delta, and the rows that it overwrote."""
         gone, mentions, evidence = delta.gone, _grouped(old.mentions), _grouped(old.evidence)
-        held = {
+        earlier = {
             row.chunk: _Passage(row, mentions.get(row.chunk, ()), evidence.get(row.chunk, ())) for row in old.chunks
         }
         _keep(self.documents, (gone.documents, (r.doc_id for r in delta.documents)), _by(old.documents, "doc_id"))
-        _keep(self.passages, (gone.chunks, (row.chunk for row in delta.chunks)), held)
+        _keep(self.passages, (gone.chunks, (row.chunk for row in delta.chunks)), earlier)
         _keep(self.labels, (gone.labels, (row.label for row in delta.labels)), _by(old.labels, "label"))
         numbers = (row.statement for row in delta.statements)
         _keep(self.statements, (gone.statements, numbers), _by(old.statements, "statement"))
@@ -128,10 +128,10 @@ class UndoLog:
         _put(self.documents, gone.documents, _by(delta.documents, "doc_id"))
         _put(self.passages, gone.chunks, {})
         for row in delta.chunks:
-            held = self.passages.get(row.chunk)
-            if held is None:
-                held = _Passage(row, mentions.get(row.chunk, ()), evidence.get(row.chunk, ()))
-            self.passages[row.chunk] = _Passage(row, held.mentions, held.evidence)
+            passage = self.passages.get(row.chunk)
+            if passage is None:
+                passage = _Passage(row, mentions.get(row.chunk, ()), evidence.get(row.chunk, ()))
+            self.passages[row.chunk] = _Passage(row, passage.mentions, passage.evidence)
         _put(self.labels, gone.labels, _by(delta.labels, "label"))
         _put(self.statements, gone.statements, _by(delta.statements, "statement"))
         _put(self.same_as, gone.same_as, {(row.a, row.b): row for row in delta.same_as})
@@ -154,8 +154,8 @@ class UndoLog:
         chunks, labels, statements = (
             {number for number, version in versions.items() if version > self.version} for versions in self.removals
         )
-        passages = [held for held in self.passages.values() if held is not None]
-        whole = [held for held in passages if held.row.chunk in chunks]
+        passages = [passage for passage in self.passages.values() if passage is not None]
+        whole = [passage for passage in passages if passage.row.chunk in chunks]
         edges = {
             pair for pair, row in self.edges.items() if row is None and pair[1] in present.neighbours.get(pair[0], ())
         }
@@ -175,11 +175,11 @@ class UndoLog:
                 ),
             ),
             documents=_rows(self.documents),
-            chunks=tuple(held.row for held in passages),
+            chunks=tuple(passage.row for passage in passages),
             labels=_rows(self.labels),
-            mentions=tuple(chain.from_iterable(held.mentions for held in whole)),
+            mentions=tuple(chain.from_iterable(passage.mentions for passage in whole)),
             statements=_rows(self.statements),
-            evidence=tuple(chain.from_iterable(held.evidence for held in whole)),
+            evidence=tuple(chain.from_iterable(passage.evidence for passage in whole)),
             same_as=_rows(self.same_as),
             entities=_rows(self.entities),
             edges=_rows(self.edges),

@@ -88,8 +88,8 @@ def entities_in(view: LiveView, chunk: int) -> set[int]:
 
     Returns an empty set for an unknown passage.
     """
-    held = view.chunks.get(chunk)
-    return {view.labels[mention.label].node for mention in held.mentions} if held else set()
+    row = view.chunks.get(chunk)
+    return {view.labels[mention.label].node for mention in row.mentions} if row else set()
 
 
 def working_entities(view: LiveView, chunks: Iterable[int]) -> set[int]:

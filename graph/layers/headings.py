@@ -33,20 +33,20 @@ def heading(view: LiveView, chunk: int) -> Heading:
     sentence does not name. Call under `view.lock.read()`. Raises KeyError for a passage that is not live. Cost: the
     passage.
     """
-    held = view.chunks[chunk]
-    if held.title and held.description:
-        return Heading(held.title, held.description)
-    read = _read_off(view, chunk, held)
-    return Heading(held.title or read.title, held.description or read.description)
+    row = view.chunks[chunk]
+    if row.title and row.description:
+        return Heading(row.title, row.description)
+    read = _read_off(view, chunk, row)
+    return Heading(row.title or read.title, row.description or read.description)
 
 
-def _read_off(view: LiveView, chunk: int, held: ViewChunk) -> Heading:
-    first, _, rest = held.text.strip().partition("\n")
+def _read_off(view: LiveView, chunk: int, row: ViewChunk) -> Heading:
+    first, _, rest = row.text.strip().partition("\n")
     own = first.strip().lstrip("#*= ").rstrip("#*= ")
     has_own = bool(own and rest.strip()) and len(own) <= TITLE_CHARS and own[-1] not in ".!?,;:"
-    body = rest if has_own else held.text
+    body = rest if has_own else row.text
     sentence = _cut(next(iter(sentences(body)), ""), LINE_CHARS)
-    title = own if has_own else view.documents[held.doc_id].info.title or sentence
+    title = own if has_own else view.documents[row.doc_id].info.title or sentence
     names = [name for name in _named(view, chunk) if name.casefold() not in sentence.casefold()]
     about = f" (on {', '.join(names)})" if names else ""
     return Heading(_cut(" ".join(title.split()), TITLE_CHARS), f"{sentence}{about}")
@@ -59,8 +59,8 @@ def _named(view: LiveView, chunk: int) -> list[str]:
     return sorted(counts, key=lambda name: (-counts[name], name))[:NAMED]
 
 
-def _cut(text: str, most: int) -> str:
-    """Return at most `most` characters, cut at the end of a word."""
-    if len(text) <= most:
+def _cut(text: str, max_chars: int) -> str:
+    """Return at most `max_chars` characters, cut at the end of a word."""
+    if len(text) <= max_chars:
         return text
-    return text[: most - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"
+    return text[: max_chars - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"

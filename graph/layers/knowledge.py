@@ -13,21 +13,21 @@ from graphtide.graph.view import LiveView
 
 
 class KnowledgeLayer:
-    """The knowledge layer; see the module. A `Layer` over entities, by node, restricted to edges of trussness `least`
-    or more.
+    """The knowledge layer; see the module. A `Layer` over entities, by node, restricted to edges of trussness
+    `min_trussness` or more.
 
     The minimum trussness, 2, restricts nothing (Cohen 2008). DA-RAG's layer has no weights; deviation: the weights here
     are statement counts.
     """
 
-    def __init__(self, view: LiveView, least: int = 2) -> None:
+    def __init__(self, view: LiveView, min_trussness: int = 2) -> None:
         self._view = view
-        self._least = least
+        self._min_trussness = min_trussness
 
     def neighbours(self, number: int) -> tuple[Neighbour, ...]:
         """See `Layer.neighbours`. Cost: the entity's degree, and its logarithm."""
         edges = self._view.neighbours.get(number, {}).items()
-        found = ((other, float(edge.weight)) for other, edge in edges if edge.trussness >= self._least)
+        found = ((other, float(edge.weight)) for other, edge in edges if edge.trussness >= self._min_trussness)
         return ranked(found, self._view.entity_id)
 
     def induced_edges(self, numbers: Collection[int]) -> tuple[LayerLink, ...]:
@@ -38,7 +38,7 @@ class KnowledgeLayer:
             edges = self._view.neighbours.get(number, {})
             for other in intersection(edges, inside):
                 edge = edges[other]
-                if number < other and edge.trussness >= self._least:
+                if number < other and edge.trussness >= self._min_trussness:
                     found[number, other] = float(edge.weight)
         return linked(found, self._view.entity_id)
 

@@ -29,20 +29,20 @@ class Followers:
     """The followers of one view, one of each class. Readers call `get`, in any thread; the view's writer the rest."""
 
     def __init__(self) -> None:
-        self._held: dict[type[Follower], Follower] = {}
+        self._followers: dict[type[Follower], Follower] = {}
         self._creating = threading.Lock()
 
     def __bool__(self) -> bool:
-        return bool(self._held)
+        return bool(self._followers)
 
     def get(self, kind: type[Model]) -> Model:
         """Return the model of a class. Call under the view's read lock."""
         with self._creating:
-            return cast(Model, self._held.setdefault(kind, kind()))
+            return cast(Model, self._followers.setdefault(kind, kind()))
 
     def follow(self, delta: GraphDelta, touched: Collection[int]) -> None:
         """Pass a delta to every model. A snapshot drops them: its numbers have nothing to do with the old ones."""
         if delta.snapshot:
-            self._held.clear()
-        for model in self._held.values():
+            self._followers.clear()
+        for model in self._followers.values():
             model.follow(delta, touched)

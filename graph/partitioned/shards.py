@@ -79,10 +79,10 @@ class Shard:
     def serve(self, request: Request) -> Reply:
         """Return the reply to a request. Cost: the rows it returns, or one search."""
         if isinstance(request, Read):
-            return ReadReply({kind: self._held(kind, keys) for kind, keys in request.keys.items()})
+            return ReadReply({kind: self._rows(kind, keys) for kind, keys in request.keys.items()})
         index: VectorIndex = getattr(self._indexes(request.exact), request.index)
         found = index.search(request.queries, request.k)
-        return SearchReply(found, {request.index: self._held(request.index, found.ids.ravel().tolist())})
+        return SearchReply(found, {request.index: self._rows(request.index, found.ids.ravel().tolist())})
 
     @property
     def indexes(self) -> VectorIndexes:
@@ -103,9 +103,9 @@ class Shard:
             index.add(np.array(numbers, np.int64), np.stack(values).astype(np.float32))
         return index
 
-    def _held(self, kind: Kind, keys: Any) -> dict[Any, Any]:
-        held = self.rows[kind]
-        return {key: held[key] for key in keys if key in held}
+    def _rows(self, kind: Kind, keys: Any) -> dict[Any, Any]:
+        rows = self.rows[kind]
+        return {key: rows[key] for key in keys if key in rows}
 
     def _indexes(self, exact: bool) -> VectorIndexes:
         if not exact:
@@ -139,11 +139,11 @@ def divide(view: LiveView, count: int, new_index: Callable[[int], VectorIndex]) 
     """
     passages = {number: shard_of(chunk.doc_id, count) for number, chunk in view.chunks.items()}
     placement = ShardPlacement(count, passages)
-    held: list[dict[Kind, dict[Any, Any]]] = [{} for _ in range(count)]
+    by_shard: list[dict[Kind, dict[Any, Any]]] = [{} for _ in range(count)]
     for kind in ("chunks", *NUMBERED, *NAMED):
-        for rows in held:
+        for rows in by_shard:
             rows[kind] = {}
         for key, row in getattr(view, kind).items():
-            held[placement.shard(kind, key)][kind][key] = row
+            by_shard[placement.shard(kind, key)][kind][key] = row
     dimensions = {name: getattr(view.indexes, name).dimensions for name in INDEXED}
-    return [Shard(rows, dimensions, new_index) for rows in held], placement
+    return [Shard(rows, dimensions, new_index) for rows in by_shard], placement

@@ -64,13 +64,13 @@ class RelatednessModel:
 
     def names(self, number: int) -> Collection[str]:
         """Return the normalised names that a passage mentions; none for a passage without a vector."""
-        held = self._passages.get(number)
-        return held.names if held is not None else ()
+        passage = self._passages.get(number)
+        return passage.names if passage is not None else ()
 
     def titles(self, number: int) -> Collection[str]:
         """Return the names under which a passage's document is mentioned; none for a passage without a vector."""
-        held = self._passages.get(number)
-        return held.titles if held is not None else ()
+        passage = self._passages.get(number)
+        return passage.titles if passage is not None else ()
 
     def weights(self) -> Weights:
         """Return the weights that fit the live examples. Cost: some arithmetic, whatever their number."""

@@ -18,6 +18,8 @@ from graphtide.graph.records import Vector
 from graphtide.graph.view_state.overlay import Overlay, Writing
 
 BUCKETS = 1 << 12
+SPARSE = 1 << 6
+"""Number of buckets with passages below which it is faster to compare them than to walk over the empty ones."""
 TOGETHER = 16  # an entity in more passages is weak evidence, and would make each change expensive
 
 
@@ -94,7 +96,7 @@ class HashRing:
     def remove(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Remove a stored passage; return the removed pairs and the added pairs."""
         number = _bucket(passage.key)
-        bucket = tuple(held for held in self._buckets.pop(number) if held is not passage)
+        bucket = tuple(other for other in self._buckets.pop(number) if other is not passage)
         if bucket:
             self._buckets[number] = bucket
         self._count -= 1
@@ -116,22 +118,24 @@ class HashRing:
         start = _bucket(key)
         bucket = self._buckets.get(start, ())
         place = bisect_left(bucket, key, key=_key)
-        if place < len(bucket):
-            return bucket[place]
-        return next(bucket for bucket in self._round(start, 1) if bucket)[0]
+        return bucket[place] if place < len(bucket) else self._buckets[self._nearest(start, 1)][0]
 
     def _before(self, key: int) -> PairPassage:
         """Return the last passage before a key, around the ring."""
         start = _bucket(key)
         bucket = self._buckets.get(start, ())
         place = bisect_left(bucket, key, key=_key)
-        if place:
-            return bucket[place - 1]
-        return next(bucket for bucket in self._round(start, -1) if bucket)[-1]
+        return bucket[place - 1] if place else self._buckets[self._nearest(start, -1)][-1]
 
-    def _round(self, start: int, step: int) -> Iterator[tuple[PairPassage, ...]]:
-        """Yield the other buckets, and at last the first again."""
-        return (self._buckets.get((start + step * far) % BUCKETS, ()) for far in range(1, BUCKETS + 1))
+    def _nearest(self, start: int, step: int) -> int:
+        """Return the next bucket with passages in a direction, `start` itself as the last one.
+
+        Cost: where n buckets have passages, n steps, or the BUCKETS / n empty ones that lie between if they are fewer.
+        """
+        if len(self._buckets) < SPARSE:
+            return min(self._buckets, key=lambda number: (step * (number - start) - 1) % BUCKETS)
+        around = ((start + step * far) % BUCKETS for far in range(1, BUCKETS + 1))
+        return next(number for number in around if number in self._buckets)
 
 
 def _bucket(key: int) -> int:

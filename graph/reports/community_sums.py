@@ -51,8 +51,8 @@ class CommunitySums:
     def sketch(self, community: int) -> Sketch:
         """Return the counts of a community (BUCKETS,) int32, as a new array. Raises KeyError for an unknown one."""
         row = self._rows[community]
-        held = self._sketches[row] or self._counts(row)
-        return np.frombuffer(held, np.int8 if held.typecode == "b" else np.int32).astype(np.int32)
+        counts = self._sketches[row] or self._counts(row)
+        return np.frombuffer(counts, np.int8 if counts.typecode == "b" else np.int32).astype(np.int32)
 
     def parent(self, community: int) -> int:
         """Return the community to whose sums this one's content is added; 0 for none or an unknown community."""
@@ -137,8 +137,8 @@ class CommunitySums:
         if entities < 2:
             self._sketches[row] = None
         else:
-            held, added = self._sketches[row] or self._counts(row), self._sketches[other] or self._counts(other)
-            self._sketches[row] = _narrow(map(add if times > 0 else sub, held, added))
+            own, added = self._sketches[row] or self._counts(row), self._sketches[other] or self._counts(other)
+            self._sketches[row] = _narrow(map(add if times > 0 else sub, own, added))
         self._entities[row] = entities
         self._digests[row] = (self._digests[row] + times * self._digests[other]) & _MASK
 
@@ -165,5 +165,5 @@ class CommunitySums:
 
 def _narrow(counts: Iterable[int]) -> array[int]:
     """Return counts with one byte each, or four where one needs more."""
-    held = list(counts)
-    return array("b" if max(held) < 128 and min(held) >= -128 else "i", held)
+    values = list(counts)
+    return array("b" if max(values) < 128 and min(values) >= -128 else "i", values)

@@ -98,36 +98,36 @@ def members(view: LiveView, community: int) -> Iterator[int]:
         yield from members(view, child)
 
 
-def community_context(view: LiveView, community: int, most: int = 10) -> CommunityContext:
+def community_context(view: LiveView, community: int, limit: int = 10) -> CommunityContext:
     """Read a community. Call under `view.lock.read()`. Raises KeyError when it no longer exists.
 
     Cost: its entities at the finest level, its children at any other, and the shown part of them.
     """
     level = view.hierarchy.level(community)
     size = view.contents.entities(community)
-    held = view.contents.fingerprint(community)
-    fingerprint = held.encode() if held else ""
+    stored = view.contents.fingerprint(community)
+    fingerprint = stored.encode() if stored else ""
     whole = size <= WHOLE or level == 0
     children = () if whole else _children(view, community)
     nodes = nsmallest(WHOLE, members(view, community) if whole else _leading(view, community), key=_by_mentions(view))
-    leading = nsmallest(most, (_rank(view, number) for number in _inside(view, nodes)))
+    leading = nsmallest(limit, (_rank(view, number) for number in _inside(view, nodes)))
     findings = tuple(_finding(view, number) for *_, number in leading)
-    names = tuple(view.entities[node].name for node in nodes[:most])
+    names = tuple(view.entities[node].name for node in nodes[:limit])
     return CommunityContext(community, level, fingerprint, names, findings, size, children)
 
 
-def extractive_report(subject: CommunityContext, most: int = 8) -> Report:
+def extractive_report(subject: CommunityContext, limit: int = 8) -> Report:
     """Return the extractive report: titled by its first entities, each finding a sentence of a document, or a
     statement.
 
     All its text comes from the sources. The rating is log2 of the size, at most 10.
     """
     groups = [child.findings for child in subject.children] + [tuple(_quoted(subject.findings))]
-    turns = [each for place in range(most) for findings in groups for each in findings[place : place + 1]]
+    turns = [each for place in range(limit) for findings in groups for each in findings[place : place + 1]]
     by_text: dict[str, ReportFinding] = {}
     for turn in turns:
         by_text.setdefault(turn.text, turn)
-    findings = tuple(by_text.values())[:most]
+    findings = tuple(by_text.values())[:limit]
     named = dict.fromkeys(child.title.split(", ")[0] for child in subject.children)
     title = ", ".join(list(dict.fromkeys([*named, *subject.entities]))[:3])
     rating = min(10.0, float(subject.size.bit_length()))
@@ -268,9 +268,9 @@ def _children(view: LiveView, community: int) -> tuple[ChildReport, ...]:
 
 
 def _child(view: LiveView, community: int) -> ChildReport:
-    held = view.reports.report(view, community)
+    report = view.reports.report(view, community)
     size = view.contents.entities(community)
-    if held is not None:
-        return ChildReport(held.title, held.summary, size, held.findings)
-    short = extractive_report(community_context(view, community, most=5), most=3)
+    if report is not None:
+        return ChildReport(report.title, report.summary, size, report.findings)
+    short = extractive_report(community_context(view, community, limit=5), limit=3)
     return ChildReport(short.title, short.summary, size, short.findings)

@@ -45,14 +45,14 @@ Verdict = int
 class LabelFeatures(Signature):
     """A label prepared for comparison: its signature, and its vector or the bytes of that from which it is computed."""
 
-    held: Quantised | VectorBytes | None
+    vector_source: Quantised | VectorBytes | None
 
     @property
     def vector(self) -> Quantised | None:
         """Return the mean in the form in which cosines are exact. Cost: operations on a vector where it is shared."""
-        if not isinstance(self.held, VECTOR_BYTES):
-            return self.held
-        mean = unit_of(vector_of(self.held))
+        if not isinstance(self.vector_source, VECTOR_BYTES):
+            return self.vector_source
+        mean = unit_of(vector_of(self.vector_source))
         return None if mean is None else quantise(mean)
 
     @property
@@ -86,12 +86,12 @@ def label_features(view: LabelView, known: Signature | None = None) -> LabelFeat
     vector.
     """
     of = known if known is not None else parse_label(view.name, view.type)
-    held: Quantised | VectorBytes | None = view.same
+    vector: Quantised | VectorBytes | None = view.same
     if view.vector is None:
-        held = None
-    elif held is None:
-        held = quantise(view.vector)
-    return LabelFeatures(of.name, of.type, of.words, of.tail, of.numbers, of.letters, of.traits, held)
+        vector = None
+    elif vector is None:
+        vector = quantise(view.vector)
+    return LabelFeatures(of.name, of.type, of.words, of.tail, of.numbers, of.letters, of.traits, vector)
 
 
 def pair_key(a: LabelFeatures, b: LabelFeatures) -> PairKey:

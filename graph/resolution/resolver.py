@@ -229,7 +229,7 @@ class _Update:
         for key in with_yields(changed):
             pairs.update(_ordered(a, b) for a, b in blocks.pairs(key))
             members = blocks.members(key)
-            pairs.update(_ordered(a, b) for a in members for b in self._held(a) & members)
+            pairs.update(_ordered(a, b) for a in members for b in self._proposed(a) & members)
         for label in with_yields(self._unjudged):
             pairs.update(_ordered(label, other) for other in blocks.candidates(label))
         return pairs
@@ -272,10 +272,10 @@ class _Update:
         if not links:
             return [frozenset((label,)) for label in region]
         keys: dict[int, LabelKey] = {label: profiles[label].key for label in region}
-        held = self._state._links
+        linked = self._state._links
         sure = clusters.drop_ambiguous_links(
             links,
-            lambda x, y: y in held.get(x, ()) or isinstance(score_pair(profiles[x], profiles[y], verdicts), Proposal),
+            lambda x, y: y in linked.get(x, ()) or isinstance(score_pair(profiles[x], profiles[y], verdicts), Proposal),
         )
         return clusters.linkage(
             region,
@@ -307,10 +307,10 @@ class _Update:
 
     def _unlink(self, label: int) -> None:
         self._touched.add(label)
-        for other in self._held(label):
+        for other in self._proposed(label):
             self._put(label, other, None)
 
-    def _held(self, label: int) -> set[int]:
+    def _proposed(self, label: int) -> set[int]:
         """Return the labels with which this one has a link or awaits a verdict, and those found by vectors."""
         state = self._state
         return state._links.get(label, {}).keys() | state._awaiting.get(label, set()) | state._by_context.of(label)

@@ -297,9 +297,9 @@ def _misspelt(a: Signature, b: Signature) -> _Found:
         return None
     x, y = differing[0]
     is_person, is_last = a.is_person or b.is_person, a.words[-1] != b.words[-1]
-    shortest, least = min(len(x), len(y)), 7 if len(a.words) == 1 or (is_person and is_last) else 5
+    shortest, min_length = min(len(x), len(y)), 7 if len(a.words) == 1 or (is_person and is_last) else 5
     # A different last letter is an ending ("Buddhism" beside "Buddhist"), not a spelling error.
-    if shortest < least or x[0] != y[0] or x[:-1] == y[:-1] or x.startswith(y) or y.startswith(x):
+    if shortest < min_length or x[0] != y[0] or x[:-1] == y[:-1] or x.startswith(y) or y.startswith(x):
         return None
     if is_person and a.words[0] != b.words[0]:
         return None

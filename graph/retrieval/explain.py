@@ -88,7 +88,7 @@ def choice_step(view: LiveView, pool: CandidatePool, relevance: Scores, order: S
                 ("nearness", float(near[place])),
                 ("walk", float(reached[place])),
                 ("named", float(pool.candidates.named[place])),
-                ("words", float(pool.candidates.held[place] @ pool.candidates.words)),
+                ("words", float(pool.candidates.contained[place] @ pool.candidates.words)),
             ),
         )
         for place in order

@@ -48,8 +48,8 @@ def _fits(doc_id: str, info: DocumentInfo, filters: Filters, dates: DateRange) -
         return False
     if not dates.holds(info.occurred_at):
         return False
-    held = dict(info.metadata)
-    return all(key in held and same_json(json.loads(held[key]), value) for key, value in filters.metadata)
+    metadata = dict(info.metadata)
+    return all(key in metadata and same_json(json.loads(metadata[key]), value) for key, value in filters.metadata)
 
 
 def same_json(one: object, other: object) -> bool:

@@ -128,14 +128,14 @@ def nearest_with_ties(
         return ()
     query, fetched = vector[np.newaxis].astype(np.float32), count + TIES
     found = index.search(query, fetched, allowed=allowed)
-    least = float(
+    last = float(
         found.similarities[0][:count][-1]
     )  # a name costs more than a search: only hits that may stay are named
-    while isinstance(index, ExactIndex) and float(found.similarities[0][-1]) == least > -np.inf:
+    while isinstance(index, ExactIndex) and float(found.similarities[0][-1]) == last > -np.inf:
         fetched *= 4
         found = index.search(query, fetched, allowed=allowed)
     rows = zip(found.ids[0].tolist(), found.similarities[0].tolist(), strict=True)
-    hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING and cosine >= least]
+    hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING and cosine >= last]
     return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key)))
 
 

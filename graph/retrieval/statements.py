@@ -21,8 +21,8 @@ def between(view: LiveView, one: int, other: int, admits: ChunkPredicate | None)
 
 def supporting_passages(view: LiveView, number: int, admits: ChunkPredicate | None) -> list[int]:
     """Return the admitted passages that support a statement, by chunk id."""
-    held = (chunk for chunk in view.statements[number].chunks if admits is None or admits(chunk))
-    return sorted(held, key=lambda chunk: view.chunks[chunk].chunk_id)
+    admitted = (chunk for chunk in view.statements[number].chunks if admits is None or admits(chunk))
+    return sorted(admitted, key=lambda chunk: view.chunks[chunk].chunk_id)
 
 
 def verbalise(view: LiveView, number: int) -> str:

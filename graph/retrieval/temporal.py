@@ -39,15 +39,15 @@ def _trussness(view: LiveView, edge: AnswerEdge) -> int:
     return kept.trussness if kept is not None else 0
 
 
-def _with_times(edge: AnswerEdge, held: ValidityInterval, trussness: int) -> AnswerEdge:
-    ended_by = held.ended_by[0] if held.ended_by else ""
+def _with_times(edge: AnswerEdge, interval: ValidityInterval, trussness: int) -> AnswerEdge:
+    ended_by = interval.ended_by[0] if interval.ended_by else ""
     return replace(
         edge,
         trussness=trussness,
-        valid_from=held.valid_from,
-        valid_to=held.valid_to,
+        valid_from=interval.valid_from,
+        valid_to=interval.valid_to,
         ended_by=ended_by,
-        superseding_value=held.superseding_value,
+        superseding_value=interval.superseding_value,
     )
 
 

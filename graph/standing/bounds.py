@@ -79,9 +79,9 @@ class BoundedVectors:
     def _products(self, rows: Vectors) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         """Yield, for each block of rows, its begin, and where a row may reach a bound: (slots, rows of the block)."""
         slack = 4 * rows.shape[1] * float(np.finfo(np.float32).eps)
-        least = (self._bounds[: self._used] - slack)[:, np.newaxis]
+        thresholds = (self._bounds[: self._used] - slack)[:, np.newaxis]
         for start in range(0, len(rows), ROWS):
-            yield start, self._vectors[: self._used] @ rows[start : start + ROWS].T >= least
+            yield start, self._vectors[: self._used] @ rows[start : start + ROWS].T >= thresholds
 
     def _reserve(self, slot: int, dimensions: int) -> None:
         """Make room for the slot. Slots of vectors of another length are reported for every row from now on."""

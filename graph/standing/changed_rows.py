@@ -60,10 +60,10 @@ class ChangedRows:
         chunks = _chunks(delta)
         links = {node for link in view.changed_links for node in link}
         entities = {row.node for row in delta.entities}.union(gone.entities, (n // 2 for n in links if n % 2 == 0))
-        held = [view.chunks[number] for number in chunks if number in view.chunks]
-        entities.update(view.labels[mention.label].node for chunk in held for mention in chunk.mentions)
+        passages = [view.chunks[number] for number in chunks if number in view.chunks]
+        entities.update(view.labels[mention.label].node for chunk in passages for mention in chunk.mentions)
         statements = {row.statement for row in delta.statements}.union(gone.statements)
-        stated = statements.union(support.statement for chunk in held for support in chunk.evidence)
+        stated = statements.union(support.statement for chunk in passages for support in chunk.evidence)
         nodes = links.union(map(walk_entity, entities), map(walk_chunk, chunks))
         return cls(
             chunks,
@@ -72,7 +72,7 @@ class ChangedRows:
             frozenset(statements),
             frozenset(documents),
             frozenset(view.new_names | view.about.changed_keys),
-            _units(chunk.vector for chunk in held),
+            _units(chunk.vector for chunk in passages),
             _units(view.entities[node].vector for node in entities if node in view.entities),
             _units(view.statements[number].vector for number in stated if number in view.statements),
             lambda: _with_neighbours(view, nodes, nodes),
@@ -87,10 +87,10 @@ def _chunks(delta: GraphDelta) -> frozenset[int]:
 
 
 def _units(vectors: Iterable[Vector]) -> Vectors:
-    held = [vector for vector in vectors if vector.size]
-    if not held:
+    present = [vector for vector in vectors if vector.size]
+    if not present:
         return np.zeros((0, 0), np.float32)
-    return unit_rows(np.stack(held).astype(np.float32), held[0].size)
+    return unit_rows(np.stack(present).astype(np.float32), present[0].size)
 
 
 def _with_neighbours(view: LiveView, nodes: Iterable[int], expanded: Iterable[int]) -> frozenset[int] | None:

@@ -26,7 +26,7 @@ class DependencyIndex:
     """
 
     def __init__(self) -> None:
-        self._held: dict[int, Dependencies] = {}
+        self._dependencies: dict[int, Dependencies] = {}
         self._chunks, self._entities, self._statements = BoundedVectors(), BoundedVectors(), BoundedVectors()
         self._by_row: dict[int, set[int]] = {}
         self._walks: dict[int, Numbers] = {}
@@ -34,23 +34,23 @@ class DependencyIndex:
 
     def __len__(self) -> int:
         """Return the number of slots in use."""
-        return len(self._held)
+        return len(self._dependencies)
 
-    def put(self, slot: int, vector: QuestionVector, held: Dependencies) -> None:
+    def put(self, slot: int, vector: QuestionVector, dependencies: Dependencies) -> None:
         """Set the dependencies of a slot."""
         self._forget(slot)
-        self._held[slot] = held
-        self._everything.add(slot) if held.everything else self._everything.discard(slot)
-        if held.everything:
+        self._dependencies[slot] = dependencies
+        self._everything.add(slot) if dependencies.everything else self._everything.discard(slot)
+        if dependencies.everything:
             self._drop_bounds(slot)
             return
-        self._chunks.put(slot, vector, held.bounds.chunks)
-        for number in held.rows:
+        self._chunks.put(slot, vector, dependencies.bounds.chunks)
+        for number in dependencies.rows:
             self._by_row.setdefault(number, set()).add(slot)
-        if held.nodes is not None:
-            self._walks[slot] = held.nodes
-            self._entities.put(slot, vector, held.bounds.entities)
-            self._statements.put(slot, vector, held.bounds.statements)
+        if dependencies.nodes is not None:
+            self._walks[slot] = dependencies.nodes
+            self._entities.put(slot, vector, dependencies.bounds.entities)
+            self._statements.put(slot, vector, dependencies.bounds.statements)
 
     def drop(self, slot: int) -> None:
         """Forget a slot."""
@@ -64,7 +64,7 @@ class DependencyIndex:
         Cost: slots * changed vectors, and the walks.
         """
         if changed.whole:
-            return dict.fromkeys(self._held)
+            return dict.fromkeys(self._dependencies)
         searched = set(self._everything)
         searched.update(self._chunks.reached(changed.chunk_vectors).tolist())
         found = set(searched)
@@ -76,14 +76,14 @@ class DependencyIndex:
             found |= searched
             found.update(self._walked(changed, found))
         return {
-            slot: None if slot in searched else _still_valid(self._held[slot], changed)
-            for slot in found & self._held.keys()
+            slot: None if slot in searched else _still_valid(self._dependencies[slot], changed)
+            for slot in found & self._dependencies.keys()
         }
 
     def _walked(self, changed: ChangedRows, found: set[int]) -> set[int]:
         left = [slot for slot in self._walks if slot not in found]
-        wide = [slot for slot in left if self._held[slot].wide]
-        narrow = [slot for slot in left if not self._held[slot].wide]
+        wide = [slot for slot in left if self._dependencies[slot].wide]
+        narrow = [slot for slot in left if not self._dependencies[slot].wide]
         names = np.zeros(NAME_PLACES, np.bool_)
         names[name_places(changed.names)] = True
         reached = self._near(narrow, changed.lowered_neighbours, changed, names)
@@ -100,12 +100,12 @@ class DependencyIndex:
         return {slot for slot in slots if self._reads(slot, changed, marks, names)}
 
     def _reads(self, slot: int, changed: ChangedRows, marks: Marks, names: Marks) -> bool:
-        held, nodes = self._held[slot], self._walks[slot]
+        own, nodes = self._dependencies[slot], self._walks[slot]
         return (
-            not held.statements.isdisjoint(changed.statements)
-            or not held.documents.isdisjoint(changed.documents)
+            not own.statements.isdisjoint(changed.statements)
+            or not own.documents.isdisjoint(changed.documents)
             or bool(marks[nodes[nodes < len(marks)]].any())
-            or (held.names is not None and bool(names[held.names].any()))
+            or (own.names is not None and bool(names[own.names].any()))
         )
 
     def _drop_bounds(self, slot: int) -> None:
@@ -113,27 +113,27 @@ class DependencyIndex:
             vectors.drop(slot)
 
     def _forget(self, slot: int) -> None:
-        held = self._held.pop(slot, None)
+        dropped = self._dependencies.pop(slot, None)
         self._walks.pop(slot, None)
-        for number in held.rows if held is not None and not held.everything else ():
+        for number in dropped.rows if dropped is not None and not dropped.everything else ():
             slots = self._by_row[number]
             slots.discard(slot)
             if not slots:
                 del self._by_row[number]
-        if held is not None and held.nodes is not None:
+        if dropped is not None and dropped.nodes is not None:
             self._drop_bounds(slot)
 
 
 __all__ = ["NEVER", "DependencyIndex"]
 
 
-def _still_valid(held: Dependencies, changed: ChangedRows) -> Seeds | None:
+def _still_valid(dependencies: Dependencies, changed: ChangedRows) -> Seeds | None:
     """Return the hits of an evaluation that no changed row entered; None if one of them changed."""
-    searched = held.searched
+    searched = dependencies.searched
     if (
         searched is None
-        or not held.ends.isdisjoint(changed.nodes)
-        or not held.statements.isdisjoint(changed.statements)
+        or not dependencies.ends.isdisjoint(changed.nodes)
+        or not dependencies.statements.isdisjoint(changed.statements)
     ):
         return None
     return None if any(hit.number in changed.chunks for hit in searched.passages) else searched

@@ -184,14 +184,14 @@ def _bound(question: Question, hits: tuple[Hit, ...], count: int) -> float:
 
 
 def _nodes(view: LiveView, found: PairRanking, ends: set[int]) -> Numbers:
-    held: set[int] = {*found.reached, *found.restart, *ends}
-    held.update(walk_chunk(hit.number) for hit in found.searched.passages)
+    nodes: set[int] = {*found.reached, *found.restart, *ends}
+    nodes.update(walk_chunk(hit.number) for hit in found.searched.passages)
     if found.pool is not None:
-        held.update(map(walk_chunk, found.pool.numbers))
+        nodes.update(map(walk_chunk, found.pool.numbers))
         followed = _followed(found)
-        held.update(walk_entity(node) for number in followed for node in entities_of(view, number))
-        held.update(walk_entity(n) for number in followed for key in view.about.keys(number) for n in view.named(key))
-    return np.array(sorted(held), np.int64)
+        nodes.update(walk_entity(node) for number in followed for node in entities_of(view, number))
+        nodes.update(walk_entity(n) for number in followed for key in view.about.keys(number) for n in view.named(key))
+    return np.array(sorted(nodes), np.int64)
 
 
 def _names(view: LiveView, found: PairRanking) -> Iterator[str]:

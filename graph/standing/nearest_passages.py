@@ -128,9 +128,9 @@ class NearestPassages:
         Every other passage is farther than the last one was, so `top_k` passages as near as that are the result.
         """
         kept = self._kept[slot]
-        least = -kept.bound()
+        bound = -kept.bound()
         ranked = [each for each in kept.ranked if each[2] not in changed]
-        ranked += [each for each in near if each[0] <= least]
+        ranked += [each for each in near if each[0] <= bound]
         if len(ranked) < kept.top_k and len(kept.ranked) >= kept.top_k:
             return False
         ranked.sort()
@@ -203,6 +203,6 @@ def _nearest(view: LiveView, index: VectorIndex, vectors: Vectors, count: int) -
             yield list(nearest_with_ties(index, vector, count, key, None))
             continue
         rows = zip(ids.tolist(), cosines.tolist(), strict=True)
-        least = float(cosines[count - 1])
-        hits = [Hit(number, key(number), cosine) for number, cosine in rows if number != PADDING and cosine >= least]
+        last = float(cosines[count - 1])
+        hits = [Hit(number, key(number), cosine) for number, cosine in rows if number != PADDING and cosine >= last]
         yield sorted(hits, key=lambda hit: (-hit.cosine, hit.key))

@@ -93,9 +93,11 @@ class ValidityReader:
         """
         rows = (row for number in numbers for row in self._supports(number) if self.in_force(row))
         supports = sorted(rows, key=lambda row: (self._view.chunks[row.chunk].chunk_id, row.valid_from, row.valid_to))
-        held = [self.of_support(row) for row in supports]
+        intervals = [self.of_support(row) for row in supports]
         return max(
-            held, key=lambda each: (each.ended_by is None, not each.valid_to, each.valid_to), default=ValidityInterval()
+            intervals,
+            key=lambda each: (each.ended_by is None, not each.valid_to, each.valid_to),
+            default=ValidityInterval(),
         )
 
     def _supports(self, number: int) -> list[EvidenceRow]:

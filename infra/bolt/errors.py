@@ -74,7 +74,7 @@ DRIVER_ERRORS = (driver.GqlError, driver.UnsupportedServerProduct, OSError)
 _CLOSED = "the handler is closed"
 
 _UNIQUE = "unique constraint violation"
-_SAID_CHARS = 300
+_MESSAGE_CHARS = 300
 
 
 def is_closed_transport(error: RuntimeError) -> bool:
@@ -117,5 +117,5 @@ def translate_errors() -> Iterator[None]:
 def _message(error: Exception) -> str:
     """Return the driver's message, shortened: it may contain values of a document."""
     if isinstance(error, driver.Neo4jError):
-        return f"{error.code or type(error).__name__}: {str(error.message or error)[:_SAID_CHARS]}"
-    return f"{type(error).__name__}: {str(error)[:_SAID_CHARS]}"
+        return f"{error.code or type(error).__name__}: {str(error.message or error)[:_MESSAGE_CHARS]}"
+    return f"{type(error).__name__}: {str(error)[:_MESSAGE_CHARS]}"

@@ -124,8 +124,8 @@ class BoltLedger:
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
         """See Ledger.latest. Cost: the revisions of the document."""
         found = await self._database.ask(revision_cypher.LATEST, document=key(graph, doc_id))
-        held = undeleted(found, _ENTERED)
-        return _entry(held[0]) if held else None
+        live = undeleted(found, _ENTERED)
+        return _entry(live[0]) if live else None
 
     async def documents(self, graph: str, after: str, prefix: str, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.documents. Ids are ordered as the graph database orders strings."""

@@ -37,22 +37,22 @@ NO_EVIDENCE = from_json(encode_evidence(()))
 class BoltQuestionStore:
     """See SharedQuestionStore."""
 
-    def __init__(self, database: BoltDatabase, most: int = MAX_QUESTIONS) -> None:
-        """Create a store of at most `most` questions of each graph."""
+    def __init__(self, database: BoltDatabase, max_questions: int = MAX_QUESTIONS) -> None:
+        """Create a store of at most `max_questions` questions of each graph."""
         self._database = database
-        self._most = most
+        self._max_questions = max_questions
 
     async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
         """See QuestionStore.put."""
 
         async def work(tx: Transaction) -> StoredQuestion:
-            held = await _locked(tx, [key(graph, definition.id)])
-            if held and held[0].definition == definition:
-                return held[0]
+            locked = await _locked(tx, [key(graph, definition.id)])
+            if locked and locked[0].definition == definition:
+                return locked[0]
             await tx.run(cypher.COUNT_QUESTIONS, name=COUNTERS + graph)  # its lock orders registrations in parallel
-            if not held:
+            if not locked:
                 [found] = await tx.run(cypher.COUNT_OF_QUESTIONS, prefix=key(graph, ""))
-                check_count(graph, int(found["total"]), self._most)
+                check_count(graph, int(found["total"]), self._max_questions)
             values = {"key": key(graph, definition.id), "graph": graph, "id": definition.id, "evidence": NO_EVIDENCE}
             [row] = await tx.run(cypher.PUT_QUESTION, **values, definition=definition.encode())
             await tx.run(cypher.END_ANSWERS, prefix=key(graph, definition.id, ""))
@@ -74,8 +74,8 @@ class BoltQuestionStore:
     async def get(self, graph: str, question_id: str) -> StoredQuestion | None:
         """See QuestionStore.get."""
         rows = await self._database.ask(cypher.GET_QUESTION, key=key(graph, question_id))
-        held = undeleted(rows, _STORED)
-        return _question(held[0]) if held else None
+        live = undeleted(rows, _STORED)
+        return _question(live[0]) if live else None
 
     async def page(self, graph: str, after: str, limit: int) -> Sequence[StoredQuestion]:
         """See QuestionStore.page."""
@@ -100,10 +100,10 @@ class BoltQuestionStore:
 
         async def work(tx: Transaction) -> list[QuestionEvent]:
             locked = await _locked(tx, [key(graph, each.question_id) for each in evaluated])
-            held = {each.definition.id: SettledEvidence.of(each) for each in locked}
+            settled = {each.definition.id: SettledEvidence.of(each) for each in locked}
             rows, made = [], []
             for each in evaluated:
-                question = held.get(each.question_id)
+                question = settled.get(each.question_id)
                 if question is None or not question.admits(each, version):
                     continue
                 event = event_of(question, each, version, at_ms)

@@ -137,8 +137,8 @@ class BoltUsageLedger:
 
     async def _settle_dead(self, epoch: int, before_ms: int) -> None:
         async def work(tx: Transaction) -> int:
-            held = await tx.run(cypher.HOLD_DEAD_BOOKS_WORKER, epoch=epoch, before_ms=before_ms)
-            return await self._settle_open_calls(tx, epoch) if held else 0
+            locked = await tx.run(cypher.HOLD_DEAD_BOOKS_WORKER, epoch=epoch, before_ms=before_ms)
+            return await self._settle_open_calls(tx, epoch) if locked else 0
 
         settled = await self._database.write(work)
         if settled:

@@ -19,8 +19,8 @@ def encode_arrays(arrays: Sequence[Array]) -> bytes:
     body = io.BytesIO()
     for array in arrays:
         np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
-    held = body.getbuffer()
-    return LENGTH.pack(len(held)) + held
+    encoded = body.getbuffer()
+    return LENGTH.pack(len(encoded)) + encoded
 
 
 def decode_arrays(body: bytes) -> list[Array]:

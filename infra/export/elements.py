@@ -106,9 +106,9 @@ def edges(rows: GraphDelta) -> Iterator[ExportEdge]:
         tree = rows.communities
         for node, community in zip(tree.nodes.tolist(), tree.communities.tolist(), strict=True):
             yield _edge("MEMBER_OF", ("Entity", node), ("Community", community))
-        for one, parent in zip(tree.ids.tolist(), tree.parents.tolist(), strict=True):
+        for number, parent in zip(tree.ids.tolist(), tree.parents.tolist(), strict=True):
             if parent:
-                yield _edge("PART_OF", ("Community", one), ("Community", parent))
+                yield _edge("PART_OF", ("Community", number), ("Community", parent))
 
 
 def _json(info: DocumentInfo) -> str:

@@ -36,7 +36,7 @@ class FaustConsumer:
         self._topic = topic
         self._inbox: deque[EventT[Any]] = deque()
         self._arrived, self._room = asyncio.Event(), asyncio.Event()
-        self._held: frozenset[int] = frozenset()
+        self._assigned: frozenset[int] = frozenset()
         self._shown: frozenset[int] = frozenset()
         self._rebalancing = True
         self._unsettled_since: float | None = None
@@ -75,8 +75,8 @@ class FaustConsumer:
             if self._app.crashed:
                 raise Retryable(f"the Faust worker gave up: {self._app._crash_reason!r:.300}")
             self._raise_when_stuck(loop.time())
-            if self._shown != self._held:
-                self._shown = self._held
+            if self._shown != self._assigned:
+                self._shown = self._assigned
                 return ()
             if self._to_commit:
                 await self._flush()
@@ -98,7 +98,7 @@ class FaustConsumer:
 
     async def commit(self, position: Position) -> None:
         """See Consumer.commit. A commit that a rebalance prevents is done afterwards."""
-        if position.partition not in self._held:
+        if position.partition not in self._assigned:
             return
         self._to_commit[position.partition] = position.offset + 1
         await self._flush()
@@ -125,7 +125,7 @@ class FaustConsumer:
 
     async def close(self) -> None:
         """Leave the group; a second call does nothing. Uncommitted records are delivered to the next member."""
-        self._held = frozenset()
+        self._assigned = frozenset()
         self._room.set()
         if self._is_open:
             self._is_open = False
@@ -144,7 +144,7 @@ class FaustConsumer:
         while self._inbox and len(taken) < limit:
             message = self._inbox.popleft().message
             number, offset = message.partition, message.offset
-            is_stale = message.generation_id != self._app.consumer_generation_id or number not in self._held
+            is_stale = message.generation_id != self._app.consumer_generation_id or number not in self._assigned
             if is_stale or offset < self._next.get(number, 0):
                 continue
             self._next[number] = offset + 1
@@ -169,7 +169,7 @@ class FaustConsumer:
     async def _on_assigned(self, app: Any, *given: Any, signal: Any, **_: Any) -> None:
         assigned: set[TP] = given[0]
         now = frozenset(tp.partition for tp in assigned if tp.topic == self._topic)
-        kept, self._held = now & self._held, now
+        kept, self._assigned = now & self._assigned, now
         self._next = {number: offset for number, offset in self._next.items() if number in kept}
         self._to_commit = {number: offset for number, offset in self._to_commit.items() if number in kept}
         self._rebalancing = False

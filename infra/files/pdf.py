@@ -75,19 +75,19 @@ def _lines(page: Any) -> list[_Line]:
 
 def _merged(found: Sequence[_Line]) -> Iterator[_Line]:
     """Yield lines: pieces of the same height are one line, and a line break within a piece ends one."""
-    held: _Line | None = None
+    pending: _Line | None = None
     for piece in found:
         for number, part in enumerate(piece.text.split("\n")):
             if not part.strip():
                 continue
-            if held and (number or abs(piece.y - held.y) > max(piece.size, held.size, 1.0) * 0.5):
-                yield replace(held, text=" ".join(held.text.split()))
-                held = None
-            font = piece.font if held is None or held.font == piece.font else ""
-            text, size = (held.text, held.size) if held else ("", 0.0)
-            held = _Line(text + part, piece.y, max(size, piece.size), font)
-    if held:
-        yield replace(held, text=" ".join(held.text.split()))
+            if pending and (number or abs(piece.y - pending.y) > max(piece.size, pending.size, 1.0) * 0.5):
+                yield replace(pending, text=" ".join(pending.text.split()))
+                pending = None
+            font = piece.font if pending is None or pending.font == piece.font else ""
+            text, size = (pending.text, pending.size) if pending else ("", 0.0)
+            pending = _Line(text + part, piece.y, max(size, piece.size), font)
+    if pending:
+        yield replace(pending, text=" ".join(pending.text.split()))
 
 
 def _page_texts(pages: Sequence[Sequence[_Line]]) -> Iterator[str]:

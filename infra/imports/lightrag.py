@@ -64,8 +64,8 @@ class LightRagStore:
                 self.losses.add("chunks without text")
                 continue
             document = _text(chunk, "full_doc_id")
-            held = self._documents.get(document)
-            path = _text(chunk, "file_path") or (_text(held, "file_path") if held else "")
+            record = self._documents.get(document)
+            path = _text(chunk, "file_path") or (_text(record, "file_path") if record else "")
             source = "" if path in _UNKNOWN else storable(path)
             number = chunk.get("chunk_order_index")
             number = number if isinstance(number, int) else None

@@ -85,7 +85,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._exists = exists
         self._offsets = offsets
         self._started = False
-        self._held: frozenset[int] = frozenset()
+        self._assigned: frozenset[int] = frozenset()
         self._shown: frozenset[int] = frozenset()
         self._moved = asyncio.Event()
         self._fetched: frozenset[int] | None = None
@@ -120,13 +120,13 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def commit(self, position: Position) -> None:
         """See Consumer.commit. A commit that a rebalance or an unreachable broker prevents is done later."""
-        if position.partition in self._held and self._offsets is None:
+        if position.partition in self._assigned and self._offsets is None:
             self._to_commit[position.partition] = position.offset + 1
             await self._flush()
 
     async def seek(self, position: Position) -> None:
         """See Consumer.seek."""
-        if position.partition not in self._held:
+        if position.partition not in self._assigned:
             return
         await self._stop_fetching()
         self._taken = deque(record for record in self._taken if record.partition != position.partition)
@@ -141,7 +141,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         except GraphtideError as error:
             log.warning("the last records of %s could not be committed and are read again: %s", self._topic, error)
         await stop(self._driver)
-        self._held = frozenset()
+        self._assigned = frozenset()
 
     # -- callbacks of the driver --------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         """Keep the position in kept partitions, and forget lost ones. Called by the driver's own task."""
         self._harvest()
         now = frozenset(each.partition for each in assigned)
-        kept, self._held = now & self._held, now
+        kept, self._assigned = now & self._assigned, now
         self._taken = deque(record for record in self._taken if record.partition in kept)
         self._reached = {number: offset for number, offset in self._reached.items() if number in kept}
         self._to_commit = {number: offset for number, offset in self._to_commit.items() if number in kept}
@@ -165,9 +165,9 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def _shows_change(self) -> bool:
         self._moved.clear()
-        if self._held == self._shown:
+        if self._assigned == self._shown:
             return False
-        self._shown = self._held
+        self._shown = self._assigned
         return True
 
     def _deliver(self, limit: int, among: Collection[int] | None) -> list[ConsumedRecord]:
@@ -181,7 +181,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         """Take what the driver has of these partitions, after waiting at most `timeout_s` for records or a change."""
         if self._started and self._offsets is not None:
             await self._take_added_partitions()
-        wanted = None if among is None or not self._started else self._held & frozenset(among)
+        wanted = None if among is None or not self._started else self._assigned & frozenset(among)
         if self._fetching is not None and wanted != self._fetched:
             await self._stop_fetching()
         if self._fetching is None and wanted != frozenset():
@@ -225,7 +225,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         else:
             await self._driver.start()
             self._driver.assign([TopicPartition(self._topic, number) for number in sorted(partitions)])
-            self._held = partitions
+            self._assigned = partitions
             self._looked_s = asyncio.get_running_loop().time()
             self._moved.set()
             for number, offset in self._offsets.items():
@@ -240,11 +240,11 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
             return
         self._looked_s = now
         partitions = await outcome_of(self._exists(self._topic))
-        if isinstance(partitions, Exception) or partitions <= self._held:
+        if isinstance(partitions, Exception) or partitions <= self._assigned:
             return  # with the broker unreachable, no partition is added
         await self._stop_fetching()
         self._driver.assign([TopicPartition(self._topic, number) for number in sorted(partitions)])
-        self._held = partitions
+        self._assigned = partitions
         for number, offset in self._reached.items():
             self._driver.seek(TopicPartition(self._topic, number), offset)
         self._moved.set()
@@ -275,7 +275,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         try:
             starts = await self._driver.beginning_offsets(list(wanted))
             for topic_partition, offset in wanted.items():
-                if topic_partition.partition in self._held:
+                if topic_partition.partition in self._assigned:
                     self._go_to(
                         topic_partition.partition,
                         max(starts[topic_partition], self._reached.get(topic_partition.partition, offset)),

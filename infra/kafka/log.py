@@ -139,7 +139,7 @@ class KafkaLog:
                 self._scout = None
                 await stop(scout)
             raise failure(error, doing) from error
-        return {one.partition: offset for one, offset in found.items()}
+        return {place.partition: offset for place, offset in found.items()}
 
     async def committed(self, topic: str, group: str) -> Mapping[int, int]:
         """See Log.committed."""

@@ -78,8 +78,8 @@ class OtlpTracer:
         parent: OtelSpan | None = _current.get()
         links: list[Link] = []
         if behind is not None:
-            carried = [parent_span for parent_span in map(_context_in, behind) if parent_span.is_valid]
-            found = list({(parent_span.trace_id, parent_span.span_id): parent_span for parent_span in carried}.values())
+            parents = [parent_span for parent_span in map(_context_in, behind) if parent_span.is_valid]
+            found = list({(parent_span.trace_id, parent_span.span_id): parent_span for parent_span in parents}.values())
             first = next(
                 (parent_span for parent_span in found if parent_span.trace_flags.sampled), found[0] if found else None
             )
@@ -90,8 +90,8 @@ class OtlpTracer:
             self._tracer.start_span(name, context, _KINDS[kind], attributes, links, since_ns, record_exception=False)
         )
 
-    def carried(self) -> Headers:
-        """See Tracer.carried."""
+    def inject(self) -> Headers:
+        """See Tracer.inject."""
         span = _current.get()
         if span is None:
             return ()

@@ -178,7 +178,7 @@ def _date(template: Template, fields: Fields, unit: str) -> str:
 def _moment(value: float, unit: str) -> str:
     from datetime import UTC, datetime
 
-    unit = unit or next((name for most, name in _MAGNITUDES if abs(value) < most), "ns")
+    unit = unit or next((name for bound, name in _MAGNITUDES if abs(value) < bound), "ns")
     try:
         moment = datetime.fromtimestamp(value * UNITS[unit], UTC)
     except (ValueError, OverflowError, OSError) as error:

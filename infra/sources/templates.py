@@ -101,10 +101,10 @@ def as_text(value: object) -> str:
 
 
 def _look_up(row: Mapping[str, object], attributes: Mapping[str, object], name: str) -> object:
-    held, path = (attributes, name[1:]) if name.startswith("@") else (row, name)
-    if path in held:
-        return held[path]
-    found: object = held
+    container, path = (attributes, name[1:]) if name.startswith("@") else (row, name)
+    if path in container:
+        return container[path]
+    found: object = container
     for step in path.split("."):
         if not isinstance(found, Mapping) or step not in found:
             return _MISSING

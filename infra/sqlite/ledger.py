@@ -166,8 +166,8 @@ class SqliteLedger:
 
     async def numbers(self, graph: str, positions: Sequence[Position]) -> Mapping[Position, int]:
         """See Ledger.numbers. A number is the offset."""
-        held = [position for position in positions if await self.have_ended(graph, [position]) is not None]
-        return {position: position.offset for position in held}
+        known = [position for position in positions if await self.have_ended(graph, [position]) is not None]
+        return {position: position.offset for position in known}
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished. Cost: the entries returned."""
@@ -226,8 +226,8 @@ def _register(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int
 
 def _have_ended(connection: sqlite3.Connection, name: str, positions: Sequence[Position]) -> bool | None:
     graph = graphs.known(connection, name)
-    held = "SELECT 1 FROM revisions WHERE revision = ? AND graph = ?"
-    if not all(connection.execute(held, (position.offset, graph)).fetchone() for position in positions):
+    query = "SELECT 1 FROM revisions WHERE revision = ? AND graph = ?"
+    if not all(connection.execute(query, (position.offset, graph)).fetchone() for position in positions):
         return None
     first = "SELECT min(revision) FROM revisions WHERE state = 'accepted' AND graph = ?"
     (pending,) = connection.execute(first, (graph,)).fetchone()

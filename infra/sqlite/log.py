@@ -120,10 +120,10 @@ class SqliteLog:
 
     async def position(self, topic: str, group: str) -> int:
         """Return the offset at which the group resumes."""
-        held = self._positions.get((topic, group))
-        if held is None:
-            held = await self._database.look_up(lambda connection: _committed(connection, topic, group))
-        return held
+        committed = self._positions.get((topic, group))
+        if committed is None:
+            committed = await self._database.look_up(lambda connection: _committed(connection, topic, group))
+        return committed
 
     def keep(self, topic: str, group: str, next_offset: int) -> None:
         """Set the offset at which the group resumes."""
@@ -135,10 +135,10 @@ class SqliteLog:
     async def read(self, topic: str, start: int, limit: int) -> list[ConsumedRecord]:
         """Return up to `limit` untrimmed records from offset `start` on."""
         first = max(start, self._trimmed.get(topic, 0))
-        held = self.recent.read(topic, first, limit)
-        if held is not None:
+        recent = self.recent.read(topic, first, limit)
+        if recent is not None:
             await asyncio.sleep(0)  # a reader yields to other tasks
-            return held
+            return recent
         return await self._database.read(lambda connection: _read(connection, topic, first, limit))
 
     def add(self, connection: sqlite3.Connection, topic: str, records: Sequence[Record]) -> AppendedRecords:

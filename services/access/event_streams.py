@@ -35,7 +35,7 @@ class EventStreams:
         """Set when the process shuts down: every stream ends, and its client continues at another process."""
         self._total = total
         self._per_caller = per_caller
-        self._held: Counts[str] = Counts()
+        self._open_by: Counts[str] = Counts()
         registry = registry or CollectorRegistry()
         self._open = Gauge("graphtide_event_streams", "Open event streams", ("stream",), registry=registry)
         self._sent = Counter("graphtide_stream_events", "Events sent to streams", ("stream",), registry=registry)
@@ -43,7 +43,7 @@ class EventStreams:
     @property
     def running(self) -> int:
         """Return the number of open streams."""
-        return self._held.total()
+        return self._open_by.total()
 
     def close(self) -> None:
         """End all streams: the process shuts down."""
@@ -58,16 +58,16 @@ class EventStreams:
         """Hold a place for one stream of the kind `stream` during the block. Raises Overloaded at once without one."""
         if self.running >= self._total:
             raise Overloaded(f"{self.running} event streams are open already; try again later", RETRY_AFTER_S)
-        if self._held[caller] >= self._per_caller:
+        if self._open_by[caller] >= self._per_caller:
             raise Overloaded(
-                f"{self._held[caller]} event streams of this caller are open already; close one", RETRY_AFTER_S
+                f"{self._open_by[caller]} event streams of this caller are open already; close one", RETRY_AFTER_S
             )
-        self._held[caller] += 1
+        self._open_by[caller] += 1
         self._open.labels(stream).inc()
         try:
             yield
         finally:
             self._open.labels(stream).dec()
-            self._held[caller] -= 1
-            if not self._held[caller]:
-                del self._held[caller]
+            self._open_by[caller] -= 1
+            if not self._open_by[caller]:
+                del self._open_by[caller]

@@ -91,10 +91,10 @@ class WatchedFile(Watched[T]):
 
 def _stamp(path: Path) -> tuple[int, int, int]:
     try:
-        held = path.stat()
+        status = path.stat()
     except OSError as error:
         raise Broken(f"{path} cannot be read: {error.strerror}") from None
-    return held.st_mtime_ns, held.st_ino, held.st_size
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def _text(path: Path, forbidden: int) -> str:

@@ -148,9 +148,9 @@ def read_keys(text: str, place: str, algorithm: str) -> Keys:
 
 
 def _shared(secret: bytes, place: str, algorithm: str) -> bytes:
-    least = MIN_SECRET_BYTES[algorithm]
-    if len(secret) < least:
-        raise Broken(f"{place}: the secret for {algorithm} has {len(secret)} bytes; use at least {least}")
+    minimum = MIN_SECRET_BYTES[algorithm]
+    if len(secret) < minimum:
+        raise Broken(f"{place}: the secret for {algorithm} has {len(secret)} bytes; use at least {minimum}")
     return secret
 
 

@@ -34,21 +34,21 @@ class ModelChange:
     switch: Callable[[], None]
 
 
-def settings_of_old_model(settings: Settings, held: EmbeddingModel | None) -> Settings | None:
+def settings_of_old_model(settings: Settings, recorded: EmbeddingModel | None) -> Settings | None:
     """Return the settings with the model of the data folder; None if it has the model of the settings, or none.
 
     Raises Broken for a model that these settings cannot open.
     """
-    if held is None or held.name == recorded_name(settings.embedding_base_url, settings.embedding_model):
+    if recorded is None or recorded.name == recorded_name(settings.embedding_base_url, settings.embedding_model):
         return None
-    name = setting_of(held.name)
+    name = setting_of(recorded.name)
     local = local_model(name)
-    if local is not None and local.recorded == held.name:
+    if local is not None and local.recorded == recorded.name:
         return settings.model_copy(update={"embedding_base_url": "", "embedding_model": name})
-    if held.name.startswith(_ENDPOINT) and settings.embedding_base_url:
+    if recorded.name.startswith(_ENDPOINT) and settings.embedding_base_url:
         return settings.model_copy(update={"embedding_model": name})
     raise Broken(
-        f"{settings.data} was embedded with {held.name}, whose endpoint the settings do not name, so that it cannot"
+        f"{settings.data} was embedded with {recorded.name}, whose endpoint the settings do not name, so that it cannot"
         f" answer meanwhile: stop the service and run graphtide reembed --data {settings.data}"
     )
 

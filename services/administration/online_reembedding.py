@@ -121,8 +121,8 @@ class OnlineReembedding:
         log.info("all documents have vectors of %s, which answers from now on", self.embedder.name)
 
     async def _is_switched(self) -> bool:
-        held = await recorded_model(self.backend.database, self.folder)
-        return held is not None and held.name == self.embedder.name
+        recorded = await recorded_model(self.backend.database, self.folder)
+        return recorded is not None and recorded.name == self.embedder.name
 
     async def _prepare_graphs(self, documents: ReembeddedDocuments, left: int) -> None:
         """Embed what has no new vectors, but for `left` documents, and build the graphs that changed since their build.

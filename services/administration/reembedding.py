@@ -106,7 +106,7 @@ async def _work(settings: Settings, scratch: Path, on_progress: Progress) -> Ree
         tally = Tally(CollectorRegistry())
         accounts = UsageAccounting(await SqliteUsageLedger.open(backend.database), chosen.rules, tally)
         embedder = open_embedder(settings, accounts, stack, pool)
-        held = await recorded_model(backend.database, settings.data)
+        recorded = await recorded_model(backend.database, settings.data)
         graphs = await backend.store.graphs()
         documents = await _embed_all(backend, list(graphs), embedder, on_progress)  # 2
         for number, graph in enumerate(graphs):  # 3
@@ -115,7 +115,7 @@ async def _work(settings: Settings, scratch: Path, on_progress: Progress) -> Ree
         on_progress(BUILT, len(graphs), len(graphs))
         model = EmbeddingModel(embedder.name, embedder.dimensions)
         await record_model(backend.database, scratch, model)  # 4
-        return Reembedded(held.name if held else "", model.name, model.dimensions, len(graphs), documents)
+        return Reembedded(recorded.name if recorded else "", model.name, model.dimensions, len(graphs), documents)
 
 
 async def _embed_all(backend: SqliteBackend, graphs: Sequence[str], embedder: Embedder, on_progress: Progress) -> int:

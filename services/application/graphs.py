@@ -57,7 +57,8 @@ class Merge:
 class EntityStatus:
     """An entity: its labels, merges, strongest relations, and communities from the finest level to the coarsest.
 
-    `description` merges the descriptions in the live documents, under 500 tokens; empty without any.
+    `description` merges the descriptions in the live documents, under 500 tokens; empty without any. `relation_count`
+    is the number of all its relations; 0 from a service of an earlier release.
     """
 
     id: str
@@ -70,6 +71,7 @@ class EntityStatus:
     communities: tuple[int, ...]
     version: int
     description: str = ""
+    relation_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

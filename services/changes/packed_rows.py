@@ -44,7 +44,7 @@ class RowPacker:
     """The packed rows that readers hold. Used in one thread."""
 
     def __init__(self) -> None:
-        self._held: WeakValueDictionary[tuple[str, int], PackedRows] = WeakValueDictionary()
+        self._recent: WeakValueDictionary[tuple[str, int], PackedRows] = WeakValueDictionary()
 
     def pack(self, graph: str, view: LiveView | None) -> PackedRows:
         """Return the rows of a view; one part without rows for a graph without a view. Cost: the rows, once a
@@ -53,13 +53,13 @@ class RowPacker:
         if view is None:
             return PackedRows(0, (_packed({}),))
         with view.lock.read():
-            held = self._held.get((graph, view.version))
-            if held is not None and held.view is not None and held.view() is view:
-                return held
+            cached = self._recent.get((graph, view.version))
+            if cached is not None and cached.view is not None and cached.view() is view:
+                return cached
             body, version = rows_out(view.rows()), view.version
         del body["gone"]
         packed = PackedRows(version, tuple(map(_packed, _portions(body))) or (_packed({}),), weakref.ref(view))
-        self._held[graph, version] = packed
+        self._recent[graph, version] = packed
         return packed
 
 

@@ -2,8 +2,8 @@
 
 An opened view answers questions like the present one, from exact indexes. The costs: opening reads the commits since
 the version, and nothing else of the graph; an opened view holds what they overwrote, and a commit to the graph adds its
-own, so all are dropped `idle_s` after the last request for one; memory holds at most `most` of them, of which the least
-recently used one is dropped; one is opened at a time, and graphs take turns.
+own, so all are dropped `idle_s` after the last request for one; memory holds at most `max_views` of them, of which the
+least recently used one is dropped; one is opened at a time, and graphs take turns.
 
 Invariant: the rows of `view_at(graph, version)` are those that the graph had at that version.
 """
@@ -38,9 +38,9 @@ Run = Callable[[Callable[[], None]], Awaitable[None]]
 class PastViews:
     """The opened views of earlier versions, of all graphs of a process."""
 
-    def __init__(self, runtime: Runtime, most: int = MAX_VIEWS, idle_s: float = IDLE_S) -> None:
+    def __init__(self, runtime: Runtime, max_views: int = MAX_VIEWS, idle_s: float = IDLE_S) -> None:
         self._runtime = runtime
-        self._most = most
+        self._max_views = max_views
         self._idle_s = idle_s
         self._release: asyncio.TimerHandle | None = None
         self._opened: OrderedDict[tuple[str, int, int], EarlierView] = OrderedDict()
@@ -81,7 +81,7 @@ class PastViews:
                     return view  # the graph was deleted or rebuilt meanwhile, or purged: the view is not kept
                 self._opened[key] = view
             self._opened.move_to_end(key)
-            while len(self._opened) > self._most:
+            while len(self._opened) > self._max_views:
                 self._opened.popitem(last=False)
             self._release_when_idle()
             return view

@@ -67,12 +67,12 @@ class Client:
             raise CommandError(f"{url} is not a URL; use one such as {DEFAULT_URL}", USAGE)
         self.url = url.rstrip("/")
         self.tell = tell
-        self._held = ExitStack()
-        self._portal = self._held.enter_context(start_blocking_portal())
+        self._resources = ExitStack()
+        self._portal = self._resources.enter_context(start_blocking_portal())
         try:
             self._transport = self._connected(connection or Connection(), timeout_s)
         except BaseException:
-            self._held.close()
+            self._resources.close()
             raise
 
     def _connected(self, connection: Connection, timeout_s: float) -> Transport:
@@ -93,8 +93,8 @@ class Client:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._held.callback(self._portal.call, self._transport.aclose)
-        self._held.__exit__(kind, error, at)
+        self._resources.callback(self._portal.call, self._transport.aclose)
+        self._resources.__exit__(kind, error, at)
 
     def get(self, path: str) -> Json:
         return self._json(HttpCall("GET", path))

@@ -88,23 +88,23 @@ class DocumentWait:
 
     tell: Callable[[str], None]
     reason: str = ""
-    told_s: float = field(default_factory=time.monotonic)
+    reported_s: float = field(default_factory=time.monotonic)
 
     def ended(self, doc_id: str, status: Callable[[], Json | None]) -> Json | None:
         """Poll `status` until the state of the document is final, and return the last status."""
         pause_s = _POLL_S[0]
-        while (held := status()) is not None and held["state"] == "accepted":
-            if held["reason"] not in ("", self.reason):
-                self.reason = held["reason"]
+        while (answer := status()) is not None and answer["state"] == "accepted":
+            if answer["reason"] not in ("", self.reason):
+                self.reason = answer["reason"]
                 self.tell(f"{doc_id} waits: {self.reason}")
-            self._tell_progress(doc_id, held.get("progress"))
+            self._tell_progress(doc_id, answer.get("progress"))
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, _POLL_S[1])
-        return held
+        return answer
 
     def _tell_progress(self, doc_id: str, progress: Json | None) -> None:
-        if progress is not None and time.monotonic() - self.told_s >= TELL_S:
-            self.told_s = time.monotonic()
+        if progress is not None and time.monotonic() - self.reported_s >= TELL_S:
+            self.reported_s = time.monotonic()
             self.tell(f"{doc_id}: {progress_text(progress)}")
 
 

@@ -50,9 +50,10 @@ async def check_model(backing: Backing, name: str) -> None:
     kept = backing.memo("cluster")
     if not await kept.get_many([MODEL]):
         await kept.put_many({MODEL: name.encode()})
-    held = (await kept.get_many([MODEL])).get(MODEL, name.encode()).decode()
-    if held != name:
+    recorded = (await kept.get_many([MODEL])).get(MODEL, name.encode()).decode()
+    if recorded != name:
         raise Broken(
-            f"the graphs of this cluster were embedded with {held}, and the settings name {name}: restore the"
-            f" model with GRAPHTIDE_EMBEDDING_MODEL={setting_of(held)}, or use another graph database and other topics"
+            f"the graphs of this cluster were embedded with {recorded}, and the settings name {name}: restore the"
+            f" model with GRAPHTIDE_EMBEDDING_MODEL={setting_of(recorded)}, or use another graph database and other"
+            " topics"
         )

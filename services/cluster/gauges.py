@@ -78,7 +78,7 @@ class PartitionGauges(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics; see Collector."""
-        held = GaugeMetricFamily(
+        assigned = GaugeMetricFamily(
             "graphtide_partition_assigned", "1 for a partition assigned to this process", labels=["partition"]
         )
         stuck = GaugeMetricFamily(
@@ -86,7 +86,7 @@ class PartitionGauges(Collector):
         )
         troubles = self._stage.troubles
         for number in sorted(self._stage.partitions):
-            held.add_metric([str(number)], 1)
+            assigned.add_metric([str(number)], 1)
             stuck.add_metric([str(number)], 1 if number in troubles else 0)
         stopped = GaugeMetricFamily(
             "graphtide_graph_stopped", "1 for a graph whose stored rows cannot be used", labels=["graph"]
@@ -94,6 +94,6 @@ class PartitionGauges(Collector):
         broken = frozenset(self._stage.stopped)
         for graph in sorted(broken.union(self._graphs())):
             stopped.add_metric([graph], int(graph in broken))
-        yield held
+        yield assigned
         yield stuck
         yield stopped

@@ -258,8 +258,8 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
 
 def _retention(settings: Settings) -> ChangeRetention:
     """Return the limits of a replica's change logs, which are in memory."""
-    most = min(settings.change_retention_bytes, RECENT_BYTES)
-    return ChangeRetention(settings.change_retention_commits, 3600 * settings.change_retention_hours, most)
+    max_bytes = min(settings.change_retention_bytes, RECENT_BYTES)
+    return ChangeRetention(settings.change_retention_commits, 3600 * settings.change_retention_hours, max_bytes)
 
 
 def _runtime(

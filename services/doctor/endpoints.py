@@ -56,9 +56,9 @@ async def _embedding(embedder: OpenAIEmbedder, settings: Settings) -> AsyncItera
         why = "new documents wait, and questions without a cached vector get 503"
         yield DoctorFinding("embedding endpoint", str(error), why, _cure(str(error), "EMBEDDING"))
         return
-    for graph, held in dimensions_held(settings.data / "indexes").items():
-        if held != dimensions:
-            what = f"vectors of graph {graph} have {held} dimensions, and the endpoint now gives {dimensions}"
+    for graph, stored in stored_dimensions(settings.data / "indexes").items():
+        if stored != dimensions:
+            what = f"vectors of graph {graph} have {stored} dimensions, and the endpoint now gives {dimensions}"
             cure = f"set the model that {settings.data}/embedding-model names, or publish to a new data folder"
             yield DoctorFinding(
                 "embedding endpoint",
@@ -89,7 +89,7 @@ def _cure(message: str, name: str) -> str:
     return f"start the endpoint, or check GRAPHTIDE_{name}_BASE_URL; try: curl GRAPHTIDE_{name}_BASE_URL/models"
 
 
-def dimensions_held(indexes: Path) -> dict[str, int]:
+def stored_dimensions(indexes: Path) -> dict[str, int]:
     """Return the dimensions of each graph's saved vectors, from their manifests; damaged manifests are skipped."""
     found: dict[str, int] = {}
     for manifest in sorted(indexes.glob("*/chunks/manifest.json")):

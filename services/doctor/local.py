@@ -115,11 +115,11 @@ def folder_findings(settings: Settings, min_bytes: int = MIN_FREE_BYTES) -> Iter
 
 def _model_finding(settings: Settings) -> Iterator[DoctorFinding]:
     file = settings.data / "embedding-model"
-    held = file.read_text().strip() if file.is_file() else ""
+    recorded = file.read_text().strip() if file.is_file() else ""
     wanted = recorded_name(settings.embedding_base_url, settings.embedding_model)
-    if held and wanted and held != wanted:
-        what = f"{settings.data} was embedded with {held}, and the settings name {wanted}"
-        cure = f"set GRAPHTIDE_EMBEDDING_MODEL back to {setting_of(held)}, or run graphtide reembed"
+    if recorded and wanted and recorded != wanted:
+        what = f"{settings.data} was embedded with {recorded}, and the settings name {wanted}"
+        cure = f"set GRAPHTIDE_EMBEDDING_MODEL back to {setting_of(recorded)}, or run graphtide reembed"
         yield DoctorFinding("data folder", what, f"vectors of two models cannot be compared, so {_START}", cure)
 
 

@@ -57,9 +57,9 @@ class EvaluationBudget:
         self._reserved = _Amount(tokens + sign * amount.tokens, cost + sign * amount.cost_nano)
 
     def _fits(self, more: ModelUsage) -> bool:
-        spent, held = self._spent(), self._reserved
-        tokens = spent.tokens + held.tokens + more.tokens
-        cost = spent.cost_nano + held.cost_nano + more.cost_nano
+        spent, reserved = self._spent(), self._reserved
+        tokens = spent.tokens + reserved.tokens + more.tokens
+        cost = spent.cost_nano + reserved.cost_nano + more.cost_nano
         return (not self._limit.tokens or tokens <= self._limit.tokens) and (
             not self._limit.cost_nano or cost <= self._limit.cost_nano
         )

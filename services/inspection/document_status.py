@@ -33,11 +33,11 @@ def document_status(
     its vectors. Raises LockBusyError if the view is being changed for longer than `timeout_s`. Cost: the document's own
     facts.
     """
-    held = standing.extraction if standing else None
-    live = decode_stored(latest.graph, latest.doc_id, held, statements=False) if held else None
+    stored = standing.extraction if standing else None
+    live = decode_stored(latest.graph, latest.doc_id, stored, statements=False) if stored else None
     facts = _shown(view, live, timeout_s) if view and live else None
-    if held and facts is None:
-        facts = _extracted(decode_stored(latest.graph, latest.doc_id, held, vectors=False))
+    if stored and facts is None:
+        facts = _extracted(decode_stored(latest.graph, latest.doc_id, stored, vectors=False))
     return DocumentStatus(
         latest.graph,
         latest.doc_id,
@@ -108,10 +108,10 @@ def _unit_facts(live: Extraction, unit: ChunkContribution, repeat: int) -> list[
 
 
 def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
-    held = view.chunks[chunk]
+    passage = view.chunks[chunk]
     validity = ValidityReader(view)
     facts = []
-    for shown in held.evidence:
+    for shown in passage.evidence:
         subject, object_ = view.ends(shown.statement)
         times = validity.of_support(shown)
         facts.append(
@@ -122,7 +122,7 @@ def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
                 shown.description,
                 shown.weight_milli / 1000,
                 shown.sentence,
-                held.chunk_id,
+                passage.chunk_id,
                 times.valid_from,
                 times.valid_to,
                 times.ended_by[0] if times.ended_by else "",

@@ -30,6 +30,7 @@ RELATIONS_SHOWN = 20
 def explain_entity(view: LiveView, node: int) -> EntityStatus:
     """Read an entity. Call under `view.lock.read()`. Cost: its labels, links, passages and statements."""
     entity = view.entities[node]
+    relations = _relations(view, node)
     return EntityStatus(
         entity.id,
         entity.name,
@@ -37,10 +38,11 @@ def explain_entity(view: LiveView, node: int) -> EntityStatus:
         entity.mentions,
         tuple(_label(view, number) for number in entity.labels),
         (*_merges(view, entity.labels), *_predicate_merges(view, node)),
-        tuple(_relations(view, node)),
+        tuple(dated_edges(view, relations[:RELATIONS_SHOWN])),
         tuple(_communities(view, node)),
         view.version,
         describe(view, node),
+        len(relations),
     )
 
 
@@ -90,7 +92,7 @@ def _predicate_merges(view: LiveView, node: int) -> Iterator[Merge]:
 
 
 def _relations(view: LiveView, node: int) -> list[SubgraphEdge]:
-    """Return the strongest relations of the entity, with their validity."""
+    """Return the relations of the entity, the strongest first."""
     weights: dict[tuple[str, str, str], int] = {}
     for number in view.statements_of(node):
         statement, (subject, object_) = view.statements[number], view.ends(number)
@@ -102,7 +104,7 @@ def _relations(view: LiveView, node: int) -> list[SubgraphEdge]:
         SubgraphEdge(relation_id(*key), *key, weight / 1000, source_name=names[key[0]], target_name=names[key[2]])
         for key, weight in weights.items()
     )
-    return list(dated_edges(view, sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:RELATIONS_SHOWN]))
+    return sorted(edges, key=lambda edge: (-edge.weight, edge.id))
 
 
 def _communities(view: LiveView, node: int) -> Iterator[int]:

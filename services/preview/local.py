@@ -126,9 +126,9 @@ class LocalPreview:
         else:
             raise Overloaded(f"graph {graph!r} changes faster than a preview can read it; try again later", 2.0)
         old: dict[str, Extraction] = {}
-        for doc_id, held in standings.items():
-            if held.extraction is not None:
-                extraction = await asyncio.to_thread(decode_stored, graph, doc_id, held.extraction)
+        for doc_id, stored in standings.items():
+            if stored.extraction is not None:
+                extraction = await asyncio.to_thread(decode_stored, graph, doc_id, stored.extraction)
                 if extraction is not None:
                     old[doc_id] = extraction
         return StoredGraph(rows, verdicts, view.functional_predicates), old

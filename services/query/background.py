@@ -78,14 +78,14 @@ def _named(view: LiveView, question: str, admits: ChunkPredicate | None) -> Iter
 
 def _ranked(view: LiveView, question: str, numbers: list[int], near: dict[int, float]) -> list[int]:
     terms = plan_of(question).terms
-    held = {number: _keys(view, number) for number in numbers}
-    counts = Counter(term.key for keys in held.values() for term in terms if _has(term.key, term.synonyms, keys))
-    weights = {term.key: math.log(1 + len(held) / (counts[term.key] + 0.5)) for term in terms}
+    keys_of = {number: _keys(view, number) for number in numbers}
+    counts = Counter(term.key for keys in keys_of.values() for term in terms if _has(term.key, term.synonyms, keys))
+    weights = {term.key: math.log(1 + len(keys_of) / (counts[term.key] + 0.5)) for term in terms}
     total = sum(weights.values()) or 1.0
     low, high = min(near.values(), default=0.0), max(near.values(), default=1.0)
 
     def score(number: int) -> float:
-        words = sum(weights[term.key] for term in terms if _has(term.key, term.synonyms, held[number]))
+        words = sum(weights[term.key] for term in terms if _has(term.key, term.synonyms, keys_of[number]))
         similar = (near[number] - low) / (high - low or 1.0) if number in near else 0.0
         return words / total + _NEARNESS * similar
 

@@ -56,5 +56,5 @@ def _citation(words: str, number: int, passage: ContextPassage, units: Sequence[
 
 
 def _overlap(words: frozenset[str], unit: Unit) -> float:
-    held = unit.keys | unit.columns
-    return len(words & held) / (len(words | held) or 1)
+    keys = unit.keys | unit.columns
+    return len(words & keys) / (len(words | keys) or 1)

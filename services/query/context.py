@@ -64,11 +64,11 @@ def _outdated(view: LiveView, chunk: int, validity: ValidityReader) -> tuple[str
     return tuple(sorted(sentence for sentence, is_valid in valid.items() if sentence and not is_valid))
 
 
-def _times(held: ValidityInterval) -> str:
+def _times(interval: ValidityInterval) -> str:
     """Return the validity of a fact in words, "" if unknown."""
-    times = [f"from {held.valid_from}"] if held.valid_from else []
-    times += [f"until {held.valid_to}"] if held.valid_to else []
-    times += [f"no longer true, it is {held.superseding_value} now"] if held.ended_by else []
+    times = [f"from {interval.valid_from}"] if interval.valid_from else []
+    times += [f"until {interval.valid_to}"] if interval.valid_to else []
+    times += [f"no longer true, it is {interval.superseding_value} now"] if interval.ended_by else []
     return f" ({', '.join(times)})" if times else ""
 
 
@@ -82,7 +82,10 @@ def compose_answer(retrieved: RetrievalResult, used: AnswerContext, written: Wri
         given.text,
         citations(given.text, (*used.passages, *given.beyond)),
         (
-            *(_ranked(passage, one.score) for one, passage in zip(retrieved.passages, used.passages, strict=True)),
+            *(
+                _ranked(passage, ranked.score)
+                for ranked, passage in zip(retrieved.passages, used.passages, strict=True)
+            ),
             *(_ranked(passage, 0.0) for passage in given.beyond),
         ),
         retrieved.subgraph.nodes,

@@ -112,9 +112,9 @@ def _reordered(
         key=lambda chunk_id: (-scores[chunk_id], places[chunk_id]),
     )
     order = [*scored, *(chunk_id for chunk_id in places if chunk_id not in scores)][: question.top_k]
-    least = min(scores.values())
+    lowest = min(scores.values())
     passages = tuple(
-        replace(ranking.passages[places[chunk_id]], score=scores.get(chunk_id, least - 1 - rank))
+        replace(ranking.passages[places[chunk_id]], score=scores.get(chunk_id, lowest - 1 - rank))
         for rank, chunk_id in enumerate(order)
     )
     subgraph = supported_subgraph(view, [view.chunk_numbers[chunk_id] for chunk_id in order])

@@ -34,12 +34,12 @@ from graphtide.streams.usage import Bill, BillingContext, paid_by
 
 
 class QueryService:
-    """Service of at most `most` concurrent questions over all graphs."""
+    """Service of at most `max_running` concurrent questions over all graphs."""
 
-    def __init__(self, runtime: Runtime, most: int, past: PastViews) -> None:
+    def __init__(self, runtime: Runtime, max_running: int, past: PastViews) -> None:
         self._runtime = runtime
         self._past = past
-        self._places = FairPlaces(most, "questions")
+        self._places = FairPlaces(max_running, "questions")
         self._reader = CommunityReader(runtime.generator) if runtime.rater is not None else None
 
     async def answer(self, graph: str, ask: QueryRequest) -> Answer:

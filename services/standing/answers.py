@@ -62,15 +62,15 @@ class AnswerWriter:
             self._signal.recorded()
 
     async def _write(self, graph: str, event: QuestionEvent) -> str:
-        held, view = await self._store.get(graph, event.question_id), self._views.get(graph)
-        if held is None or view is None or held.seq != event.seq:
+        stored, view = await self._store.get(graph, event.question_id), self._views.get(graph)
+        if stored is None or view is None or stored.seq != event.seq:
             return ""
-        used = await asyncio.to_thread(partial(_context, view, event, held.definition.filters.as_of))
+        used = await asyncio.to_thread(partial(_context, view, event, stored.definition.filters.as_of))
         if not used.passages:
             return ""
         with paid_by(BillingContext(graph, question=True, bill=Bill())):
             async with asyncio.timeout(TIMEOUT_S):
-                return (await generate_answer(self._generator, held.definition.question, used)).text
+                return (await generate_answer(self._generator, stored.definition.question, used)).text
 
 
 def _context(view: LiveView, event: QuestionEvent, as_of: str) -> AnswerContext:

@@ -48,8 +48,8 @@ class LocalStandingQuestions:
         """See StandingQuestions.question."""
         await self._runtime.known(graph)
         await self._standing.registrar.caught_up(graph)
-        held = await self._standing.read(graph, question_id)
-        return self._standing.shown(graph, held, self._runtime.views.get(graph))
+        stored = await self._standing.read(graph, question_id)
+        return self._standing.shown(graph, stored, self._runtime.views.get(graph))
 
     async def delete_question(self, graph: str, question_id: str) -> None:
         """See StandingQuestions.delete_question."""

@@ -70,10 +70,10 @@ class StandingService:
 
     async def read(self, graph: str, question_id: str) -> StoredQuestion:
         """Return a stored question. Raises NotFound."""
-        held = await self.store.get(graph, question_id)
-        if held is None:
+        stored = await self.store.get(graph, question_id)
+        if stored is None:
             raise NotFound(f"graph {graph!r} has no question {question_id!r}")
-        return held
+        return stored
 
     async def page(self, graph: str, limit: int, cursor: str, view: LiveView | None) -> QuestionPage:
         """Return a page of questions. Raises Invalid."""
@@ -83,21 +83,21 @@ class StandingService:
         following = encode_cursor(listing, (found[limit - 1].definition.id,)) if len(found) > limit else ""
         return QuestionPage(tuple(self.shown(graph, each, view) for each in found[:limit]), following)
 
-    def shown(self, graph: str, held: StoredQuestion, view: LiveView | None) -> StandingQuestion:
+    def shown(self, graph: str, stored: StoredQuestion, view: LiveView | None) -> StandingQuestion:
         """Return a stored question as callers see it."""
-        definition = held.definition
+        definition = stored.definition
         return StandingQuestion(
             definition.id,
             definition.question,
             definition.mode,
             definition.top_k,
-            max(held.version, self.registrar.version(graph)) if held.version else 0,
-            held.version,
-            _time(held.changed_ms) if held.version else "",
-            held.seq,
-            _items(view, held.evidence),
+            max(stored.version, self.registrar.version(graph)) if stored.version else 0,
+            stored.version,
+            _time(stored.changed_ms) if stored.version else "",
+            stored.seq,
+            _items(view, stored.evidence),
             definition.answer,
-            held.answer if held.answer_seq == held.seq else "",
+            stored.answer if stored.answer_seq == stored.seq else "",
             filters_json(definition.filters),
             options_json(definition.options),
         )
@@ -106,8 +106,8 @@ class StandingService:
         self, graph: str, question_id: str, after: str, view: LiveView | None, reader: StreamReader
     ) -> AsyncIterator[StandingEvent | None]:
         """Yield None, then the events of a question after a number or a token. See StandingQuestions."""
-        held = await self.read(graph, question_id)
-        seen = await self._start(graph, held, after)
+        stored = await self.read(graph, question_id)
+        seen = await self._start(graph, stored, after)
         yield None
         while True:
             changed = self.signal.next()
@@ -127,30 +127,30 @@ class StandingService:
                 async with asyncio.timeout(self.poll_s):
                     await changed.wait()
 
-    async def _start(self, graph: str, held: StoredQuestion, after: str) -> int:
+    async def _start(self, graph: str, stored: StoredQuestion, after: str) -> int:
         """Return the number of the last event that the reader has. Raises Invalid, Expired."""
         if not after:
-            return max(0, held.seq - EVENTS_KEPT)
+            return max(0, stored.seq - EVENTS_KEPT)
         if after.isascii() and after.isdigit() and len(after) <= 15:
             number = int(after)
         elif after[:1] == "v" and after[1:].isascii() and after[1:].isdigit() and len(after) <= 16:
-            number = await self._until(graph, held, int(after[1:]))
+            number = await self._until(graph, stored, int(after[1:]))
         else:
             raise Invalid("after", f"{after[:40]!r} is not the number or the token of an event")
-        if number > held.seq:
-            known = f"question {held.definition.id!r} has {held.seq} events"
+        if number > stored.seq:
+            known = f"question {stored.definition.id!r} has {stored.seq} events"
             raise Invalid("after", f"{known}, and none has number {number}; resume after its `seq`")
-        if number < held.seq - EVENTS_KEPT:
+        if number < stored.seq - EVENTS_KEPT:
             raise Expired(
-                f"event {number + 1} of question {held.definition.id!r} is no longer retained;"
+                f"event {number + 1} of question {stored.definition.id!r} is no longer retained;"
                 " read the question, and resume after its `seq`"
             )
         return number
 
-    async def _until(self, graph: str, held: StoredQuestion, version: int) -> int:
+    async def _until(self, graph: str, stored: StoredQuestion, version: int) -> int:
         """Return the number of the last event at or before a version."""
-        number = max(0, held.seq - EVENTS_KEPT)
-        while events := await self.store.events(graph, held.definition.id, number, EVENTS_PAGE):
+        number = max(0, stored.seq - EVENTS_KEPT)
+        while events := await self.store.events(graph, stored.definition.id, number, EVENTS_PAGE):
             for event in events:
                 if event.version > version:
                     return number
@@ -173,18 +173,18 @@ class StoredRegistrar:
 
     async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
         """Store the question, and return it once it is evaluated. Raises DeadlineExceeded; it is then registered."""
-        held = await self._store.put(graph, definition)
+        stored = await self._store.put(graph, definition)
         try:
             async with asyncio.timeout(EVALUATION_TIMEOUT_S):
-                while not held.version:
+                while not stored.version:
                     await asyncio.sleep(self._poll_s)
-                    held = await self._store.get(graph, definition.id) or held
+                    stored = await self._store.get(graph, definition.id) or stored
         except TimeoutError as error:
             raise DeadlineExceeded(
                 f"question {definition.id!r} is registered, but no summarize worker has evaluated it within"
                 f" {EVALUATION_TIMEOUT_S:g} s; check that one runs"
             ) from error
-        return held
+        return stored
 
     async def delete(self, graph: str, question_id: str) -> bool:
         """Delete the question."""

@@ -36,15 +36,15 @@ MAX_PLACES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class NoticePlace:
-    """The place of a version's notice. `least` are the lowest revisions that it includes, by partition."""
+    """The place of a version's notice. `lowest` are the lowest revisions that it includes, by partition."""
 
     partition: int
     offset: int
-    least: tuple[int, ...] = ()
+    lowest: tuple[int, ...] = ()
 
     def includes(self, until: Mapping[int, int]) -> bool:
         """Return True if the version includes a revision up to a number of `until` (see `included`)."""
-        return any(included(revision, until) for revision in self.least)
+        return any(included(revision, until) for revision in self.lowest)
 
 
 @dataclass(slots=True)
@@ -62,11 +62,11 @@ class _Graph:
         version = notice.version
         self.lowest = min(version, self.lowest or version)
         self.floor = max(self.floor, version if notice.deleted else version - 1 if notice.replaced else 0)
-        held = self.places.get(version)
-        if complete and (held is None or place.offset < held.offset or place.partition != held.partition):
+        known = self.places.get(version)
+        if complete and (known is None or place.offset < known.offset or place.partition != known.partition):
             self.places[version] = place
         if notice.replaced:
-            self.places = {number: held for number, held in self.places.items() if number > self.floor}
+            self.places = {number: known for number, known in self.places.items() if number > self.floor}
 
     def find(self, version: int) -> NoticePlace | None:
         return self.places.get(version) if version > self.floor else None
@@ -91,24 +91,24 @@ class DeltaIndex:
 
     async def find(self, graph: str, version: int) -> NoticePlace | None:
         """Return the place of a version; None if the topic does not retain it. Cost: the records since then."""
-        held = self._graphs.setdefault(graph, _Graph())
-        return await self._search(held, lambda: held.find(version), lambda: held.is_past(version))
+        index = self._graphs.setdefault(graph, _Graph())
+        return await self._search(index, lambda: index.find(version), lambda: index.is_past(version))
 
     async def newest_with(self, graph: str, until: Mapping[int, int], before: int) -> int:
         """Return the newest version up to `before` that includes a revision up to a number of `until`, 0 for none."""
-        held = self._graphs.setdefault(graph, _Graph())
+        index = self._graphs.setdefault(graph, _Graph())
 
         def newest() -> int | None:
-            found = (number for number, place in held.places.items() if number <= before and place.includes(until))
+            found = (number for number, place in index.places.items() if number <= before and place.includes(until))
             return max(found, default=None)
 
-        return await self._search(held, newest, lambda: False) or 0
+        return await self._search(index, newest, lambda: False) or 0
 
     async def first(self, graph: str, until: int) -> int:
         """Return the version after which all up to `until` are retained. Cost: all records of the topic, once."""
-        held = self._graphs.setdefault(graph, _Graph())
-        await self._search(held, lambda: None, lambda: False)
-        while held.find(until) is not None:
+        index = self._graphs.setdefault(graph, _Graph())
+        await self._search(index, lambda: None, lambda: False)
+        while index.find(until) is not None:
             until -= 1
         return until
 
@@ -125,12 +125,12 @@ class DeltaIndex:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     async def _search(
-        self, held: _Graph, find: Callable[[], Found | None], is_past: Callable[[], bool]
+        self, index: _Graph, find: Callable[[], Found | None], is_past: Callable[[], bool]
     ) -> Found | None:
         """Return what `find` returns once the index is wide enough, None when `is_past` or all records are indexed."""
         start = await self._log.start(DELTAS)
         await self._forwards(start)  # first, since a purge may have been marked since the last search
-        self._drop_expired(held, start)
+        self._drop_expired(index, start)
         while (found := find()) is None and not is_past() and await self._backwards(start):
             pass
         return found
@@ -167,8 +167,8 @@ class DeltaIndex:
     def _mark(self, marker: Position) -> None:
         """Forget what the partition of the marker of a purge holds before it."""
         self._floor[marker.partition] = max(marker.offset, self._floor.get(marker.partition, 0))
-        for held in self._graphs.values():
-            self._drop_expired(held, {})
+        for index in self._graphs.values():
+            self._drop_expired(index, {})
 
     def _limits(self, start: Mapping[int, int]) -> Mapping[int, int]:
         """Return, by partition, the offset of the first record that counts."""
@@ -191,19 +191,19 @@ class DeltaIndex:
         complete = (notice.replaced and not notice.deleted) or (origin is not None and notice.parts > 0)
         self._graphs.setdefault(notice.graph, _Graph()).add(notice, place, complete=complete)
 
-    def _drop_expired(self, held: _Graph, start: Mapping[int, int]) -> None:
+    def _drop_expired(self, index: _Graph, start: Mapping[int, int]) -> None:
         limits = self._limits(start)
-        expired = [number for number, place in held.places.items() if place.offset < limits.get(place.partition, 0)]
+        expired = [number for number, place in index.places.items() if place.offset < limits.get(place.partition, 0)]
         for number in expired:
-            del held.places[number]
+            del index.places[number]
 
     def _trim(self) -> None:
         """Keep the newest versions of each graph, and of the largest graphs fewer while there are too many in all."""
         share = self._commits
-        while share > 1 and sum(min(len(held.places), share) for held in self._graphs.values()) > MAX_PLACES:
+        while share > 1 and sum(min(len(index.places), share) for index in self._graphs.values()) > MAX_PLACES:
             share //= 2
-        for held in self._graphs.values():
-            if len(held.places) > share:
-                newest = sorted(held.places)[len(held.places) - share :]
-                held.floor = max(held.floor, max(held.places) - share)
-                held.places = {number: held.places[number] for number in newest}
+        for index in self._graphs.values():
+            if len(index.places) > share:
+                newest = sorted(index.places)[len(index.places) - share :]
+                index.floor = max(index.floor, max(index.places) - share)
+                index.places = {number: index.places[number] for number in newest}

@@ -54,11 +54,11 @@ class RecentChanges:
         graph = delta.graph
         forward = await asyncio.to_thread(encode_forward, delta)
         origin = commit_origin(headers) or CommitOrigin(now_ms(), await self._documents(delta))
-        held = self._records.setdefault(graph, deque())
-        if held and held[-1].version != delta.version - 1:
+        records = self._records.setdefault(graph, deque())
+        if records and records[-1].version != delta.version - 1:
             self.restart(graph)
-            held = self._records.setdefault(graph, deque())
-        held.append(ChangeRecord(graph, delta.version, origin.committed_ms, origin.documents, forward, old))
+            records = self._records.setdefault(graph, deque())
+        records.append(ChangeRecord(graph, delta.version, origin.committed_ms, origin.documents, forward, old))
         self._sizes[graph] += len(forward) + len(old)
         self._trim(graph)
         self._announce()
@@ -83,9 +83,9 @@ class RecentChanges:
             self.restart(graph)
 
     def _trim(self, graph: str) -> None:
-        held, limit, oldest_ms = self._records[graph], self._retention, now_ms() - 1000 * self._retention.age_s
-        while len(held) > 1 and (
-            len(held) > limit.commits or self._sizes[graph] > limit.size_bytes or held[0].committed_ms < oldest_ms
+        records, limit, oldest_ms = self._records[graph], self._retention, now_ms() - 1000 * self._retention.age_s
+        while len(records) > 1 and (
+            len(records) > limit.commits or self._sizes[graph] > limit.size_bytes or records[0].committed_ms < oldest_ms
         ):
             self._drop_oldest(graph)
         while self._sizes.total() > TOTAL_BYTES:
@@ -103,13 +103,13 @@ class RecentChanges:
 
     async def first(self, graph: str) -> int:
         """See ChangeLog.first."""
-        held = self._records.get(graph)
-        return held[0].version - 1 if held else self._views.version(graph)
+        records = self._records.get(graph)
+        return records[0].version - 1 if records else self._views.version(graph)
 
     async def last(self, graph: str) -> int:
         """See ChangeLog.last."""
-        held = self._records.get(graph)
-        return held[-1].version if held else self._views.version(graph)
+        records = self._records.get(graph)
+        return records[-1].version if records else self._views.version(graph)
 
     async def retains(self, graph: str, version: int) -> bool:
         """See ChangeLog.retains."""
@@ -117,11 +117,11 @@ class RecentChanges:
 
     async def read(self, graph: str, after: int, limit: int) -> Sequence[ChangeRecord]:
         """See ChangeLog.read."""
-        held = self._records.get(graph)
-        if not held:
+        records = self._records.get(graph)
+        if not records:
             return []
-        start = max(0, after + 1 - held[0].version)
-        return list(islice(held, start, start + limit))
+        start = max(0, after + 1 - records[0].version)
+        return list(islice(records, start, start + limit))
 
     async def version_of(self, graph: str, until: Mapping[int, int]) -> int:
         """See ChangeLog.version_of."""

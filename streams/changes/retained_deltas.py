@@ -102,7 +102,7 @@ class RetainedDeltas:
 
     async def _read(self, graph: str, version: int, limit: int, place: NoticePlace) -> list[ChangeRecord]:
         found: list[ChangeRecord] = []
-        size, held = 0, None
+        size, collected = 0, None
         ends = await self._log.end(DELTAS)
         begin = {**ends, place.partition: place.offset}
         async with aclosing(read_window(self._log, DELTAS, begin, ends)) as records:
@@ -110,31 +110,31 @@ class RetainedDeltas:
                 if consumed.record.key != graph:
                     continue
                 message = _parsed(consumed)
-                if isinstance(message, DeltaNotice) and message.version > version and held is not None:
+                if isinstance(message, DeltaNotice) and message.version > version and collected is not None:
                     self._index.discard(graph, version)
                     break
-                held = _taken(held, version, message, consumed)
-                if held is None or not held.is_complete():
+                collected = _taken(collected, version, message, consumed)
+                if collected is None or not collected.is_complete():
                     continue
-                found.append(held.record())
+                found.append(collected.record())
                 size += len(found[-1].forward) + len(found[-1].old)
-                if len(found) >= limit or size >= READ_BYTES or held.notice.replaced:
+                if len(found) >= limit or size >= READ_BYTES or collected.notice.replaced:
                     break
-                version, held = version + 1, None
+                version, collected = version + 1, None
         return found
 
 
 def _taken(
-    held: _Version | None, version: int, message: DeltaNotice | DeltaPart | None, consumed: ConsumedRecord
+    collected: _Version | None, version: int, message: DeltaNotice | DeltaPart | None, consumed: ConsumedRecord
 ) -> _Version | None:
     """Return the version with the record, if it is one of its records."""
     if message is None or message.version != version:
-        return held
+        return collected
     if isinstance(message, DeltaNotice):
-        return held or _Version(message, consumed)
-    if held is not None:
-        held.take(message)
-    return held
+        return collected or _Version(message, consumed)
+    if collected is not None:
+        collected.take(message)
+    return collected
 
 
 def _parsed(consumed: ConsumedRecord) -> DeltaNotice | DeltaPart | None:

@@ -40,7 +40,7 @@ _IN_THE_GRAPH = frozenset({RevisionState.APPLIED, RevisionState.DELETED})
 class ConsolidationBatch:
     """The newest message of each document by graph, the outcomes of all the others, and the commit of each graph.
 
-    `carried` holds the record headers of each revision, `kernel_work` that of the kernels for each graph.
+    `record_headers` holds the record headers of each revision, `kernel_work` that of the kernels for each graph.
     """
 
     newest: dict[str, dict[str, ExtractionMessage]] = field(default_factory=lambda: defaultdict(dict))
@@ -48,7 +48,7 @@ class ConsolidationBatch:
     outcomes: list[RevisionOutcome] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
     parts: list[GraphCommit] = field(default_factory=list)
-    carried: dict[tuple[str, str, int], Headers] = field(default_factory=dict)
+    record_headers: dict[tuple[str, str, int], Headers] = field(default_factory=dict)
     kernel_work: dict[str, KernelWork] = field(default_factory=dict)
     records: dict[str, list[ConsumedRecord]] = field(default_factory=dict)
     """The records that could be decoded, by graph."""
@@ -63,7 +63,7 @@ class ConsolidationBatch:
         """Drop the vector sums of the deltas: only the store keeps them, and they are half of a delta's memory."""
         self.parts = [replace(part, delta=_without_sums(part.delta)) for part in self.parts]
 
-    def withdraw(self, graph: str) -> list[ConsumedRecord]:
+    def remove_graph(self, graph: str) -> list[ConsumedRecord]:
         """Remove the records of a graph from the batch and return them: another partition's writer finishes them."""
         self.newest.pop(graph, None)
         self.values = {key: value for key, value in self.values.items() if key[0] != graph}
@@ -76,7 +76,7 @@ class ConsolidationBatch:
         """Remove the revisions of a graph that its deletion covers: they have no entry in the ledger any more."""
         graph = deletion.graph
         for doc_id, message in list(self.newest[graph].items()):
-            headers = self.carried.get((graph, doc_id, message.revision), ())
+            headers = self.record_headers.get((graph, doc_id, message.revision), ())
             position = position_in(headers, message.revision)
             if position is not None and deletion.covers(position):
                 del self.newest[graph][doc_id]
@@ -104,7 +104,7 @@ class ConsolidationBatch:
         return {graph: list(filter(None, times)) for graph, times in found.items()}
 
     def step(
-        self, graph: str, messages: Mapping[str, ExtractionMessage], held: Mapping[str, StoredDocument]
+        self, graph: str, messages: Mapping[str, ExtractionMessage], stored_documents: Mapping[str, StoredDocument]
     ) -> tuple[list[DocumentChange], dict[str, StoredDocument], ContentSize]:
         """Return the changes, the new stored documents and the added content of one graph, compared with `held`.
 
@@ -113,7 +113,7 @@ class ConsolidationBatch:
         changes: list[DocumentChange] = []
         documents: dict[str, StoredDocument] = {}
         for doc_id, message in sorted(messages.items()):
-            stored = held.get(doc_id)
+            stored = stored_documents.get(doc_id)
             revision = message.revision
             if stored is not None:
                 revision = compared_with(stored.revision, message.revision, message.accepted_ms)
@@ -140,7 +140,7 @@ def plan_batch(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
         except Rejected as error:
             batch.fail(consumed, error)
             continue
-        batch.carried[message.graph, message.doc_id, message.revision] = consumed.record.headers
+        batch.record_headers[message.graph, message.doc_id, message.revision] = consumed.record.headers
         batch.records.setdefault(message.graph, []).append(consumed)
         newest = batch.newest[message.graph]
         other = newest.get(message.doc_id)

@@ -37,7 +37,7 @@ class Forwarder:
         """
         for graph, bound in (await self._routes.bindings_of(list(batch.records))).items():
             if bound != partition:
-                for record in batch.withdraw(graph):
+                for record in batch.remove_graph(graph):
                     try:
                         await self.send(record, graph, bound)
                     except Rejected as error:

@@ -28,7 +28,7 @@ from graphtide.streams.ports import GraphCommit, GraphDeletion, GraphStore, Ledg
 
 log = logging.getLogger("graphtide.streams")
 
-ERASED_AT_ONCE = 2_000
+ERASE_BATCH_SIZE = 2_000
 """Maximum rows of each kind that one transaction deletes."""
 PAGE = 500
 
@@ -60,12 +60,12 @@ class GraphEraser:
         if self.tombstones is not None:
             await self._leave_tombstones(request, self.tombstones)
 
-    async def erase(self, graph: str, partition: int, held: Watermark, on_progress: OnProgress) -> int:
+    async def erase(self, graph: str, partition: int, expected: Watermark, on_progress: OnProgress) -> int:
         """Delete what the deletion of the graph covers (step 4); return the number of rows."""
         known = (await self.store.deletions([graph])).get(graph)
         erased = 0
         while known is not None and not known.erased:
-            rows = await self.store.erase(partition, held, graph, ERASED_AT_ONCE)
+            rows = await self.store.erase(partition, expected, graph, ERASE_BATCH_SIZE)
             if not rows:
                 break
             erased += rows

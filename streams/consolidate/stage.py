@@ -229,7 +229,7 @@ class ConsolidateStage:
                 await stack.enter_async_context(worker.writer.writing)
             yield
 
-    def _held(self) -> list[tuple[PartitionWriter, WriteModel]]:
+    def _owned_models(self) -> list[tuple[PartitionWriter, WriteModel]]:
         models = [(self._workers.get(model.partition), model) for model in self._models.all()]
         return [(worker.writer, model) for worker, model in models if worker is not None]
 
@@ -239,7 +239,7 @@ class ConsolidateStage:
         `run` is where Leiden runs: by default in a thread. It is not on the hot path: batches continue beside it, and
         its result is adopted as of its start.
         """
-        for owner, model in self._held():
+        for owner, model in self._owned_models():
             async with owner.writing:
                 check = await asyncio.to_thread(model.writer.drift_check)
             if check is None:
@@ -249,16 +249,16 @@ class ConsolidateStage:
                 if self._models.peek(model.writer.graph) is model:
                     await self._adopt(owner, model.writer, check, fresh)
 
-    async def judge(self, ask: PairJudge, most: int = 16) -> int:
+    async def judge(self, ask: PairJudge, limit: int = 16) -> int:
         """Have a judge decide up to `most` borderline pairs per graph, and apply its verdicts. Returns their number.
 
         `ask` is awaited with no lock held; after None the pair is asked again later. A verdict and its changes are one
         commit, so no pair is paid for twice.
         """
         taken = 0
-        for owner, model in self._held():
+        for owner, model in self._owned_models():
             async with owner.writing:
-                questions = await asyncio.to_thread(model.writer.borderline, most)
+                questions = await asyncio.to_thread(model.writer.borderline, limit)
             with paid_by(BillingContext(model.writer.graph)):
                 answers = await asyncio.gather(*(ask(question) for question in questions))
             for question, same in zip(questions, answers, strict=True):

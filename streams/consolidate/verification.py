@@ -151,14 +151,14 @@ def view_differences(view: LiveView, version: int, stored: str) -> list[str]:
         if view.version != version:
             return []
         seen = view.rows()
-        held = (
+        tables = (
             ("chunk", view.indexes.chunks, set(view.chunks)),
             ("entity", view.indexes.entities, set(view.entities)),
             ("statement", view.indexes.statements, set(view.statements)),
         )
         found = [
             f"{kind} index holds ids without rows"
-            for kind, index, rows in held
+            for kind, index, rows in tables
             if not set(index.live_ids().tolist()) <= rows
         ]
     if not _has_digest(seen, stored):
@@ -216,14 +216,14 @@ def _row_differences(where: str, rows: GraphDelta, fresh: GraphDelta) -> list[st
 
 
 def _vector_differences(rows: GraphDelta, fresh: GraphDelta) -> list[str]:
-    held, built = _vectors(rows), _vectors(fresh)
-    wrong = sorted(key for key, vector in held.items() if built.get(key, vector) != vector)
+    stored, built = _vectors(rows), _vectors(fresh)
+    wrong = sorted(key for key, vector in stored.items() if built.get(key, vector) != vector)
     return [f"the vector of {' '.join(key)} differs from the rebuilt one" for key in wrong[:VECTORS_NAMED]]
 
 
 def _heading_differences(rows: GraphDelta, fresh: GraphDelta) -> list[str]:
-    held, built = ({row.chunk_id: (row.title, row.description) for row in delta.chunks} for delta in (rows, fresh))
-    wrong = sorted(name for name, heading in held.items() if built.get(name, heading) != heading)
+    stored, built = ({row.chunk_id: (row.title, row.description) for row in delta.chunks} for delta in (rows, fresh))
+    wrong = sorted(name for name, heading in stored.items() if built.get(name, heading) != heading)
     return [f"the heading of chunk {name} differs from the rebuilt one" for name in wrong[:VECTORS_NAMED]]
 
 
@@ -291,5 +291,5 @@ def _stale(index: VectorIndex, rows: Mapping[int, Vector]) -> int:
         expected = unit_rows(np.stack(list(rows.values())).astype(np.float32), index.dimensions)
     except ValueError:  # rows of different lengths, or zero vectors
         return len(rows)
-    held = index.vectors(np.fromiter(rows, np.int64, len(rows)))
-    return int((np.abs(held - expected).max(axis=1) > VECTOR_TOLERANCE).sum())
+    indexed = index.vectors(np.fromiter(rows, np.int64, len(rows)))
+    return int((np.abs(indexed - expected).max(axis=1) > VECTOR_TOLERANCE).sum())

@@ -54,7 +54,7 @@ class WriteModels:
     def __init__(
         self,
         store: GraphStore,
-        most: int = MAX_WRITE_MODELS,
+        max_models: int = MAX_WRITE_MODELS,
         *,
         synonyms: bool = False,
         predicates: bool = False,
@@ -64,13 +64,8 @@ class WriteModels:
         self._store = store
         self._view = view
         self._synonyms, self._predicates = synonyms, predicates
-        self._most = most
+        self._max_models = max_models
         self._models: OrderedDict[str, WriteModel] = OrderedDict()
-
-    @property
-    def held(self) -> int:
-        """Return the number of graphs in memory."""
-        return len(self._models)
 
     async def of(self, graph: str, partition: int) -> WriteModel:
         """Return the partition's model of the graph. Raises GraphStopped for inconsistent rows.
@@ -89,7 +84,7 @@ class WriteModels:
                 raise _stopped(graph, restored) from restored
             model = self._models[graph] = restored
         self._models.move_to_end(graph)
-        while len(self._models) > self._most:
+        while len(self._models) > self._max_models:
             self._models.popitem(last=False)
         return model
 

@@ -68,10 +68,10 @@ class DeadLetterIndex:
 
     def keys(self, graph: str, after: LetterKey, limit: int, *, resolved: bool) -> Sequence[LetterKey]:
         """Return the keys of the first `limit` letters of a graph after that key. Cost: the result."""
-        held = self._graphs.get(graph)
-        if held is None:
+        index = self._graphs.get(graph)
+        if index is None:
             return ()
-        letters = held.all if resolved else held.open
+        letters = index.all if resolved else index.open
         first = bisect_right(letters, after)
         return letters[first : first + limit]
 
@@ -86,7 +86,7 @@ class DeadLetterIndex:
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of open letters by graph, of graphs that have any."""
-        return {graph: len(held.open) for graph, held in self._graphs.items() if held.open}
+        return {graph: len(index.open) for graph, index in self._graphs.items() if index.open}
 
     async def read(
         self, keys: Sequence[LetterKey], kept: Callable[[LetterKey, DeadLetter], T]
@@ -117,10 +117,10 @@ class DeadLetterIndex:
         elif (letter := _letter(value)) is not None and position not in self._placed:
             key = (delivered.timestamp_ms, position.partition, position.offset)
             self._placed[position] = letter.graph, key
-            held = self._graphs.setdefault(letter.graph, _Letters())
-            insort(held.all, key)
+            index = self._graphs.setdefault(letter.graph, _Letters())
+            insort(index.all, key)
             if position not in self._resolutions:
-                insort(held.open, key)
+                insort(index.open, key)
 
     def _resolve(self, position: Position, how: str) -> None:
         self._resolutions.setdefault(position, how)
@@ -129,8 +129,8 @@ class DeadLetterIndex:
             _remove(self._graphs[graph].open, key)
 
     def _erase(self, graph: str, end: Position) -> None:
-        held = self._graphs.get(graph, _Letters())
-        self._drop([_position(key) for key in held.all if key[1] == end.partition and key[2] < end.offset])
+        index = self._graphs.get(graph, _Letters())
+        self._drop([_position(key) for key in index.all if key[1] == end.partition and key[2] < end.offset])
 
     def _trim(self, partition: int, start: int) -> None:
         """Drop the letters that the log no longer retains."""
@@ -145,15 +145,15 @@ class DeadLetterIndex:
             if key is not None:
                 dropped.setdefault(graph, set()).add(key)
         for graph, keys in dropped.items():
-            held = self._graphs[graph]
-            held.all = [key for key in held.all if key not in keys]
-            held.open = [key for key in held.open if key not in keys]
-            if not held.all:
+            index = self._graphs[graph]
+            index.all = [key for key in index.all if key not in keys]
+            index.open = [key for key in index.open if key not in keys]
+            if not index.all:
                 del self._graphs[graph]
 
     def _clear(self) -> None:
-        for held in (self._next, self._graphs, self._placed, self._resolutions):
-            held.clear()
+        for table in (self._next, self._graphs, self._placed, self._resolutions):
+            table.clear()
 
 
 def parse_settlement(value: bytes) -> tuple[Position, str] | None:

@@ -203,11 +203,11 @@ def _gone_in(parts: list[list[Any]]) -> Removals:
 
 def _vectors_out(vectors: Sequence[Vector]) -> list[Any]:
     """Return [length of a vector, indices of rows that have none, base64 of the other vectors in order]."""
-    held = [vector for vector in vectors if vector.size]
+    present = [vector for vector in vectors if vector.size]
     bare = [place for place, vector in enumerate(vectors) if not vector.size]
-    if len(sizes := {vector.size for vector in held}) > 1:
+    if len(sizes := {vector.size for vector in present}) > 1:
         raise ValueError(f"the vectors of one table have the lengths {sorted(sizes)}")
-    return [held[0].size if held else 0, bare, Base64Text(_blocks(held))]
+    return [present[0].size if present else 0, bare, Base64Text(_blocks(present))]
 
 
 def _blocks(vectors: Sequence[Vector]) -> Iterator[bytes]:
@@ -230,10 +230,10 @@ def _vectors_in(packed: list[Any], count: int) -> Iterator[Vector]:
 
 
 def _spread(rows: Vector, without: set[int], count: int) -> Iterator[Vector]:
-    held = iter(rows)
+    remaining = iter(rows)
     nothing: Vector = np.empty(0, np.float16)
     for place in range(count):
-        yield nothing if place in without else _own(next(held))
+        yield nothing if place in without else _own(next(remaining))
 
 
 def _own(row: Vector) -> Vector:
@@ -259,13 +259,13 @@ _CHANGE = {"nodes": "<i4", "communities": "<i8", "children": "<i8", "levels": "<
 _HIERARCHY = {"nodes": "<i4", "communities": "<i8", "ids": "<i8", "levels": "<i4", "parents": "<i8"}
 
 
-def _communities_out(held: CommunityChange | Hierarchy) -> dict[str, Any]:
-    kinds = _HIERARCHY if isinstance(held, Hierarchy) else _CHANGE
+def _communities_out(communities: CommunityChange | Hierarchy) -> dict[str, Any]:
+    kinds = _HIERARCHY if isinstance(communities, Hierarchy) else _CHANGE
     body: dict[str, Any] = {
-        name: _base64(getattr(held, name).astype(kind, copy=False).tobytes()) for name, kind in kinds.items()
+        name: _base64(getattr(communities, name).astype(kind, copy=False).tobytes()) for name, kind in kinds.items()
     }
-    if isinstance(held, Hierarchy):
-        body["next_id"] = held.next_id
+    if isinstance(communities, Hierarchy):
+        body["next_id"] = communities.next_id
     return body
 
 

@@ -66,7 +66,7 @@ def full_records(
     delta: GraphDelta,
     outcomes: Sequence[RevisionOutcome] = (),
     part_bytes: int = PART_BYTES,
-    most_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_BYTES,
 ) -> tuple[Record, ...]:
     """Return the notice and the parts; the notice alone for a snapshot (a rebuilt graph) or above `most_bytes`.
 
@@ -76,7 +76,7 @@ def full_records(
     if delta.snapshot:
         rebuilt = DeltaNotice(delta.graph, delta.version, replaced=True, deleted=delta.deleted)
         return (Record(delta.graph, rebuilt.encode(), headers),)
-    slices = _slices(zlib.compress(deltas.encode(delta, sums=False), 1), part_bytes, most_bytes)
+    slices = _slices(zlib.compress(deltas.encode(delta, sums=False), 1), part_bytes, max_bytes)
     brief = notice(delta)
     head = DeltaNotice(brief.graph, brief.version, brief.nodes, len(slices))
     return (
@@ -86,21 +86,21 @@ def full_records(
 
 
 def overwritten_records(
-    delta: GraphDelta, old: bytes, part_bytes: int = PART_BYTES, most_bytes: int = MAX_BYTES
+    delta: GraphDelta, old: bytes, part_bytes: int = PART_BYTES, max_bytes: int = MAX_BYTES
 ) -> tuple[Record, ...]:
     """Return the parts of the encoded rows that the delta overwrote; none above `most_bytes`.
 
     See Overwritten in `streams/ports`. Without them the history of the graph begins after this version.
     """
-    slices = _slices(old, part_bytes, most_bytes)
+    slices = _slices(old, part_bytes, max_bytes)
     return tuple(
         Record(delta.graph, part, (_label(delta, number, len(slices)), (OVERWRITTEN, b"1")))
         for number, part in enumerate(slices, 1)
     )
 
 
-def _slices(data: bytes, part_bytes: int, most_bytes: int) -> list[bytes]:
-    starts = range(0, len(data), part_bytes) if len(data) <= most_bytes else ()
+def _slices(data: bytes, part_bytes: int, max_bytes: int) -> list[bytes]:
+    starts = range(0, len(data), part_bytes) if len(data) <= max_bytes else ()
     return [data[start : start + part_bytes] for start in starts]
 
 

@@ -99,14 +99,14 @@ class EvictingViews(ViewRegistry):
     @contextmanager
     def in_use(self, graph: str) -> Iterator[None]:
         """See ViewRegistry.in_use."""
-        with self._held(graph):
+        with self._pinned(graph):
             try:
                 yield
             finally:
                 self._touch(graph)
 
     @contextmanager
-    def _held(self, graph: str) -> Iterator[None]:
+    def _pinned(self, graph: str) -> Iterator[None]:
         """Prevent the eviction of the graph's view, without the effect of a use."""
         self._users[graph] += 1
         try:
@@ -122,7 +122,7 @@ class EvictingViews(ViewRegistry):
         if delta.graph in self._evicted and not delta.deleted:
             self._evicted[delta.graph] = max(delta.version, self._evicted[delta.graph])
             return
-        with self._held(delta.graph):
+        with self._pinned(delta.graph):
             await super().follow(delta, headers)
         self._measure(delta.graph)
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 
 class LoadedBytes:
-    """Estimated memory of the loaded views, by graph. `most` is the bound in bytes, 0 for none."""
+    """Estimated memory of the loaded views, by graph. `limit` is the bound in bytes, 0 for none."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.total = 0
         self._sizes: dict[str, int] = {}
         self._reserved = 0
@@ -32,12 +32,12 @@ class LoadedBytes:
 
     def admits(self, size_bytes: int) -> bool:
         """Return True if that much fits, or if nothing else is loaded: a graph above the bound is loaded alone."""
-        return not self.most or self.total + size_bytes <= self.most or not (self._sizes or self._reserved)
+        return not self.limit or self.total + size_bytes <= self.limit or not (self._sizes or self._reserved)
 
     @property
     def exceeded(self) -> bool:
         """Return True while the loaded views exceed the bound: they grow as they follow."""
-        return bool(self.most) and self.total > self.most and len(self._sizes) > 1
+        return bool(self.limit) and self.total > self.limit and len(self._sizes) > 1
 
     @contextmanager
     def reserved(self, size_bytes: int) -> Iterator[None]:

@@ -365,10 +365,10 @@ class ViewRegistry:
             await asyncio.to_thread(self._keeper.close, view.indexes)
 
     def _open(self, snapshot: GraphDelta) -> LiveView:
-        indexes, held = self._keeper.open(snapshot.graph, dimensions(snapshot), snapshot.version)
+        indexes, indexed = self._keeper.open(snapshot.graph, dimensions(snapshot), snapshot.version)
         view = LiveView(snapshot.graph, indexes, self._functional_predicates)
-        view.apply(snapshot, indexed=held)
-        self._saved[snapshot.graph] = min(held.chunks, held.entities, held.statements)
+        view.apply(snapshot, indexed=indexed)
+        self._saved[snapshot.graph] = min(indexed.chunks, indexed.entities, indexed.statements)
         log.info("graph %s is open at version %d", snapshot.graph, snapshot.version)
         return view
 

@@ -38,9 +38,9 @@ async def read_window(
     reader = log.reader(topic, begin)
     try:
         while left:
-            held = reader.assigned()
+            assigned = reader.assigned()
             delivered = await reader.poll(BATCH_SIZE, TIMEOUT_S, left)
-            if not delivered and reader.assigned() == held:
+            if not delivered and reader.assigned() == assigned:
                 raise Retryable(f"the topic {topic} could not be read to its end in {TIMEOUT_S:g} s")
             for consumed in delivered:
                 position = consumed.position

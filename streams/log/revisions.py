@@ -91,9 +91,9 @@ def unnumbered(delivered: Sequence[ConsumedRecord]) -> Iterator[UnnumberedRevisi
     for position, consumed in sorted(distinct.items()):
         accepted = max(1, consumed.timestamp_ms - EPOCH_MS)
         latest[position.partition] = max(accepted, latest.get(position.partition, 0))
-        held = documents.setdefault((position.partition, consumed.record.key), [])
-        held.append(UnnumberedRevision(consumed, accepted, latest[position.partition], len(held)))
-    spread = [each for held in documents.values() for each in _spread(held)]
+        revisions = documents.setdefault((position.partition, consumed.record.key), [])
+        revisions.append(UnnumberedRevision(consumed, accepted, latest[position.partition], len(revisions)))
+    spread = [each for revisions in documents.values() for each in _spread(revisions)]
     yield from sorted(spread, key=lambda each: each.delivered.position)
 
 

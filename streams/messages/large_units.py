@@ -77,11 +77,11 @@ class EncodedVectors:
 
     def contents(self, unit: LargeUnit) -> Contents:
         """Return the mentions and facts of a unit; those of the last one are kept."""
-        first, held = self._last
+        first, contents = self._last
         if first != unit.first:
-            held = unit.read_contents()
-            self._last = unit.first, held
-        return held
+            contents = unit.read_contents()
+            self._last = unit.first, contents
+        return contents
 
 
 class LargeUnit(ChunkContribution):

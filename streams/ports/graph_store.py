@@ -121,7 +121,7 @@ class Commit:
     """
 
     partition: int
-    held: Watermark
+    expected: Watermark
     next_offset: int
     graphs: tuple[GraphCommit, ...]
     outcomes: tuple[RevisionOutcome, ...]
@@ -161,7 +161,7 @@ class GraphStore(Protocol):
     async def commit(self, commit: Commit) -> None:
         """Apply the commit in one transaction, and bind graphs without a binding to its partition.
 
-        Raises Fenced when the stored watermark is not `commit.held`, or a graph is bound to another partition.
+        Raises Fenced when the stored watermark is not `commit.expected`, or a graph is bound to another partition.
         """
         ...
 
@@ -187,7 +187,7 @@ class GraphStore(Protocol):
         """Return the last deletion of these graphs; graphs that were never deleted are left out."""
         ...
 
-    async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
+    async def erase(self, partition: int, expected: Watermark, graph: str, limit: int) -> int:
         """Delete at most `limit` rows of each kind that the graph's deletion covers, in one transaction: documents,
         verdicts, reports, revisions, memoised model answers. Returns the number deleted; 0 when none is left, which
         the deletion notes as `erased`.

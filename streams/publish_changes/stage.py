@@ -215,12 +215,12 @@ class GraphPublisher:
         if not graphs:
             return
         wanted = {graph: await asyncio.to_thread(self._values, graph) for graph in graphs}
-        held: dict[str, Places] = {graph: {} for graph in graphs}
+        published: dict[str, Places] = {graph: {} for graph in graphs}
         surplus: dict[str, Places] = {graph: {} for graph in graphs}
         async for consumed in read_up_to_end(self._log, GRAPH_CHANGES, {}):
-            self._note(consumed, wanted, held, surplus)
+            self._note(consumed, wanted, published, surplus)
         for graph in graphs:
-            await self._append(self._differences(graph, wanted[graph], held[graph], surplus[graph]))
+            await self._append(self._differences(graph, wanted[graph], published[graph], surplus[graph]))
 
     def _values(self, graph: str) -> dict[str, bytes]:
         tables = self._tables.get(graph)
@@ -230,7 +230,7 @@ class GraphPublisher:
     def _note(
         consumed: ConsumedRecord,
         wanted: Mapping[str, Mapping[str, bytes]],
-        held: Mapping[str, Places],
+        published: Mapping[str, Places],
         surplus: Mapping[str, Places],
     ) -> None:
         """Note the newest record of a key: the digest of one that the graph has, the value of one that it lacks."""
@@ -238,10 +238,10 @@ class GraphPublisher:
         graph, _, own = key.partition("|")
         if graph not in wanted:
             return
-        is_held = key in wanted[graph] or own == GRAPH_KEY
-        target = (held if is_held else surplus)[graph]
+        is_wanted = key in wanted[graph] or own == GRAPH_KEY
+        target = (published if is_wanted else surplus)[graph]
         if value is not None:
-            target.setdefault(key, {})[place] = _digest(value) if is_held else value
+            target.setdefault(key, {})[place] = _digest(value) if is_wanted else value
         elif key in target:
             target[key].pop(place, None)
 
@@ -249,14 +249,14 @@ class GraphPublisher:
         self,
         graph: str,
         wanted: Mapping[str, bytes],
-        held: Places,
+        published: Places,
         surplus: Places,
     ) -> Iterable[Record]:
         tables, place = self._tables.get(graph), self._place(graph)
         version = tables.version if tables else 0
         headers = ((VERSION, str(version).encode()),)
         for key, value in wanted.items():
-            if held.get(key, {}).get(place) != _digest(value):
+            if published.get(key, {}).get(place) != _digest(value):
                 yield Record(key, value, headers, place)
         for key, places in surplus.items():
             for partition, value in places.items():
@@ -264,7 +264,7 @@ class GraphPublisher:
                 if removal is not None:
                     yield Record(key, removal, headers, partition)
                 yield Record(key, None, headers, partition)
-        for key, places in held.items():
+        for key, places in published.items():
             for partition in places:
                 if partition != place:  # the element lives on in the graph's new partition
                     yield Record(key, None, headers, partition)

@@ -38,23 +38,23 @@ class FairQueue(Generic[Item]):
         self._waiting[graph].append(item)
         self._length += 1
 
-    def take(self, held: Mapping[str, int]) -> tuple[str, Item]:
-        """Take the next item, with its graph; `held`: slots held by each graph. Raises IndexError when none waits.
+    def take(self, slots: Mapping[str, int]) -> tuple[str, Item]:
+        """Take the next item, with its graph; `slots`: those held by each graph. Raises IndexError when none waits.
 
         Cost: the number of graphs with waiting items.
         """
         if not self._waiting:
             raise IndexError("no item waits")
-        graph = min(self._waiting, key=lambda name: (held.get(name, 0), self._came[name]))
+        graph = min(self._waiting, key=lambda name: (slots.get(name, 0), self._came[name]))
         item = self._waiting[graph].popleft()
         self._length -= 1
         self._came[graph] = next(self._numbers)
         self._tidy(graph)
         return graph, item
 
-    def least(self, held: Mapping[str, int]) -> int:
+    def min_slots(self, slots: Mapping[str, int]) -> int:
         """Return how many slots the graph holds that `take` would choose. Raises ValueError when no item waits."""
-        return min(held.get(graph, 0) for graph in self._waiting)
+        return min(slots.get(graph, 0) for graph in self._waiting)
 
     def drop(self, gone: Callable[[Item], bool]) -> list[Item]:
         """Remove and return the items for which `gone` is true. Cost: the waiting items."""
@@ -76,7 +76,7 @@ class Slots:
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._held: Counter[str] = Counter()
+        self._slots: Counter[str] = Counter()
         self._turns: FairQueue[asyncio.Future[None]] = FairQueue()
 
     @asynccontextmanager
@@ -98,15 +98,15 @@ class Slots:
 
     def _admit(self) -> None:
         while self._places and self._turns:
-            graph, turn = self._turns.take(self._held)
+            graph, turn = self._turns.take(self._slots)
             if not turn.done():
                 self._places -= 1
-                self._held[graph] += 1
+                self._slots[graph] += 1
                 turn.set_result(None)
 
     def _leave(self, graph: str) -> None:
         self._places += 1
-        self._held[graph] -= 1
-        if not self._held[graph]:
-            del self._held[graph]
+        self._slots[graph] -= 1
+        if not self._slots[graph]:
+            del self._slots[graph]
         self._admit()

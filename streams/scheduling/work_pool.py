@@ -52,7 +52,7 @@ class WorkPool:
         self._per_graph = per_graph
         self._max_waiting = max_waiting
         self._questions = questions
-        self._held: Counter[str] = Counter()
+        self._slots: Counter[str] = Counter()
         self._turns: FairQueue[_Job] = FairQueue()
         self._inline = InlineBudget()
 
@@ -83,12 +83,12 @@ class WorkPool:
         self._threads.shutdown(wait=False)
 
     def _start(self) -> None:
-        while self._free and self._turns and self._turns.least(self._held) < self._per_graph:
-            graph, job = self._turns.take(self._held)
+        while self._free and self._turns and self._turns.min_slots(self._slots) < self._per_graph:
+            graph, job = self._turns.take(self._slots)
             if job.done.done():  # its caller was cancelled
                 continue
             self._free -= 1
-            self._held[graph] += 1
+            self._slots[graph] += 1
             running = self._threads.submit(job.context.run, _run, job.work)
             running.add_done_callback(partial(self._ended, graph, job))
 
@@ -100,9 +100,9 @@ class WorkPool:
 
     def _end(self, graph: str, job: _Job, ended: Future[Any]) -> None:
         self._free += 1
-        self._held[graph] -= 1
-        if not self._held[graph]:
-            del self._held[graph]
+        self._slots[graph] -= 1
+        if not self._slots[graph]:
+            del self._slots[graph]
         error = ended.exception()
         if job.done.done():
             pass

@@ -63,7 +63,7 @@ class SourceStage:
         self._observer = observer
         self._duplicates = DuplicateFilter()
         self._continued: set[int] = set()
-        self._held: frozenset[int] = frozenset()
+        self._assigned: frozenset[int] = frozenset()
 
     async def run(self) -> None:
         """Convert records until cancelled. Raises Retryable while the broker or the registry is unreachable."""
@@ -72,8 +72,8 @@ class SourceStage:
         try:
             while True:
                 batch = await consumer.poll(BATCH_SIZE, POLL_S)
-                if consumer.assigned() != self._held:
-                    self._held = consumer.assigned()
+                if consumer.assigned() != self._assigned:
+                    self._assigned = consumer.assigned()
                     self._continued.clear()
                 if batch:
                     await self._process(consumer, batch)

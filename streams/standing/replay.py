@@ -90,17 +90,17 @@ class MissedVersions:
     history: EvaluationHistory
     graph: str
     since: int
-    most_s: float = MAX_REPLAY_S
+    max_s: float = MAX_REPLAY_S
     clock: Callable[[], float] = time.monotonic
 
     async def evaluate(self, asked: Mapping[str, MissedQuestion], settle: Settle) -> None:
-        """Evaluate these questions at each of the versions, until `most_s` have passed. Does nothing when the versions
+        """Evaluate these questions at each of the versions, until `max_s` have passed. Does nothing when the versions
         are not retained.
 
         A question whose stored evidence is not that at `since` was unknown to the worker that noted `since`: the
         evaluation then begins at the version of that evidence.
         """
-        until = self.clock() + self.most_s
+        until = self.clock() + self.max_s
         since, opened = self.since, await self._open(self.since, asked)
         if opened and (outdated := opened.outdated(asked)):
             since = min(asked[question_id].version for question_id in outdated)

@@ -21,9 +21,9 @@ class SettledEvidence:
     evidence: Evidence
 
     @classmethod
-    def of(cls, held: StoredQuestion) -> SettledEvidence:
+    def of(cls, stored: StoredQuestion) -> SettledEvidence:
         """Return that of a stored question."""
-        return cls(held.definition.encode(), held.version, held.seq, held.evidence)
+        return cls(stored.definition.encode(), stored.version, stored.seq, stored.evidence)
 
     def admits(self, each: EvaluatedQuestion, version: int) -> bool:
         """Return True for an evaluation of the stored definition at a later version than the last one stored.
@@ -33,17 +33,17 @@ class SettledEvidence:
         return version > self.version and each.definition in ("", self.definition)
 
 
-def event_of(held: SettledEvidence, each: EvaluatedQuestion, version: int, at_ms: int) -> QuestionEvent | None:
+def event_of(settled: SettledEvidence, each: EvaluatedQuestion, version: int, at_ms: int) -> QuestionEvent | None:
     """Return the event of an evaluation of a stored question; None for its first one, and for equal evidence.
 
     The stored evidence is compared, not the evaluator's memory of it.
     """
-    if each.causes is None or not held.version or same_evidence(held.evidence, each.after):
+    if each.causes is None or not settled.version or same_evidence(settled.evidence, each.after):
         return None
-    change = EvidenceChange(each.question_id, held.evidence, each.after)
+    change = EvidenceChange(each.question_id, settled.evidence, each.after)
     return QuestionEvent(
         each.question_id,
-        held.seq + 1,
+        settled.seq + 1,
         version,
         at_ms,
         each.causes,

@@ -91,6 +91,7 @@ def answer_record(graph: str, event: QuestionEvent) -> Record:
     }
     names = ("doc_id", "chunk_id", "score")
     body |= {
-        name: [dict(zip(names, row, strict=True)) for row in encode_evidence(held)] for name, held in passages.items()
+        name: [dict(zip(names, row, strict=True)) for row in encode_evidence(evidence)]
+        for name, evidence in passages.items()
     }
     return Record(f"{graph}|{event.question_id}", dump(body))

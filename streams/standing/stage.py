@@ -115,14 +115,14 @@ class StandingStage:
 
     async def caught_up(self, graph: str) -> None:
         """Return once the questions are evaluated at the version that the view shows now, at most after CATCH_UP_S."""
-        held, view = self._graphs.get(graph), self._views.get(graph)
-        if held is None or view is None:
+        state, view = self._graphs.get(graph), self._views.get(graph)
+        if state is None or view is None:
             return
         wanted = view.version
         with suppress(TimeoutError):
             async with asyncio.timeout(CATCH_UP_S):
-                while held.definitions and held.version < wanted:
-                    await held.evaluated.wait()
+                while state.definitions and state.version < wanted:
+                    await state.evaluated.wait()
 
     async def open(self) -> None:
         """Note the graphs that have questions. They are evaluated by `load`, before their next version is applied."""
@@ -131,7 +131,7 @@ class StandingStage:
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of questions by graph."""
-        return {graph: len(held.definitions) for graph, held in self._graphs.items()}
+        return {graph: len(state.definitions) for graph, state in self._graphs.items()}
 
     def version(self, graph: str) -> int:
         """Return the version up to which the questions of a graph are evaluated; 0 before the first evaluation."""
@@ -144,41 +144,41 @@ class StandingStage:
 
     async def evaluate_again(self) -> None:
         """Evaluate every question at the version of its view: the model of the vectors has changed."""
-        for graph, held in list(self._graphs.items()):
-            async with held.lock:
-                held.loaded = False
-                await self._load(graph, held, None)
+        for graph, state in list(self._graphs.items()):
+            async with state.lock:
+                state.loaded = False
+                await self._load(graph, state, None)
 
     async def load(self, graph: str) -> None:
         """Evaluate all questions of a graph at the version of its view, unless that was done. Call before a delta."""
-        held = self._graphs.get(graph)
-        if held is None or held.loaded:
+        state = self._graphs.get(graph)
+        if state is None or state.loaded:
             return
-        async with held.lock:
-            if not held.loaded:
-                await self._load(graph, held, None)
+        async with state.lock:
+            if not state.loaded:
+                await self._load(graph, state, None)
 
-    async def _load(self, graph: str, held: _Graph, delta: GraphDelta | None) -> None:
+    async def _load(self, graph: str, state: _Graph, delta: GraphDelta | None) -> None:
         view = self._views.get(graph)
         if view is None:
             return
-        await self._evaluate_missed(graph, held, view)
-        held.evaluator, held.definitions, held.encoded, after = GraphEvaluator(), {}, {}, ""
+        await self._evaluate_missed(graph, state, view)
+        state.evaluator, state.definitions, state.encoded, after = GraphEvaluator(), {}, {}, ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
             asked = await self._asked_until_embedded(graph, page)
-            version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
-            held.definitions |= {each.definition.id: each.definition for each in page}
+            version, found = await asyncio.to_thread(_evaluate_at, view, state.evaluator, asked)
+            state.definitions |= {each.definition.id: each.definition for each in page}
             rows = [_recovered(each, evidence) for each, evidence in found if _is_news(each, evidence)]
             await self._settle(graph, version, rows, delta)
-        held.loaded = True
-        held.reach(view.version)
+        state.loaded = True
+        state.reach(view.version)
 
-    async def _evaluate_missed(self, graph: str, held: _Graph, view: LiveView) -> None:
+    async def _evaluate_missed(self, graph: str, state: _Graph, view: LiveView) -> None:
         """Evaluate the versions that no process has evaluated, where the history has them."""
         if self.history is None:
             return
-        if (noted := max(held.version, await self.history.evaluated(graph))) >= view.version:
+        if (noted := max(state.version, await self.history.evaluated(graph))) >= view.version:
             return
         asked, answers, after = dict[str, MissedQuestion](), dict[str, bool](), ""
         while page := await self._store.page(graph, after, PAGE):
@@ -220,34 +220,34 @@ class StandingStage:
         """
         if delta.deleted and self._graphs.pop(delta.graph, None) is not None:
             self._recorded(delta.graph, ())
-        held = self._graphs.get(delta.graph)
-        if held is None or (held.loaded and not held.definitions):
+        state = self._graphs.get(delta.graph)
+        if state is None or (state.loaded and not state.definitions):
             return
-        async with held.lock:
+        async with state.lock:
             view = self._views.get(delta.graph)
             if view is None or view.version != delta.version:
                 return
             if delta.snapshot and self.history is not None:  # the view skipped versions
-                held.loaded = False
-            if not held.loaded:
-                await self._load(delta.graph, held, delta)
+                state.loaded = False
+            if not state.loaded:
+                await self._load(delta.graph, state, delta)
                 return
-            await self._advance(view, held, delta)
+            await self._advance(view, state, delta)
 
-    async def _advance(self, view: LiveView, held: _Graph, delta: GraphDelta) -> None:
-        started, before = asyncio.get_running_loop().time(), held.evaluator.counters.evaluated
-        changes = await outcome_of(asyncio.to_thread(_advance, view, held.evaluator, delta))
+    async def _advance(self, view: LiveView, state: _Graph, delta: GraphDelta) -> None:
+        started, before = asyncio.get_running_loop().time(), state.evaluator.counters.evaluated
+        changes = await outcome_of(asyncio.to_thread(_advance, view, state.evaluator, delta))
         if isinstance(changes, Exception):
             log.error("graph %s: evaluating standing questions failed; starting over", view.graph, exc_info=changes)
-            held.loaded = False
-            await self._load(view.graph, held, delta)
+            state.loaded = False
+            await self._load(view.graph, state, delta)
             return
-        rows = [_changed(held, change) for change in changes]
+        rows = [_changed(state, change) for change in changes]
         events = await self._settle(view.graph, view.version, rows, delta)
-        held.reach(view.version)
+        state.reach(view.version)
         seconds = asyncio.get_running_loop().time() - started
-        evaluations = held.evaluator.counters.evaluated - before
-        self._observer.evaluated(view.graph, len(held.evaluator), evaluations, events, seconds)
+        evaluations = state.evaluator.counters.evaluated - before
+        self._observer.evaluated(view.graph, len(state.evaluator), evaluations, events, seconds)
 
     async def _settle(
         self,
@@ -294,17 +294,17 @@ class StandingStage:
             raise NotFound(f"graph {graph!r} has no document applied yet; publish one, then register the question")
         with paid_by(BillingContext(graph, question=True)):
             [vector] = await self._embedder.embed([definition.question])
-        held = self._graphs.setdefault(graph, _Graph(loaded=True))
+        state = self._graphs.setdefault(graph, _Graph(loaded=True))
         await self.load(graph)
-        async with held.lock:
+        async with state.lock:
             view = self._views.get(graph) or view
             stored = await self._store.put(graph, definition)
-            if not stored.version or definition.id not in held.evaluator:
+            if not stored.version or definition.id not in state.evaluator:
                 asked = [(stored, _question(definition, vector))]
-                version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
-                if not held.definitions:  # otherwise the other questions are evaluated at this version by `committed`
-                    held.reach(version)
-                held.definitions[definition.id] = definition
+                version, found = await asyncio.to_thread(_evaluate_at, view, state.evaluator, asked)
+                if not state.definitions:  # otherwise the other questions are evaluated at this version by `committed`
+                    state.reach(version)
+                state.definitions[definition.id] = definition
                 rows = [
                     EvaluatedQuestion(definition.id, evidence, definition=definition.encode()) for _, evidence in found
                 ]
@@ -315,42 +315,42 @@ class StandingStage:
         """Take over the questions that another process registered or deleted. Returns False without a view."""
         if self._views.get(graph) is None:
             return False
-        held = self._graphs.setdefault(graph, _Graph())
-        async with held.lock:
+        state = self._graphs.setdefault(graph, _Graph())
+        async with state.lock:
             view = self._views.get(graph)
-            if not held.loaded:
-                await self._load(graph, held, None)
+            if not state.loaded:
+                await self._load(graph, state, None)
             elif view is not None:
-                await self._refresh(graph, view, held)
-            return held.loaded
+                await self._refresh(graph, view, state)
+            return state.loaded
 
-    async def _refresh(self, graph: str, view: LiveView, held: _Graph) -> None:
+    async def _refresh(self, graph: str, view: LiveView, state: _Graph) -> None:
         seen, after = set[str](), ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
             seen.update(each.definition.id for each in page)
-            fresh = [e for e in page if not e.version or held.definitions.get(e.definition.id) != e.definition]
+            fresh = [e for e in page if not e.version or state.definitions.get(e.definition.id) != e.definition]
             if not fresh:
                 continue
             asked = await self._asked(fresh)
-            version, found = await asyncio.to_thread(_evaluate_at, view, held.evaluator, asked)
-            if not held.definitions:
-                held.reach(version)
-            held.definitions |= {each.definition.id: each.definition for each in fresh}
+            version, found = await asyncio.to_thread(_evaluate_at, view, state.evaluator, asked)
+            if not state.definitions:
+                state.reach(version)
+            state.definitions |= {each.definition.id: each.definition for each in fresh}
             rows = [_recovered(each, evidence) for each, evidence in found if _is_news(each, evidence)]
             await self._settle(graph, version, rows, None)
-        for gone in held.definitions.keys() - seen:
-            held.evaluator.drop(gone)
-            held.forget(gone)
+        for gone in state.definitions.keys() - seen:
+            state.evaluator.drop(gone)
+            state.forget(gone)
 
     async def delete(self, graph: str, question_id: str) -> bool:
         """Delete a question with its events. Returns False when it does not exist."""
-        held = self._graphs.get(graph)
-        if held is None:
+        state = self._graphs.get(graph)
+        if state is None:
             return await self._store.delete(graph, question_id)
-        async with held.lock:
-            held.evaluator.drop(question_id)
-            held.forget(question_id)
+        async with state.lock:
+            state.evaluator.drop(question_id)
+            state.forget(question_id)
             return await self._store.delete(graph, question_id)
 
 
@@ -370,9 +370,9 @@ def _evaluate_at(
     view: LiveView, evaluator: GraphEvaluator, asked: Iterable[Asked]
 ) -> tuple[int, list[tuple[StoredQuestion, Evidence]]]:
     with view.lock.read():
-        questions = [(held, question) for held, question in asked]
-        found = evaluator.put_all(view, {held.definition.id: question for held, question in questions})
-        return view.version, [(held, found[held.definition.id]) for held, _ in questions]
+        questions = [(stored, question) for stored, question in asked]
+        found = evaluator.put_all(view, {stored.definition.id: question for stored, question in questions})
+        return view.version, [(stored, found[stored.definition.id]) for stored, _ in questions]
 
 
 def _advance(view: LiveView, evaluator: GraphEvaluator, delta: GraphDelta) -> tuple[EvidenceChange, ...]:
@@ -380,20 +380,20 @@ def _advance(view: LiveView, evaluator: GraphEvaluator, delta: GraphDelta) -> tu
         return evaluator.advance(view, delta)
 
 
-def _recovered(held: StoredQuestion, evidence: Evidence) -> EvaluatedQuestion:
+def _recovered(stored: StoredQuestion, evidence: Evidence) -> EvaluatedQuestion:
     """Return the evaluation of a stored question at the start; a question without evidence has its first one."""
-    causes = () if held.version else None
-    definition = held.definition
+    causes = () if stored.version else None
+    definition = stored.definition
     return EvaluatedQuestion(definition.id, evidence, causes, definition.answer, definition.encode())
 
 
-def _is_news(held: StoredQuestion, evidence: Evidence) -> bool:
-    return not held.version or not same_evidence(held.evidence, evidence)
+def _is_news(stored: StoredQuestion, evidence: Evidence) -> bool:
+    return not stored.version or not same_evidence(stored.evidence, evidence)
 
 
-def _changed(held: _Graph, change: EvidenceChange) -> EvaluatedQuestion:
-    definition = held.definitions[change.question_id]
-    return EvaluatedQuestion(change.question_id, change.after, (), definition.answer, held.encode(definition))
+def _changed(state: _Graph, change: EvidenceChange) -> EvaluatedQuestion:
+    definition = state.definitions[change.question_id]
+    return EvaluatedQuestion(change.question_id, change.after, (), definition.answer, state.encode(definition))
 
 
 def _with_causes(row: EvaluatedQuestion, causes: tuple[Cause, ...]) -> EvaluatedQuestion:

@@ -23,12 +23,12 @@ EVENTS_KEPT = 1_000
 """Events of a question that are retained; a reader that resumes before them gets an error."""
 
 
-def check_count(graph: str, registered: int, most: int) -> None:
+def check_count(graph: str, registered: int, limit: int) -> None:
     """Raise Invalid if a graph with so many questions may not have another one. A store calls it in the transaction
     that adds the question.
     """
-    if registered >= most:
-        raise Invalid("id", f"graph {graph!r} has {most:,} standing questions, the limit; delete one first")
+    if registered >= limit:
+        raise Invalid("id", f"graph {graph!r} has {limit:,} standing questions, the limit; delete one first")
 
 
 class QuestionStore(Protocol):

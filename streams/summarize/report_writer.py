@@ -44,9 +44,9 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReportPolicy:
-    """The rule when a report is due. `least_change`: share of changed entities; `lazy`: only requested reports."""
+    """The rule when a report is due. `min_change`: share of changed entities; `lazy`: only requested reports."""
 
-    least_change: float = TOLERANCE
+    min_change: float = TOLERANCE
     lazy: bool = False
 
 
@@ -70,7 +70,7 @@ class Shelves:
             return False
         self._read[view.graph] = now
         rows = await self._store.reports(view.graph)
-        await asyncio.to_thread(_load, view, rows, self._due.least_change, self._every_s is not None)
+        await asyncio.to_thread(_load, view, rows, self._due.min_change, self._every_s is not None)
         return first
 
 
@@ -138,14 +138,14 @@ def _load(view: LiveView, rows: Sequence[ReportRow], tolerance: float, follows: 
             view.reports.keep({row.community for row in rows})
             view.summaries.keep({summary.entity for summary in summaries})
         view.summaries.put(view, summaries)
-        held = {report.community: report for report in view.reports.reports(view)}
+        stored = {report.community: report for report in view.reports.reports(view)}
         view.reports.tolerance = tolerance
-        view.reports.put(view, [row for row in rows if _newer(row, held.get(row.community))])
+        view.reports.put(view, [row for row in rows if _newer(row, stored.get(row.community))])
         view.reports.loaded = True
 
 
-def _newer(row: ReportRow, held: ReportRow | None) -> bool:
-    return held is None or (row.version >= held.version and row != held)
+def _newer(row: ReportRow, stored: ReportRow | None) -> bool:
+    return stored is None or (row.version >= stored.version and row != stored)
 
 
 def _put(view: LiveView, rows: Sequence[ReportRow]) -> None:
@@ -195,4 +195,4 @@ def _is_due(view: LiveView, community: int, lost: set[int], level: int, due: Rep
         return False
     if not view.reports.has_report(community):
         return not due.lazy or community in lost
-    return view.reports.changed(view, community) > due.least_change
+    return view.reports.changed(view, community) > due.min_change

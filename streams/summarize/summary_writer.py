@@ -70,7 +70,7 @@ class SummaryWriter:
         written = 0
         for start in range(0, len(nodes), READ_BATCH_SIZE):
             batch = nodes[start : start + READ_BATCH_SIZE]
-            due, small = await asyncio.to_thread(_find_due, view, batch, self._due.least_change)
+            due, small = await asyncio.to_thread(_find_due, view, batch, self._due.min_change)
             if small:
                 await self._delete(view, await asyncio.to_thread(_drop, view, small))
             for first in range(0, len(due), BATCH_SIZE):
@@ -131,21 +131,21 @@ def _put(view: LiveView, rows: Sequence[EntitySummary]) -> None:
         view.summaries.put(view, rows)
 
 
-def _find_due(view: LiveView, nodes: Sequence[int], least_change: float) -> tuple[list[EntityProfile], list[str]]:
+def _find_due(view: LiveView, nodes: Sequence[int], min_change: float) -> tuple[list[EntityProfile], list[str]]:
     """Return the entities that are due, and the names of those whose summary is no longer needed."""
     due, small = [], []
     with view.lock.read():
         for node in nodes:
             if node not in view.entities:
                 continue
-            described, held = profile(view, node), view.summaries.summary(view, node)
+            described, written = profile(view, node), view.summaries.summary(view, node)
             if described is None:
                 small += [view.entities[node].id] if view.summaries.has_summary(view.entities[node].id) else []
-            elif held is None or _changed(held, described) > least_change:
+            elif written is None or _changed(written, described) > min_change:
                 due.append(described)
     return due, small
 
 
-def _changed(held: EntitySummary, described: EntityProfile) -> float:
-    written, now = Fingerprint.decode(held.fingerprint), Fingerprint.decode(described.fingerprint)
+def _changed(summary: EntitySummary, described: EntityProfile) -> float:
+    written, now = Fingerprint.decode(summary.fingerprint), Fingerprint.decode(described.fingerprint)
     return 1.0 if written is None or now is None else written.changed(now)

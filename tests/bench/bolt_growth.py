@@ -121,15 +121,17 @@ async def commits(documents: int) -> list[GraphCommit]:
         if len(batch) == BATCH:
             delta = writer.apply([DocumentChange(new.doc_id, None, new) for new in batch])
             encoded = [ExtractionMessage(GRAPH, new.doc_id, new.revision, new).encode() for new in batch]
-            held = {new.doc_id: StoredDocument(new.revision, text) for new, text in zip(batch, encoded, strict=True)}
-            parts.append(GraphCommit(delta, held))
+            standings = {
+                new.doc_id: StoredDocument(new.revision, text) for new, text in zip(batch, encoded, strict=True)
+            }
+            parts.append(GraphCommit(delta, standings))
             batch = []
     return parts
 
 
 async def grow(bolt: BoltBackend, server: LocalNeo4j, sizes: Sequence[int]) -> list[Count]:
     """Commit up to the largest size; return the cost of the batches at each size."""
-    held, found = await bolt.store.claim(0), []
+    watermark, found = await bolt.store.claim(0), []
     counted = {max(size // BATCH, 2 * PROFILED): Count() for size in sizes}
     for number, part in enumerate(await commits(max(counted) * BATCH), 1):
         at = next((one for one in counted if one - 2 * PROFILED < number <= one), None)
@@ -144,7 +146,7 @@ async def grow(bolt: BoltBackend, server: LocalNeo4j, sizes: Sequence[int]) -> l
             RevisionOutcome(GRAPH, doc_id, one.revision, RevisionState.APPLIED)
             for doc_id, one in part.standings.items()
         )
-        mark = Watermark(held.epoch, number - 1)
+        mark = Watermark(watermark.epoch, number - 1)
         await bolt.store.commit(Commit(0, mark, number, (part,), ends, (Record(GRAPH, b"notice"),)))
         if at is not None and not profile:
             counted[at].server_s += cpu_s(server.pid) - before

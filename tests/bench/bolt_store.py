@@ -68,9 +68,9 @@ def _elsewhere(part: GraphCommit) -> GraphCommit:
 
 async def write(store: GraphStore, parts: Sequence[GraphCommit], partition: int = 0) -> list[float]:
     """Return the milliseconds per document of each commit."""
-    held, spent = await store.claim(partition), []
+    watermark, spent = await store.claim(partition), []
     for number, part in enumerate(parts):
-        mark = Watermark(held.epoch, number)
+        mark = Watermark(watermark.epoch, number)
         ends = tuple(
             RevisionOutcome(GRAPH, doc_id, one.revision, RevisionState.APPLIED)
             for doc_id, one in part.standings.items()

@@ -138,10 +138,10 @@ async def one_by_one(bench: Bench) -> None:
 
     async with bench.stage("consolidate, one process, a replica following", count, "consolidate", "front"):
         await until(consolidated)
-    stands = await _settled(bench)
+    version = await _settled(bench)
 
     async def awake() -> bool:
-        return await bench.versions("sleeper") == stands
+        return await bench.versions("sleeper") == version
 
     async with bench.stage("follow (a replica that slept)", count, "sleeper"):
         bench.cluster.processes["sleeper"].thaw()
@@ -198,8 +198,8 @@ async def burst(bench: Bench) -> float:
     for graph, token in tokens.items():
         await _reached(bench, graph, token)
     taken_s = time.perf_counter() - started
-    told = f"accepted within {accepted_s:.0f} s, {lag} of them not yet consolidated by then"
-    bench.rows.append(Row(f"burst of {count:,}: lag 0 again after", f"{taken_s:.0f} s", told))
+    note = f"accepted within {accepted_s:.0f} s, {lag} of them not yet consolidated by then"
+    bench.rows.append(Row(f"burst of {count:,}: lag 0 again after", f"{taken_s:.0f} s", note))
     bench.rows.append(Row("all stages at once", per_second(count, taken_s)))
     print(bench.rows[-2].line(), bench.rows[-1].line(), sep="\n", flush=True)
     return count / taken_s
@@ -281,8 +281,8 @@ def main() -> None:
     with started_cluster(PARTITIONS) as cluster:
         rows = asyncio.run(measure(cluster, size))
     if not chosen.no_page:
-        told = f"{size.staged:,} documents stage by stage, a burst of {size.burst:,}, {size.graphs} graphs"
-        write(ROOT / "docs" / "scaling.md", "bench-cluster", rows, told)
+        note = f"{size.staged:,} documents stage by stage, a burst of {size.burst:,}, {size.graphs} graphs"
+        write(ROOT / "docs" / "scaling.md", "bench-cluster", rows, note)
 
 
 if __name__ == "__main__":

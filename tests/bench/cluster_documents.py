@@ -34,8 +34,8 @@ def name(number: int) -> str:
 def bodies(count: int, *, facts: bool = True, seed: int = SEED, edges: int = EDGES) -> Iterator[Body]:
     """Return HTTP bodies of documents with their ids; about `edges` relations each. Without `facts`, text only."""
     for number, pairs in enumerate(documents(seed, count, edges_per_document=edges)):
-        said = [(name(int(u)), _VERBS[int(u + v) % len(_VERBS)], name(int(v))) for u, v in pairs]
-        body: Body = {"id": f"d{number}", "text": " ".join(f"{a} {verb} {b}." for a, verb, b in said)}
+        facts_stated = [(name(int(u)), _VERBS[int(u + v) % len(_VERBS)], name(int(v))) for u, v in pairs]
+        body: Body = {"id": f"d{number}", "text": " ".join(f"{a} {verb} {b}." for a, verb, b in facts_stated)}
         if facts:
-            body["facts"] = [{"subject": a, "predicate": verb, "object": b} for a, verb, b in said]
+            body["facts"] = [{"subject": a, "predicate": verb, "object": b} for a, verb, b in facts_stated]
         yield body

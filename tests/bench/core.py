@@ -113,8 +113,8 @@ def worst(rows: Sequence[Row]) -> list[Row]:
     found: dict[tuple[str, float], Row] = {}
     for row in rows:
         if row.target is not None:
-            held = found.setdefault((row.figure, row.target), row)
-            if (row.value < held.value) if row.at_least else (row.value > held.value):
+            known = found.setdefault((row.figure, row.target), row)
+            if (row.value < known.value) if row.at_least else (row.value > known.value):
                 found[row.figure, row.target] = row
     return list(found.values())
 

@@ -123,8 +123,8 @@ def _at_mark(communities: Communities, size: str, costs: Costs, mark: int) -> It
 
 def figures(costs: Costs) -> str:
     """Return mean, median and p99 in microseconds."""
-    held = np.array(costs.seconds) * 1e6
-    return f"mean {held.mean():.0f}, median {np.median(held):.0f}, p99 {np.quantile(held, 0.99):.0f} µs"
+    micros = np.array(costs.seconds) * 1e6
+    return f"mean {micros.mean():.0f}, median {np.median(micros):.0f}, p99 {np.quantile(micros, 0.99):.0f} µs"
 
 
 def cpu_s(work: Callable[[], object]) -> float:

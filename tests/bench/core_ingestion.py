@@ -135,8 +135,8 @@ def _recalls(view: LiveView, asked: Vectors) -> Iterator[Row]:
         exact = ExactIndex(DIMENSIONS)
         exact.add(index.live_ids(), index.vectors(index.live_ids()))
         found = recall(index.search(asked, 10).ids, exact.search(asked, 10).ids)
-        held = index.statistics()
-        detail = f"{held.live:,} vectors, {held.kind}, {held.tombstones:,} tombstones; {len(asked)} questions"
+        facts = index.statistics()
+        detail = f"{facts.live:,} vectors, {facts.kind}, {facts.tombstones:,} tombstones; {len(asked)} questions"
         yield Row("recall@10 of the index", f"{MUSIQUE}, {name}", found, detail, 0.98, at_least=True)
 
 

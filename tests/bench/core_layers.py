@@ -115,16 +115,16 @@ def searched(view: LiveView, layer: SimilarityLayer, chunk: int) -> None:
 
 def rewritten(view: LiveView, chunk: int) -> int:
     """Change every pair of passages whose weight a document's arrival changes; return their number."""
-    held: dict[tuple[int, int], int] = defaultdict(int)
+    pairs: dict[tuple[int, int], int] = defaultdict(int)
     for node in entities_in(view, chunk):
-        here = view.entities[node].chunks
+        own = view.entities[node].chunks
         for other in view.neighbours.get(node, ()):
             there = view.entities[other].chunks
-            if len(here) * len(there) <= SPREAD:
-                for one in here:
+            if len(own) * len(there) <= SPREAD:
+                for one in own:
                     for another in there:
-                        held[one, another] += 1
-    return len(held)
+                        pairs[one, another] += 1
+    return len(pairs)
 
 
 def _recall(view: LiveView, layer: SimilarityLayer, nodes: list[int]) -> Iterator[Row]:
@@ -209,8 +209,8 @@ def multiplied(view: LiveView, copies: int) -> LiveView:
     for copy in range(copies):
         part = _copied(view, _Numbers(view, copy), rng)
         for edge in part.edges:
-            held = edges.get((edge.u, edge.v))
-            edges[edge.u, edge.v] = replace(edge, weight=edge.weight + (held.weight if held else 0))
+            known = edges.get((edge.u, edge.v))
+            edges[edge.u, edge.v] = replace(edge, weight=edge.weight + (known.weight if known else 0))
         delta = replace(
             delta,
             chunks=delta.chunks + part.chunks,

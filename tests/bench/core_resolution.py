@@ -120,11 +120,11 @@ def half_of(a: str, b: str) -> str:
 
 def _report(rows: list[tuple[str, str, bool, bool, bool]]) -> PairReport:
     positive = sum(truth for _, _, truth, _, _ in rows)
-    said = sum(same for _, _, _, same, _ in rows)
+    proposed = sum(same for _, _, _, same, _ in rows)
     right = sum(truth and same for _, _, truth, same, _ in rows)
     found = sum(truth and near for _, _, truth, _, near in rows)
     wrong = tuple((a, b, truth) for a, b, truth, same, _ in rows if truth != same)
-    return PairReport(len(rows), positive, right / max(said, 1), right / positive, found / positive, wrong)
+    return PairReport(len(rows), positive, right / max(proposed, 1), right / positive, found / positive, wrong)
 
 
 def _are_candidates(a: LabelFeatures, b: LabelFeatures) -> bool:
@@ -137,18 +137,18 @@ def measure_cost(names: list[str], vectors: dict[str, NDArray[np.float32]]) -> I
     order = list(enumerate(names))
     random.Random(1).shuffle(order)
     views = {i: LabelView(normalise(name), "", vectors[name]) for i, name in order}
-    resolver, spent, held = Resolver(), list[float](), 0
+    resolver, spent, inserted = Resolver(), list[float](), 0
     for start in range(0, len(order), _BATCH):
         batch = {i: views[i] for i, _ in order[start : start + _BATCH]}
         began = time.process_time()
         resolver.update(batch)
         spent.append((time.process_time() - began) / len(batch) * 1e6)
-        held += len(batch)
-        if held in (2_000, 5_000, 12_000) or held == len(order):
+        inserted += len(batch)
+        if inserted in (2_000, 5_000, 12_000) or inserted == len(order):
             recent = spent[-100:]
-            yield _cost_line(f"new label, at {held:>6,} labels", recent)
+            yield _cost_line(f"new label, at {inserted:>6,} labels", recent)
             yield _cost_line(
-                f"  vector changed, at {held:>6,}", list(_changes(resolver, [i for i, _ in order[:500]], views))
+                f"  vector changed, at {inserted:>6,}", list(_changes(resolver, [i for i, _ in order[:500]], views))
             )
     clusters = {resolver.cluster_of(i) for i in views}
     sizes = sorted(len(c) for c in clusters if len(c) > 1)

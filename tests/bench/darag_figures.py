@@ -58,9 +58,9 @@ FIGURE_6 = (
 
 
 def main() -> None:
-    held = load(Source(MUSIQUE, "minilm", brought_along=True))
+    loaded = load(Source(MUSIQUE, "minilm", brought_along=True))
     lines = []
-    for line in tables(held.view, held.ask):
+    for line in tables(loaded.view, loaded.ask):
         print(line, flush=True)
         lines.append(line)
     write_part(PAGE, BEGIN, END, "\n".join(["\n", *lines, "\n"]))

@@ -52,7 +52,7 @@ def _figures(extractor: Extractor, sets: list[str] | tuple[str, ...], questions:
         spent += time.process_time() - began
         facts += score(found, essay.facts)
         relations += len(found.relations)
-    yield f"facts held, % | {100 * facts.held / facts.facts:.1f}"
+    yield f"facts held, % | {100 * facts.found / facts.facts:.1f}"
     yield f"key words of facts found, % | {100 * facts.covered / facts.facts:.1f}"
     yield f"relations an essay | {relations / len(texts):.1f}"
     size = sum(len(one.text) for one in texts) // len(texts)

@@ -66,35 +66,35 @@ def relation_words(relation: ExtractedRelation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FactScore:
-    """`held`: facts whose key words are all found. `covered`: the best share of key words found, summed over facts."""
+    """`found`: facts whose key words are all found. `covered`: the best share of key words found, summed over facts."""
 
     facts: int = 0
-    held: int = 0
+    found: int = 0
     covered: float = 0.0
 
     def __add__(self, other: FactScore) -> FactScore:
-        return FactScore(self.facts + other.facts, self.held + other.held, self.covered + other.covered)
+        return FactScore(self.facts + other.facts, self.found + other.found, self.covered + other.covered)
 
 
 def score(found: ExtractionResult, facts: Iterable[str]) -> FactScore:
     """Score an extraction against facts. Cost: facts times the pairs of relations that share an entity."""
-    said = [(relation, key_words(relation_words(relation))) for relation in found.relations]
+    relations = [(relation, key_words(relation_words(relation))) for relation in found.relations]
     total = FactScore()
     for fact in facts:
-        best = _best(said, key_words(fact))
+        best = _best(relations, key_words(fact))
         total += FactScore(1, int(best == 1.0), best)
     return total
 
 
-def _best(said: list[tuple[ExtractedRelation, frozenset[str]]], wanted: frozenset[str]) -> float:
+def _best(relations: list[tuple[ExtractedRelation, frozenset[str]]], wanted: frozenset[str]) -> float:
     """Return the largest share of the wanted words in one relation or in two that share an entity."""
     by_entity: dict[str, set[frozenset[str]]] = defaultdict(set)
-    for relation, words in said:
+    for relation, words in relations:
         if common := words & wanted:
             by_entity[relation.subject.casefold()].add(common)
             by_entity[relation.object.casefold()].add(common)
-    most = 0
+    best = 0
     for masks in by_entity.values():
         for one in masks:
-            most = max(most, *(len(one | other) for other in masks))
-    return most / len(wanted) if wanted else 1.0
+            best = max(best, *(len(one | other) for other in masks))
+    return best / len(wanted) if wanted else 1.0

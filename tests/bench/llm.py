@@ -70,8 +70,8 @@ def measure(passages: Sequence[Passage]) -> dict[str, str]:
 
 def _settings(server: LlmServer) -> dict[str, str]:
     named = {"base_url": server.base_url, "model": "recorded", **LIMITS}
-    said = {f"GRAPHTIDE_LLM_{name.upper()}": str(value) for name, value in named.items()}
-    return said | {"GRAPHTIDE_PRICES": json.dumps(PRICES)} | QUIET
+    settings = {f"GRAPHTIDE_LLM_{name.upper()}": str(value) for name, value in named.items()}
+    return settings | {"GRAPHTIDE_PRICES": json.dumps(PRICES)} | QUIET
 
 
 def _estimated(passages: Sequence[Passage], folder: Path, data: Path, settings: dict[str, str]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _pass(running: Service, server: LlmServer, passages: Sequence[Passage], *, b
 def _body(one: Passage, brought: bool) -> dict[str, Any]:
     """Return the document alone, or with its recorded extraction: each fact once, names on one line."""
     whole = {"id": one.doc_id, **one.body()}
-    stated = [{name: " ".join(said.split()) for name, said in fact.items()} for fact in whole["facts"]]
+    stated = [{name: " ".join(text.split()) for name, text in fact.items()} for fact in whole["facts"]]
     facts = [dict(each) for each in {json.dumps(fact): fact for fact in stated}.values()]
     whole["entities"] = [{"name": " ".join(each["name"].split())} for each in whole["entities"]]
     return whole | {"facts": facts} if brought else {name: whole[name] for name in ("id", "title", "text")}

@@ -50,7 +50,7 @@ Memory = dict[str, int]
 """Bytes by kind, see memory_bytes."""
 
 
-def held_bytes() -> Memory:
+def allocated() -> Memory:
     """Return the resident memory by kind after a collection, without pages that the allocator could return."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
@@ -59,7 +59,7 @@ def held_bytes() -> Memory:
 
 def grown_since(before: Memory) -> Memory:
     """Return by how much each kind of resident memory has grown."""
-    return {kind: size - before[kind] for kind, size in held_bytes().items()}
+    return {kind: size - before[kind] for kind, size in allocated().items()}
 
 
 def spilled(number: int, folder: Path) -> None:
@@ -89,7 +89,7 @@ async def extract_part(documents: int, folder: Path) -> dict[str, object]:
 
 def write_part(folder: Path) -> dict[str, object]:
     """Build the write model from the extractions in the folder, and write its deltas beside them."""
-    writer, before = Consolidator(GRAPH), held_bytes()
+    writer, before = Consolidator(GRAPH), allocated()
     for number, file in enumerate(sorted(folder.glob("*.extraction"))):
         spilled(number, folder)
         message = decode_extraction(file.read_bytes())
@@ -104,7 +104,7 @@ def write_part(folder: Path) -> dict[str, object]:
 def view_part(folder: Path) -> dict[str, object]:
     """Build the view and its indexes from the deltas in the folder."""
     view = LiveView(GRAPH, VectorIndexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
-    before = held_bytes()
+    before = allocated()
     for number, file in enumerate(sorted(folder.glob("*.delta"))):
         spilled(number, folder)
         with view.lock.write():
@@ -122,7 +122,7 @@ async def service_part(documents: int, folder: Path, in_files: bool) -> dict[str
         small = database.graph("small")
         first = await small.add("one", "Ada Lovelace met Charles Babbage in London.")
         await small.ask("Who met Charles Babbage?", after=first.token)
-        before, graph = held_bytes(), database.graph(GRAPH)
+        before, graph = allocated(), database.graph(GRAPH)
         for number, passage in enumerate(corpus()[:documents], 1):
             body = passage.body()
             added = await graph.add(passage.doc_id, body.pop("text"), **body)
@@ -153,14 +153,16 @@ def rows_of(name: str, found: dict[str, object]) -> list[Row]:
     """Return one row for a part, and one for its structures."""
     memory: Memory = found["memory"]  # type: ignore[assignment]
     resident, relations = memory["resident"], int(str(found["relations"]))
-    held = [(str(path), int(size)) for path, size in found["structures"]]  # type: ignore[attr-defined]
-    listed = ", ".join(f"{path} {size / KIB / KIB:.1f}" for path, size in held[:SHOWN])
-    rest = (resident - sum(size for _, size in held)) / KIB / KIB
-    said = f"MiB: {listed}; allocator and free pages {rest:.1f}" if held else f"an idle one: {_mib(found['idle'])}"
+    structures = [(str(path), int(size)) for path, size in found["structures"]]  # type: ignore[attr-defined]
+    listed = ", ".join(f"{path} {size / KIB / KIB:.1f}" for path, size in structures[:SHOWN])
+    rest = (resident - sum(size for _, size in structures)) / KIB / KIB
+    note = (
+        f"MiB: {listed}; allocator and free pages {rest:.1f}" if structures else f"an idle one: {_mib(found['idle'])}"
+    )
     kinds = ", ".join(f"{kind} {_mib(memory[kind])}" for kind in ("anonymous", "file", "shared"))
     anonymous = memory["anonymous"] / relations / KIB
     size = f"{resident / relations / KIB:.1f} KiB a relation resident, {anonymous:.1f} of it anonymous"
-    return [Row(f"{name}, {relations:,} relations", size, f"{kinds}; {said}")]
+    return [Row(f"{name}, {relations:,} relations", size, f"{kinds}; {note}")]
 
 
 def _mib(size: object) -> str:
@@ -200,8 +202,8 @@ def main() -> None:
             rows += rows_of(name, measured(part, chosen.documents, folder_name, in_files))
             print(rows[-1].line(), flush=True)
     if not chosen.no_page:
-        said = f"{chosen.documents:,} MuSiQue passages with their facts, {DIMENSIONS} dimensions, of the service 256"
-        write(ROOT / "docs" / "scaling.md", "bench-memory", rows, said, "the largest structures")
+        note = f"{chosen.documents:,} MuSiQue passages with their facts, {DIMENSIONS} dimensions, of the service 256"
+        write(ROOT / "docs" / "scaling.md", "bench-memory", rows, note, "the largest structures")
 
 
 if __name__ == "__main__":

@@ -124,8 +124,8 @@ class Clock:
         return np.array(self.seconds[step]) * 1e3
 
     def figures(self, step: str) -> str:
-        held = self.ms(step)
-        return f"mean {held.mean():.2f}, median {np.median(held):.2f}, p99 {np.quantile(held, 0.99):.2f} ms"
+        millis = self.ms(step)
+        return f"mean {millis.mean():.2f}, median {np.median(millis):.2f}, p99 {np.quantile(millis, 0.99):.2f} ms"
 
 
 @contextmanager
@@ -179,10 +179,10 @@ class TimedGraph:
         self.delta_bytes: list[int] = []
         self._backend = backend
         self._models = ExtractionModels(WholeText(), NoExtractor(), KnownVectors())
-        self._held = Watermark(0, 0)
+        self._watermark = Watermark(0, 0)
 
     async def open(self) -> None:
-        self._held = await self._backend.store.claim(0)
+        self._watermark = await self._backend.store.claim(0)
 
     async def publish(self, document: DocumentMessage, revision: int) -> None:
         """Take a document through all steps."""
@@ -193,7 +193,7 @@ class TimedGraph:
 
     async def change(self, doc_id: str, new: Extraction | None) -> None:
         """Apply a revision, or a deletion."""
-        revision = self._held.next_offset
+        revision = self._watermark.next_offset
         message = ExtractionMessage(GRAPH, doc_id, revision, new)
         value = self.clock.time("message", message.encode)
         self.clock.time("message", lambda: decode_extraction(value))
@@ -211,10 +211,12 @@ class TimedGraph:
 
     async def _store(self, delta: GraphDelta, standings: dict[str, StoredDocument]) -> None:
         started = time.process_time()
-        after = self._held.next_offset + 1
+        after = self._watermark.next_offset + 1
         record = Record(GRAPH, notice(delta).encode())
-        await self._backend.store.commit(Commit(0, self._held, after, (GraphCommit(delta, standings),), (), (record,)))
-        self._held = Watermark(self._held.epoch, after)
+        await self._backend.store.commit(
+            Commit(0, self._watermark, after, (GraphCommit(delta, standings),), (), (record,))
+        )
+        self._watermark = Watermark(self._watermark.epoch, after)
         self.clock.seconds["store"].append(time.process_time() - started)
 
     def _follow(self, delta: GraphDelta) -> None:

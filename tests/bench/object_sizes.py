@@ -36,28 +36,28 @@ def sizes_of(root: object, seen: set[int]) -> Sizes:
     """Return the sizes of all objects that `root` reaches and that are not in `seen`; they are added to it."""
     found, waiting = Sizes(), [root]
     while waiting:
-        held = waiting.pop()
-        if id(held) in seen or isinstance(held, _SHARED):
+        item = waiting.pop()
+        if id(item) in seen or isinstance(item, _SHARED):
             continue
-        seen.add(id(held))
-        name = type(held).__name__
-        found.size_bytes[name] += sys.getsizeof(held) + _outside(held)
+        seen.add(id(item))
+        name = type(item).__name__
+        found.size_bytes[name] += sys.getsizeof(item) + _outside(item)
         found.objects[name] += 1
-        waiting.extend(_referents(held))
+        waiting.extend(_referents(item))
     return found
 
 
-def _outside(held: Any) -> int:
+def _outside(item: Any) -> int:
     """Return the bytes of an object that Python does not see."""
-    size = getattr(held, "memory_bytes", None)
-    compiled = any(kind.__module__.startswith("graphtide.graph._") for kind in type(held).__mro__)
+    size = getattr(item, "memory_bytes", None)
+    compiled = any(kind.__module__.startswith("graphtide.graph._") for kind in type(item).__mro__)
     return int(size()) if compiled and callable(size) else 0
 
 
-def _referents(held: object) -> Iterable[object]:
-    if isinstance(held, np.ndarray):
-        return () if held.base is None else (held.base,)
-    return gc.get_referents(held)
+def _referents(item: object) -> Iterable[object]:
+    if isinstance(item, np.ndarray):
+        return () if item.base is None else (item.base,)
+    return gc.get_referents(item)
 
 
 def attributes_of(root: object) -> Iterator[tuple[str, object]]:

@@ -37,7 +37,7 @@ class ShardProcesses:
     def __init__(self, shards: Sequence[Shard]) -> None:
         forking = multiprocessing.get_context("fork")  # a child shares the rows that its parent built
         pairs = [forking.Pipe() for _ in shards]
-        self._pipes = [here for here, _ in pairs]
+        self._pipes = [own for own, _ in pairs]
         self._processes = [
             forking.Process(target=_serve, args=(there, shard), daemon=True)
             for (_, there), shard in zip(pairs, shards, strict=True)
@@ -75,12 +75,12 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--times", type=int, default=1, help="the size of the graph, in copies of the corpus")
     parser.add_argument("--questions", type=int, default=50)
-    told = parser.parse_args()
-    shipped, asked = Shipped.read(), questions()[: told.questions]
+    options = parser.parse_args()
+    shipped, asked = Shipped.read(), questions()[: options.questions]
     ask = Asked(asked, [shipped.vectors[shipped.rows[one.question]] for one in asked])
     originals = extractions(corpus(), shipped)
-    view = build(copies(originals, told.times), lambda: hnsw() if told.times > 1 else ExactIndex(DIMENSIONS))
-    for line in table(view, ask, told.shards):
+    view = build(copies(originals, options.times), lambda: hnsw() if options.times > 1 else ExactIndex(DIMENSIONS))
+    for line in table(view, ask, options.shards):
         print(line, flush=True)
 
 

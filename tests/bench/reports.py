@@ -160,19 +160,17 @@ async def edits_table(documents: Sequence[Extraction], edits: int) -> None:
     print("\nOne paragraph of one document edited:\n")
     print("documents   least change   communities above   reports written: mean, median, most   share of all")
     for some in (documents[: len(documents) // 4], documents):
-        for least in (0.2, 0.0):
+        for min_change in (0.2, 0.0):
             rng = random.Random(1)
-            world = World(some, least)
+            world = World(some, min_change)
             world.build()
             total = await world.reports.write(world.view, ())
             chosen = rng.sample(sorted(world.live), min(edits, len(some)))
             rows = [await world.edit(doc_id, edited(world.live[doc_id], rng)) for doc_id in chosen]
             calls, above = [row[0] for row in rows], [row[1] for row in rows]
             mean = statistics.mean(calls)
-            row = (
-                f"{len(some):9} {least:14} {statistics.mean(above):19.1f} {mean:17.1f}, {statistics.median(calls):.0f}"
-            )
-            print(f"{row}, {max(calls)} {mean / total:26.2%}  of {total}")
+            row = f"{len(some):9} {min_change:14} {statistics.mean(above):19.1f} {mean:17.1f}"
+            print(f"{row}, {statistics.median(calls):.0f}, {max(calls)} {mean / total:26.2%}  of {total}")
             same = world.live[sorted(world.live)[0]]
             nothing, _ = await world.edit(same.doc_id, replace(same, revision=same.revision + 1))
             print(f"{'':9} {'':14} an update that changes nothing: {nothing}")

@@ -74,14 +74,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=10, help="measure latency on so many times the corpus, too")
     parser.add_argument("--quick", action="store_true", help="no larger graph, and the page is left as it is")
-    told = parser.parse_args()
+    options = parser.parse_args()
     if not (bench_data() / "musique").exists() or not (embedder_script().parent / "vectors.npy").exists():
         sys.exit(f"No bench data in {bench_data()}: set GRAPHTIDE_BENCH_DATA to the folder that holds musique/.")
     lines = []
-    for line in tables(0 if told.quick else told.times):
+    for line in tables(0 if options.quick else options.times):
         print(line, flush=True)
         lines.append(line)
-    if not told.quick:
+    if not options.quick:
         write_part(PAGE, BEGIN, END, "\n".join(["\n", *lines, "\n"]))
 
 

@@ -93,8 +93,8 @@ def da_rag(course: DaRagSettings) -> Method:
     return lambda view, question: retrieve_da_rag(view, question, course)
 
 
-def dynagrag(told: Dynagrag) -> Method:
-    return lambda view, question: retrieve_dynagrag(view, question, told)
+def dynagrag(settings: Dynagrag) -> Method:
+    return lambda view, question: retrieve_dynagrag(view, question, settings)
 
 
 def _without(term: str) -> Weighting:

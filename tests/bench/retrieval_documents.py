@@ -97,9 +97,9 @@ def chosen(view: LiveView, question: Question, *, diversity: bool) -> EgoGraphSe
 
 def overlaps(choice: EgoGraphSelection) -> Iterator[float]:
     """Return the Jaccard similarity of every two."""
-    held = [set(one.ego.nodes) for one in choice.chosen]
-    for place, one in enumerate(held):
-        yield from (len(one & other) / len(one | other) for other in held[place + 1 :])
+    node_sets = [set(one.ego.nodes) for one in choice.chosen]
+    for place, one in enumerate(node_sets):
+        yield from (len(one & other) / len(one | other) for other in node_sets[place + 1 :])
 
 
 def masks(view: LiveView, asked: list[MultiHop], vectors: list[QuestionVector]) -> None:
@@ -143,7 +143,7 @@ def mask_weights(view: LiveView, without: set[int]) -> MaskWeights:
 def marked_area(rows: list[Marked]) -> float | None:
     """Return the area under the ROC curve of marked scores, or None where all have one mark."""
     scores = np.array([score for values, _ in rows for score in values])
-    marks = np.array([mark for _, held in rows for mark in held], bool)
+    marks = np.array([mark for _, marked in rows for mark in marked], bool)
     if marks.all() or not marks.any():
         return None
     below = np.sort(scores[~marks])
@@ -154,17 +154,17 @@ def marked_area(rows: list[Marked]) -> float | None:
 def learned(view: LiveView, seed: int = 0) -> None:
     """Learn from four fifths of the pairs and rank the rest: the share of (related, chance) ranked rightly."""
     rng = np.random.default_rng(seed)
-    examples, train, held = view.relatedness.examples(), [], []
+    examples, train, holdout = view.relatedness.examples(), [], []
     for pairs in examples:
         order = rng.permutation(len(pairs)).tolist()
         cut = len(order) * 4 // 5
         kind = SufficientStatistics()
         kind.add([pairs[place] for place in order[:cut]])
         train.append(kind)
-        held.append([pairs[place] for place in order[cut:]])
+        holdout.append([pairs[place] for place in order[cut:]])
     fit = fit_weights(*train)
     print(fit)
-    print(f"held-out pairs ranked rightly: learned {area(fit, held):.3f}, by cosine {area(UNTRAINED, held):.3f}")
+    print(f"held-out pairs ranked rightly: learned {area(fit, holdout):.3f}, by cosine {area(UNTRAINED, holdout):.3f}")
 
 
 def area(weights: Weights, kinds: list[list[Pair]]) -> float:

@@ -1,6 +1,6 @@
 """Fit of the weights of pair scoring (`graph/retrieval/scoring/pair_scoring.py`):
 
-    python -m tests.bench.retrieval_fit [--questions 300] [--penalty 0.1] [--least 1.0] [--seed 0]
+    python -m tests.bench.retrieval_fit [--questions 300] [--penalty 0.1] [--minimum 1.0] [--seed 0]
 
 A conditional logistic regression: from a state (the passages chosen so far), each supporting passage that is missing is
 to be the next among all candidates. States are the empty one, every supporting passage, random sets of them, and what
@@ -8,7 +8,7 @@ the present weights choose first, right or wrong. It reads 2wiki-train and the f
 extractions brought along and with rules, and no development set. Half of the questions fit and the other half report,
 in turn; the weights printed last are of all of them, to be rounded by hand into `Weighting`. It changes nothing.
 
-The penalty is on squares. No weight may be negative, and that of nearness is at least `--least`.
+The penalty is on squares. No weight may be negative, and that of nearness is at least `--minimum`.
 """
 
 from __future__ import annotations
@@ -76,28 +76,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=300, help="of 2wiki-train")
     parser.add_argument("--penalty", type=float, default=0.1)
-    parser.add_argument("--least", type=float, default=1.0, help="the least weight of nearness")
+    parser.add_argument("--minimum", type=float, default=1.0, help="the least weight of nearness")
     parser.add_argument("--seed", type=int, default=0)
-    told = parser.parse_args()
-    sources = (Source("2wiki-train", limit=told.questions), Source(MUSIQUE), Source(MUSIQUE, "minilm", True))
+    options = parser.parse_args()
+    sources = (Source("2wiki-train", limit=options.questions), Source(MUSIQUE), Source(MUSIQUE, "minilm", True))
     groups = {source.title: list(posed(source)) for source in sources}
-    rng = np.random.default_rng(told.seed)
+    rng = np.random.default_rng(options.seed)
     for name, group in groups.items():
         rows = []
         for half in (0, 1):
-            fitted = fit([one for each in groups.values() for one in each[half::2]], told.penalty, told.least, rng)
+            fitted = fit(
+                [one for each in groups.values() for one in each[half::2]], options.penalty, options.minimum, rng
+            )
             rows += [recalls(one, fitted) for one in group[1 - half :: 2]]
         print(f"{name}, held out:", " ".join(f"R@{k} {v:.3f}" for k, v in zip(DEPTHS, np.mean(rows, 0), strict=True)))
-    print(fit([one for each in groups.values() for one in each], told.penalty, told.least, rng))
+    print(fit([one for each in groups.values() for one in each], options.penalty, options.minimum, rng))
 
 
 def posed(source: Source) -> Iterator[Posed]:
     """Yield the questions of a source with their candidates."""
-    held = load(source)
-    for one, question in zip(held.ask.questions, held.ask.each(), strict=True):
-        pool = _pool(held.view, question)
+    loaded = load(source)
+    for one, question in zip(loaded.ask.questions, loaded.ask.each(), strict=True):
+        pool = _pool(loaded.view, question)
         if pool is not None:
-            documents = tuple(held.view.chunks[number].doc_id for number in pool.numbers)
+            documents = tuple(loaded.view.chunks[number].doc_id for number in pool.numbers)
             right = tuple(place for place, doc_id in enumerate(documents) if doc_id in one.supporting)
             yield Posed(one, pool, documents, right)
 
@@ -107,15 +109,15 @@ def _pool(view: LiveView, question: Question) -> CandidatePool | None:
     return gather(view, question, seeds, personalised_pagerank(view.walk, restart(view, seeds)))
 
 
-def fit(questions: Sequence[Posed], penalty: float, least: float, rng: np.random.Generator) -> Weighting:
+def fit(questions: Sequence[Posed], penalty: float, minimum: float, rng: np.random.Generator) -> Weighting:
     """Return the fitted weights, from the present ones."""
     opening, following = list[Choice](), list[Choice]()
     for one in questions:
         later = [state for state in states(one, rng) if state]
         opening += [_choice(one, (), 1.0)] if one.supporting else []
         following += [_choice(one, state, 1 / len(later)) for state in later]
-    first = _solved(opening, penalty, least)
-    second = _solved(following, penalty, least)
+    first = _solved(opening, penalty, minimum)
+    second = _solved(following, penalty, minimum)
     return replace(
         WEIGHTING,
         first=UnaryWeights(*first),
@@ -149,7 +151,7 @@ def _links(pool: CandidatePool, state: Sequence[int]) -> Links:
     return Links(np.max([each.bridges for each in links], axis=0), np.max([each.about for each in links], axis=0))
 
 
-def _solved(choices: Sequence[Choice], penalty: float, least: float) -> list[float]:
+def _solved(choices: Sequence[Choice], penalty: float, minimum: float) -> list[float]:
     """Return the weights that maximise the mean log probability of the supporting passages, less the penalty."""
 
     def loss(weights: Features) -> tuple[float, Features]:
@@ -163,7 +165,7 @@ def _solved(choices: Sequence[Choice], penalty: float, least: float) -> list[flo
         return value, slope
 
     width = choices[0].features.shape[1]
-    bounds = [(least, None)] + [(0.0, None)] * (width - 1)
+    bounds = [(minimum, None)] + [(0.0, None)] * (width - 1)
     found = minimize(loss, np.ones(width), jac=True, method="L-BFGS-B", bounds=bounds)
     return [float(weight) for weight in found.x]
 

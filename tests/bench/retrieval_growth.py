@@ -51,8 +51,8 @@ def growth_table(sizes: tuple[Mapping[str, Quantiles], Mapping[str, Quantiles]])
     """Return a row for each method: the cost on both graphs, and their ratio."""
     small, large = sizes
     table = [["mode", "p50", "p95", "p50, larger", "p95, larger", "p50 ratio", "p95 ratio"]]
-    for name, (half, most) in small.items():
-        times = (half, most, *large[name])
-        ratios = (large[name][0] / half, large[name][1] / most)
+    for name, (half, whole) in small.items():
+        times = (half, whole, *large[name])
+        ratios = (large[name][0] / half, large[name][1] / whole)
         table.append([name, *(f"{value:.1f}" for value in times), *(f"{value:.2f}" for value in ratios)])
     return table

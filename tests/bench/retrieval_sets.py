@@ -52,7 +52,7 @@ class Remembering:
     """An Embedder that embeds each text once: corpora repeat names."""
 
     inner: Embedder
-    held: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    known: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -63,10 +63,10 @@ class Remembering:
         return self.inner.dimensions
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        new = [text for text in dict.fromkeys(texts) if text not in self.held]
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
         if new:
-            self.held.update(zip(new, await self.inner.embed(new), strict=True))
-        return np.stack([self.held[text] for text in texts])
+            self.known.update(zip(new, await self.inner.embed(new), strict=True))
+        return np.stack([self.known[text] for text in texts])
 
 
 @dataclass(frozen=True, slots=True)

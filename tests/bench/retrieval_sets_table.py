@@ -61,12 +61,12 @@ def main() -> None:
         help="default: all but the last two",
     )
     parser.add_argument("--no-page", action="store_true", help="print only")
-    told = parser.parse_args()
+    options = parser.parse_args()
     lines = []
-    for line in tables([source for source in SOURCES if source.title in told.sets]):
+    for line in tables([source for source in SOURCES if source.title in options.sets]):
         print(line, flush=True)
         lines.append(line)
-    if not told.no_page:
+    if not options.no_page:
         write_part(PAGE, BEGIN, END, "\n".join(["\n", *lines, "\n"]))
 
 
@@ -74,23 +74,23 @@ def tables(sources: list[Source]) -> Iterator[str]:
     """Yield the tables, set by set: the methods, and for two sets `passages` without each of its parts."""
     yield f"One run on {platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}."
     for source in sources:
-        held = load(source)
+        loaded = load(source)
         fitted = " The weights were fitted on this set." if source.name in FITTED else ""
-        asked = f"{len(held.ask.questions)} questions, {len(held.view.chunks):,} passages."
-        share = f"{among_candidates(held):.3f} of the supporting passages are among the candidates."
+        asked = f"{len(loaded.ask.questions)} questions, {len(loaded.view.chunks):,} passages."
+        share = f"{among_candidates(loaded):.3f} of the supporting passages are among the candidates."
         yield from ("", f"### {source.title}", "", f"{asked} {share}{fitted}", "")
-        methods: dict[str, Method] = {**baselines(held.documents)}
+        methods: dict[str, Method] = {**baselines(loaded.documents)}
         methods |= {name: mode(name) for name in ("vector", "local", "passages")}
         if source in ABLATED:
             methods |= {name: VARIANTS["passages"][name] for name in PARTS}
-        yield from rows(held, methods)
+        yield from rows(loaded, methods)
 
 
-def rows(held: QuestionSet, methods: Mapping[str, Method]) -> Iterator[str]:
+def rows(loaded: QuestionSet, methods: Mapping[str, Method]) -> Iterator[str]:
     """Yield a row for each method: recall, the difference to vector search at 5, and CPU."""
     yield "| mode | " + " | ".join(f"R@{k}" for k in DEPTHS) + " | to vector, R@5 | p50 ms | p95 ms |"
     yield "| --- |" + " ---: |" * (len(DEPTHS) + 3)
-    asked = {name: timed(held, method) for name, method in methods.items()}
+    asked = {name: timed(loaded, method) for name, method in methods.items()}
     base = asked["vector"][0]
     for name, (found, taken_ms) in asked.items():
         mean, low, high = change(found, base, DEPTHS.index(5))
@@ -99,21 +99,21 @@ def rows(held: QuestionSet, methods: Mapping[str, Method]) -> Iterator[str]:
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 
-def timed(held: QuestionSet, method: Method) -> tuple[Recalls, list[float]]:
+def timed(loaded: QuestionSet, method: Method) -> tuple[Recalls, list[float]]:
     """Return the recall of each question, and the milliseconds of CPU that it took."""
     rankings, taken = [], []
-    for question in held.ask.each():
+    for question in loaded.ask.each():
         before = time.thread_time()
-        rankings.append(documents(method(held.view, question)))
+        rankings.append(documents(method(loaded.view, question)))
         taken.append(1000 * (time.thread_time() - before))
-    return held.ask.recalls(rankings), taken
+    return loaded.ask.recalls(rankings), taken
 
 
-def among_candidates(held: QuestionSet) -> float:
+def among_candidates(loaded: QuestionSet) -> float:
     """Return the mean share of a question's supporting passages among the candidates of `local` and `passages`."""
     shares = []
-    for one, question in zip(held.ask.questions, held.ask.each(), strict=True):
-        found = _candidates(held.view, question)
+    for one, question in zip(loaded.ask.questions, loaded.ask.each(), strict=True):
+        found = _candidates(loaded.view, question)
         shares.append(len(found & one.supporting) / len(one.supporting))
     return float(np.mean(shares))
 

@@ -95,9 +95,9 @@ async def write_graph(documents: int, edges: int, folder: Path) -> dict[str, flo
         sizes[2] += len(sent)
         (folder / f"{delta.version:08d}").write_bytes(sent)
         batch = []
-    held = own_bytes() - before
+    grown = own_bytes() - before
     late = documents - documents * 3 // 4
-    return {"writer_bytes": held, "writer_s": spent / late, **dict(zip(SIZES, sizes, strict=True))}
+    return {"writer_bytes": grown, "writer_s": spent / late, **dict(zip(SIZES, sizes, strict=True))}
 
 
 SIZES = ("document_bytes", "extraction_bytes", "delta_bytes")
@@ -116,10 +116,10 @@ def follow_graph(documents: int, folder: Path) -> dict[str, float]:
             index.settle()
         if number >= len(files) * 3 // 4:
             spent += time.process_time() - started
-    held = own_bytes() - before
+    grown = own_bytes() - before
     late = documents * (len(files) - len(files) * 3 // 4) / len(files)
     found = {"relations": len(view.statements), "entities": len(view.entities)}
-    return {"view_bytes": held, "view_s": spent / late, **found}
+    return {"view_bytes": grown, "view_s": spent / late, **found}
 
 
 def own_bytes() -> int:
@@ -178,15 +178,23 @@ def cost_rows(found: Sequence[Measured]) -> list[Row]:
 
 
 def fit_rows(writer: Fit, view: Fit, found: Sequence[Measured]) -> list[Row]:
-    def said(fit: Fit) -> str:
+    def size_of_fit(fit: Fit) -> str:
         return f"{fit.a_document / KIB:.1f} KiB a document + {fit.a_relation / KIB:.2f} KiB a relation"
 
     def growth(costs: Sequence[float]) -> str:
         return f"CPU a document grows with documents to the power of {exponent(found, costs):.2f}"
 
     return [
-        Row("write model", said(writer), f"fits within {writer.off:.0%}; {growth([one.writer_s for one in found])}"),
-        Row("view and indexes", said(view), f"fits within {view.off:.0%}; {growth([one.view_s for one in found])}"),
+        Row(
+            "write model",
+            size_of_fit(writer),
+            f"fits within {writer.off:.0%}; {growth([one.writer_s for one in found])}",
+        ),
+        Row(
+            "view and indexes",
+            size_of_fit(view),
+            f"fits within {view.off:.0%}; {growth([one.view_s for one in found])}",
+        ),
     ]
 
 
@@ -199,24 +207,24 @@ def main() -> None:
     if chosen.part:
         part, documents, edges, folder = chosen.part
         count, place = int(documents), Path(folder)
-        held = asyncio.run(write_graph(count, int(edges), place)) if part == "write" else follow_graph(count, place)
-        print(json.dumps(held))
+        figures = asyncio.run(write_graph(count, int(edges), place)) if part == "write" else follow_graph(count, place)
+        print(json.dumps(figures))
         return
     found = [measured(chosen.documents // part, edges) for part, edges in SHAPES]
     writer = fitted(found, [one.writer_bytes for one in found])
     view = fitted(found, [one.view_bytes for one in found])
     density = found[0].relations / found[0].documents
     planned = plan_rows(*(fit.a_document / density + fit.a_relation for fit in (writer, view)))
-    page, told = ROOT / "docs" / "scaling.md", f"vectors of {DIMENSIONS} dimensions"
+    page, note = ROOT / "docs" / "scaling.md", f"vectors of {DIMENSIONS} dimensions"
     tables = (
-        ("scaling-cost", [*cost_rows(found), *fit_rows(writer, view, found)], told),
+        ("scaling-cost", [*cost_rows(found), *fit_rows(writer, view, found)], note),
         ("scaling-plan", planned, f"computed from the fit, {density:.1f} relations a document"),
     )
     heads = ("CPU a document, write model / view; bytes a document in documents / extractions / deltas", "what limits")
-    for (marker, rows, said), head in zip(tables, heads, strict=True):
+    for (marker, rows, text), head in zip(tables, heads, strict=True):
         print(*(row.line() for row in rows), sep="\n")
         if not chosen.no_page:
-            write(page, marker, rows, said, head)
+            write(page, marker, rows, text, head)
 
 
 if __name__ == "__main__":

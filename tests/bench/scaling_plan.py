@@ -47,8 +47,8 @@ def spread(relations: int, graphs: int, partitions: int = PARTITIONS) -> Spread:
     sizes = np.arange(1, graphs + 1, dtype=float) ** -ZIPF
     sizes *= relations / sizes.sum()
     places = [(murmur2(f"graph-{number}".encode()) & 0x7FFFFFFF) % partitions for number in range(graphs)]
-    held = np.bincount(places, weights=sizes, minlength=partitions)
-    return Spread(float(sizes[0]), float(held.max()), float(held.max() * partitions / relations))
+    loads = np.bincount(places, weights=sizes, minlength=partitions)
+    return Spread(float(sizes[0]), float(loads.max()), float(loads.max() * partitions / relations))
 
 
 def plan_rows(writer_bytes: float, view_bytes: float) -> list[Row]:

@@ -236,16 +236,16 @@ async def bounded(bench: Bench) -> None:
     total = sum(processes[each].metric("graphtide_views_bytes") for each in REPLICAS if each in processes)
     for each in (*REPLICAS, "front"):
         bench.cluster.stop(each)
-    most = {"GRAPHTIDE_MAX_LOADED_BYTES": str(int(total / 8))}
-    small = bench.cluster.start("small", "serve", "--port", "0", "--grpc-port", "0", settings=most)
+    limits = {"GRAPHTIDE_MAX_LOADED_BYTES": str(int(total / 8))}
+    small = bench.cluster.start("small", "serve", "--port", "0", "--grpc-port", "0", settings=limits)
     bench.cluster.processes["front"] = small
     before = bench.resident("small")
     tally = await bench.ask_each(bench.rng.sample(sorted(bench.graphs), len(bench.graphs)))
     bench.note(tally.row("a replica with `max_loaded_bytes`, every graph once"))
-    held, evicted = small.metric("graphtide_views_bytes"), small.metric("graphtide_view_evictions_total")
+    resident, evicted = small.metric("graphtide_views_bytes"), small.metric("graphtide_view_evictions_total")
     grown = (bench.resident("small") - before) / MIB
     note = f"of {total / 8 / MIB:.0f} MiB allowed, {evicted:.0f} evictions; resident memory grew by {grown:.0f} MiB"
-    bench.note(Row("its estimated memory at the end", f"{held / MIB:.0f} MiB", note))
+    bench.note(Row("its estimated memory at the end", f"{resident / MIB:.0f} MiB", note))
 
 
 # -- the ring ----------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ async def rings(bench: Bench) -> None:
     """Measure how gRPC's ring divides ten thousand graphs among four replicas, at several sets of addresses."""
     found = [await holders() for _ in range(RINGS)]
     for exponent, kind in RING_EXPONENTS.items():
-        largest = [share(held, exponent) for held in found]
+        largest = [share(ring, exponent) for ring in found]
         value = f"{min(largest):.2f} to {max(largest):.2f} times the mean"
         figure = f"{RING_GRAPHS:,} graphs on the ring, the largest share {kind}"
         bench.note(Row(figure, value, f"{RINGS} sets of addresses"))
@@ -310,8 +310,8 @@ def main() -> None:
         rows = asyncio.run(measure(cluster, chosen.graphs))
     if not chosen.no_page:
         total = sum(sizes(chosen.graphs).values())
-        told = f"{chosen.graphs:,} graphs of 1 to {LARGEST} documents of 8 relations, {total:,} documents in all"
-        write(ROOT / "docs" / "cluster.md", "bench-shares", rows, told, head="")
+        note = f"{chosen.graphs:,} graphs of 1 to {LARGEST} documents of 8 relations, {total:,} documents in all"
+        write(ROOT / "docs" / "cluster.md", "bench-shares", rows, note, head="")
 
 
 if __name__ == "__main__":

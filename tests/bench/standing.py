@@ -82,17 +82,17 @@ def musique(count: int) -> Stream:
 
 def lihua(count: int) -> Stream:
     """Return the chats by date. The questions of the set come first, then single messages of the chats."""
-    folder, documents, said = bench_data() / "lihua", [], list[str]()
+    folder, documents, lines = bench_data() / "lihua", [], list[str]()
     with zipfile.ZipFile(folder / "LiHuaWorld.zip") as chats:
         names = sorted((n for n in chats.namelist() if n.endswith(".txt")), key=lambda n: n.rpartition("/")[2])
         for name in names[:count]:
             text, stem = chats.read(name).decode(), Path(name).stem
             day = f"{stem[:4]}-{stem[4:6]}-{stem[6:8]}"
             documents.append(DocumentMessage(GRAPH, stem, text, DocumentInfo(stem, "chat", day)))
-            said += [line.partition(": ")[2] for line in text.splitlines()[1:]]
+            lines += [line.partition(": ")[2] for line in text.splitlines()[1:]]
     asked = [row["question"] for row in json.loads((folder / "query_set.json").read_text()).values()]
     models = ExtractionModels(SemanticChunker(), OfflineExtractor(), StaticEmbedder())
-    texts = [*asked, *sorted(line for line in set(said) if len(line.split()) >= 4)]
+    texts = [*asked, *sorted(line for line in set(lines) if len(line.split()) >= 4)]
     return Stream("LiHua-World", documents, models, texts, False)
 
 
@@ -246,8 +246,8 @@ def _print(
     changes: int,
     registered: dict[str, float],
 ) -> None:
-    upkeep = sum(exact) / changes
-    base = sum(sum(graph.clock.seconds[step]) for step in STEPS) / changes - upkeep
+    exact_cost = sum(exact) / changes
+    base = sum(sum(graph.clock.seconds[step]) for step in STEPS) / changes - exact_cost
     view = graph.view
     print(f"\n{stream.name}: {changes} commits of one document, at last {len(view.documents)} documents,")
     print(
@@ -258,7 +258,7 @@ def _print(
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for level in levels:
-        cost = base + upkeep + statistics.mean(level.cpu_s)
+        cost = base + exact_cost + statistics.mean(level.cpu_s)
         counters = level.evaluator.counters
         share = counters.evaluated / max(counters.registered, 1)
         p50, p99 = np.quantile(level.latency_s, [0.5, 0.99]) * 1e3

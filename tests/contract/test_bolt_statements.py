@@ -109,13 +109,13 @@ async def test_attempts_of_a_failed_statement_fail_and_later_ones_do_not(
 class _Writer:
     """The writer of partition 0, whose commits have notices only."""
 
-    def __init__(self, backend: BoltBackend, held: Watermark) -> None:
-        self.backend, self.held = backend, held
+    def __init__(self, backend: BoltBackend, watermark: Watermark) -> None:
+        self.backend, self.watermark = backend, watermark
 
     async def commit(self, *notices: bytes) -> None:
         records = tuple(Record("g", notice) for notice in notices)
-        await self.backend.store.commit(Commit(0, self.held, self.held.next_offset + 1, (), (), records))
-        self.held = Watermark(self.held.epoch, self.held.next_offset + 1)
+        await self.backend.store.commit(Commit(0, self.watermark, self.watermark.next_offset + 1, (), (), records))
+        self.watermark = Watermark(self.watermark.epoch, self.watermark.next_offset + 1)
 
     async def relay(self, limit: int = 64) -> list[bytes]:
         """Return the waiting notices, and mark them as sent."""
@@ -201,11 +201,11 @@ async def test_outbox_relays_every_notice_once_and_in_order(
 def test_a_read_that_missed_a_commit_returns_its_notices() -> None:
     """A scan between two commits may see the second alone: relaying that first would leave a gap."""
     first, second = Record("g", b"1"), Record("g", b"2")
-    held = UnsentNotices()
-    held.add({1: first})
-    held.add({2: second})
-    assert held.merged([(2, second)], 64, complete=True) == [(1, first), (2, second)]
-    assert held.complete
+    notices = UnsentNotices()
+    notices.add({1: first})
+    notices.add({2: second})
+    assert notices.merged([(2, second)], 64, complete=True) == [(1, first), (2, second)]
+    assert notices.complete
 
 
 async def test_a_read_during_an_overflow_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

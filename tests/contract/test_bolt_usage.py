@@ -93,9 +93,9 @@ async def test_bolt_spending_holds_the_budget_when_a_worker_is_killed(backend: B
     def killed() -> str:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
-            said = child.stdout.readline()
+            line = child.stdout.readline()
             child.kill()
-        return said
+        return line
 
     assert await asyncio.to_thread(killed) == "in flight\n"
     clock.now_ms = 1

@@ -54,13 +54,13 @@ class Writer:
         self._announce = announce
         self.documents: list[tuple[ChangedDocument, ...]] = []
         self._live: dict[str, Extraction] = {}
-        self._held = Watermark(0, 0)
+        self._watermark = Watermark(0, 0)
         self._revision = 0
 
     async def commit(self) -> GraphDelta:
         """Insert, edit or delete one to three documents in one commit."""
-        if not self._held.epoch:
-            self._held = await self._backend.store.claim(0)
+        if not self._watermark.epoch:
+            self._watermark = await self._backend.store.claim(0)
         names = [f"d{number}" for number in range(12)]
         changes, outcomes, stored = [], [], {}
         for name in self.rng.sample(names, self.rng.randint(1, 3)):
@@ -74,15 +74,15 @@ class Writer:
             outcomes.append(RevisionOutcome(GRAPH, name, self._revision, state))
             stored[name] = StoredDocument(self._revision, None)
         delta = self.model.apply([change for change in changes if change.old or change.new])
-        after = Watermark(self._held.epoch, self._held.next_offset + 1)
+        after = Watermark(self._watermark.epoch, self._watermark.next_offset + 1)
         part = GraphCommit(delta, stored)
         ends = tuple(outcomes)
         notices = self._announce(delta, ends) if self._announce else ()
         await self._backend.store.commit(
-            Commit(0, self._held, after.next_offset, (part,), ends, notices, self._overwritten)
+            Commit(0, self._watermark, after.next_offset, (part,), ends, notices, self._overwritten)
         )
         self.documents.append(tuple(ChangedDocument(each.doc_id, each.revision, each.state) for each in ends))
-        self._held = after
+        self._watermark = after
         return delta
 
 
@@ -129,11 +129,11 @@ async def test_records_lead_back_and_forth_between_all_versions(backend: SqliteB
 
 def assert_equal(tables: RowTables, snapshot: GraphDelta) -> None:
     """Compare all rows with their vectors, apart from sums, versions and the next community, which views do not use."""
-    held = tables_of(snapshot)
+    expected = tables_of(snapshot)
     for kind in ("documents", "mentions", "evidence", "same_as", "edges", "members", "communities"):
-        assert getattr(tables, kind) == getattr(held, kind), kind
+        assert getattr(tables, kind) == getattr(expected, kind), kind
     for kind in ("chunks", "statements", "entities"):
-        ours, theirs = getattr(tables, kind), getattr(held, kind)
+        ours, theirs = getattr(tables, kind), getattr(expected, kind)
         assert ours.keys() == theirs.keys()
         for key, row in ours.items():
             assert plain(row.vector) == plain(theirs[key].vector)
@@ -219,19 +219,19 @@ def check_summary(found: ChangeSummary, before: GraphDelta, after: GraphDelta) -
 async def test_any_rows_survive_the_way_back(backend: SqliteBackend) -> None:
     """Rows of every kind with awkward texts, and numbers reused in the delta that frees them, are restored."""
     print("seed", SEED + 2)
-    walk, held = Walk(random.Random(SEED + 2), GRAPH), await backend.store.claim(0)
+    walk, watermark = Walk(random.Random(SEED + 2), GRAPH), await backend.store.claim(0)
     stored = [await backend.store.snapshot(GRAPH)]
     for step in range(25):
-        commit = Commit(0, Watermark(held.epoch, step), step + 1, (walk.commit(step),), ())
+        commit = Commit(0, Watermark(watermark.epoch, step), step + 1, (walk.commit(step),), ())
         await backend.store.commit(commit)
         stored.append(await backend.store.snapshot(GRAPH))
     records = await backend.changes.read(GRAPH, 0, 100)
     back = tables_of(stored[-1])
     for record, snapshot in zip(reversed(records), stored[-2::-1], strict=True):
         back.revert(record.delta(), record.old_rows().rows)
-        held_rows = tables_of(snapshot)
+        expected_rows = tables_of(snapshot)
         for kind in ("documents", "mentions", "evidence", "same_as", "edges", "members", "communities"):
-            assert getattr(back, kind) == getattr(held_rows, kind), (record.version, kind)
+            assert getattr(back, kind) == getattr(expected_rows, kind), (record.version, kind)
 
 
 @pytest.mark.parametrize(

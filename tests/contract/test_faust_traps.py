@@ -148,13 +148,13 @@ async def test_topic_without_acks_commits_nothing_by_itself(one: Cluster) -> Non
 
 def new_offset(acked: list[int], position: int | None) -> int | None:
     """Return the offset that Faust would commit, with these acknowledged after the committed position."""
-    held = SimpleNamespace(
+    consumer = SimpleNamespace(
         _acked={PLACE: list(acked)},
         _acked_index={PLACE: set(acked)},
         _gap=defaultdict(list),
         _committed_offset={PLACE: position},
     )
-    offset: int | None = Consumer._new_offset(held, PLACE)  # type: ignore[arg-type]
+    offset: int | None = Consumer._new_offset(consumer, PLACE)  # type: ignore[arg-type]
     return offset
 
 

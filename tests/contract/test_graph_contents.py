@@ -33,16 +33,16 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 class Writer:
     """A writer of one partition."""
 
-    def __init__(self, store: GraphStore, held: Watermark) -> None:
-        self._store, self._held = store, held
+    def __init__(self, store: GraphStore, watermark: Watermark) -> None:
+        self._store, self._watermark = store, watermark
 
     async def commit(self, part: GraphCommit) -> None:
-        step = self._held.next_offset + 1
-        await self._store.commit(Commit(0, self._held, step, (part,), ()))
-        self._held = Watermark(self._held.epoch, step)
+        step = self._watermark.next_offset + 1
+        await self._store.commit(Commit(0, self._watermark, step, (part,), ()))
+        self._watermark = Watermark(self._watermark.epoch, step)
 
     async def erase(self) -> None:
-        while await self._store.erase(0, self._held, GRAPH, 100):
+        while await self._store.erase(0, self._watermark, GRAPH, 100):
             pass
 
 

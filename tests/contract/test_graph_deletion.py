@@ -45,14 +45,14 @@ def deletion(graph: str, version: int, before: int) -> GraphCommit:
     return GraphCommit(delta, {}, deletion=GraphDeletion(graph, {0: before}, version))
 
 
-async def erased(backend: Backend, held: Watermark, graph: str, limit: int = 1) -> int:
+async def erased(backend: Backend, watermark: Watermark, graph: str, limit: int = 1) -> int:
     count = 0
-    while rows := await backend.store.erase(0, held, graph, limit):
+    while rows := await backend.store.erase(0, watermark, graph, limit):
         count += rows
     return count
 
 
-async def published(backend: Backend, graph: str, held: Watermark, *doc_ids: str) -> Watermark:
+async def published(backend: Backend, graph: str, watermark: Watermark, *doc_ids: str) -> Watermark:
     """Accept the documents, commit a walk's first delta of the graph, and return the watermark."""
     revisions = await accepted(backend, [Record(f"{graph}|{doc_id}", b"") for doc_id in doc_ids])
     outcomes = [
@@ -60,23 +60,25 @@ async def published(backend: Backend, graph: str, held: Watermark, *doc_ids: str
         for doc_id, revision in zip(doc_ids, revisions, strict=True)
     ]
     delta = Walk(Random(3), graph).delta()
-    await backend.store.commit(Commit(0, held, held.next_offset + 1, (part(delta, *doc_ids),), tuple(outcomes)))
+    await backend.store.commit(
+        Commit(0, watermark, watermark.next_offset + 1, (part(delta, *doc_ids),), tuple(outcomes))
+    )
     report = ReportRow(1, 0, "f", 1, "title", "summary", ("c",))
     await backend.store.save_reports(graph, [report], [])
-    return Watermark(held.epoch, held.next_offset + 1)
+    return Watermark(watermark.epoch, watermark.next_offset + 1)
 
 
 async def test_graph_does_not_exist_after_the_commit_that_deletes_it(backend: Backend) -> None:
     """Its rows are not readable at once; other graphs keep theirs; the deletion can be read."""
-    held = await published(backend, "g", await backend.store.claim(0), "a", "b")
-    held = await published(backend, "h", held, "a")
+    watermark = await published(backend, "g", await backend.store.claim(0), "a", "b")
+    watermark = await published(backend, "h", watermark, "a")
     other = plain(await backend.store.snapshot("h"))
-    await backend.store.commit(Commit(0, held, held.next_offset, (deletion("g", 2, 2),), ()))
+    await backend.store.commit(Commit(0, watermark, watermark.next_offset, (deletion("g", 2, 2),), ()))
     assert await backend.store.graphs() == {"h": 1}
     assert [await backend.store.version(graph) for graph in ("g", "h", "unknown")] == [0, 1, 0]
     assert await backend.store.snapshot("g") == GraphDelta("g", 2, snapshot=True, deleted=True)
     assert await backend.store.deletions(["g", "h"]) == {"g": GraphDeletion("g", {0: 2}, 2)}
-    assert await erased(backend, held, "g") > 0
+    assert await erased(backend, watermark, "g") > 0
     assert (await backend.store.deletions(["g"]))["g"].erased
     assert plain(await backend.store.snapshot("h")) == other
     assert await backend.store.standings("h", ["a"]) and await backend.store.verdicts("h")
@@ -85,10 +87,10 @@ async def test_graph_does_not_exist_after_the_commit_that_deletes_it(backend: Ba
 
 async def test_erasing_leaves_nothing_of_the_graph(backend: Backend) -> None:
     """Documents, verdicts, reports and revisions are deleted in portions; a repeated erasure finds nothing."""
-    held = await published(backend, "g", await backend.store.claim(0), "a", "b", "c")
-    await backend.store.commit(Commit(0, held, held.next_offset, (deletion("g", 2, 3),), ()))
-    await erased(backend, held, "g", 2)
-    assert await backend.store.erase(0, held, "g", 2) == 0
+    watermark = await published(backend, "g", await backend.store.claim(0), "a", "b", "c")
+    await backend.store.commit(Commit(0, watermark, watermark.next_offset, (deletion("g", 2, 3),), ()))
+    await erased(backend, watermark, "g", 2)
+    assert await backend.store.erase(0, watermark, "g", 2) == 0
     assert await backend.store.standings("g", ["a", "b", "c"]) == {}
     assert [one async for one in backend.store.extractions("g")] == []
     assert await backend.store.verdicts("g") == {} and await backend.store.reports("g") == []
@@ -101,9 +103,9 @@ async def test_revisions_accepted_before_the_deletion_are_not_entered_again(back
     """A record that is delivered again has no entry and starts no attempt; a later one is a revision as any other."""
     old = Record("g|a", b"")
     [revision] = await accepted(backend, [old])
-    held = await backend.store.claim(0)
-    await backend.store.commit(Commit(0, held, 0, (deletion("g", 1, 1),), ()))
-    await erased(backend, held, "g")
+    watermark = await backend.store.claim(0)
+    await backend.store.commit(Commit(0, watermark, 0, (deletion("g", 1, 1),), ()))
+    await erased(backend, watermark, "g")
     [number] = await backend.ledger.register([ConsumedRecord(Position(0, 0), 1_000, old)])
     assert number >= 0 and await backend.ledger.pending("g") == 0
     assert await backend.ledger.start_attempt("g", "a", revision) == 0
@@ -116,9 +118,9 @@ async def test_revisions_accepted_between_request_and_deletion_stay(backend: Bac
     """The offsets of the request decide, not the moment of the commit."""
     await accepted(backend, [Record("g|a", b"")])
     [later] = await accepted(backend, [Record("g|b", b"")])
-    held = await backend.store.claim(0)
-    await backend.store.commit(Commit(0, held, 0, (deletion("g", 1, 1),), ()))
-    await erased(backend, held, "g")
+    watermark = await backend.store.claim(0)
+    await backend.store.commit(Commit(0, watermark, 0, (deletion("g", 1, 1),), ()))
+    await erased(backend, watermark, "g")
     assert (await backend.ledger.counts("g"))[RevisionState.ACCEPTED] == 1
     assert await backend.ledger.start_attempt("g", "b", later) == 1
     await backend.ledger.finish([RevisionOutcome("g", "b", later, RevisionState.FAILED, "why")])
@@ -127,11 +129,11 @@ async def test_revisions_accepted_between_request_and_deletion_stay(backend: Bac
 
 async def test_graph_published_again_continues_the_versions(backend: Backend) -> None:
     """The next version after the deletion is a new graph with its own rows; a late report on the old one is ignored."""
-    held = await published(backend, "g", await backend.store.claim(0), "a")
-    await backend.store.commit(Commit(0, held, held.next_offset, (deletion("g", 2, 1),), ()))
-    await erased(backend, held, "g")
+    watermark = await published(backend, "g", await backend.store.claim(0), "a")
+    await backend.store.commit(Commit(0, watermark, watermark.next_offset, (deletion("g", 2, 1),), ()))
+    await erased(backend, watermark, "g")
     delta = GraphDelta("g", 3)
-    await backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
+    await backend.store.commit(Commit(0, watermark, watermark.next_offset + 1, (GraphCommit(delta, {}),), ()))
     assert await backend.store.graphs() == {"g": 3}
     assert (await backend.store.snapshot("g")).documents == ()
     late, current = ReportRow(1, 0, "f", 1, "t", "s", ("c",)), ReportRow(2, 0, "f", 3, "t", "s", ("c",))
@@ -141,8 +143,8 @@ async def test_graph_published_again_continues_the_versions(backend: Backend) ->
 
 async def test_only_the_writer_of_the_partition_erases(backend: Backend) -> None:
     """A writer that was replaced is fenced."""
-    held = await published(backend, "g", await backend.store.claim(0), "a")
-    await backend.store.commit(Commit(0, held, held.next_offset, (deletion("g", 2, 1),), ()))
+    watermark = await published(backend, "g", await backend.store.claim(0), "a")
+    await backend.store.commit(Commit(0, watermark, watermark.next_offset, (deletion("g", 2, 1),), ()))
     await backend.store.claim(0)
     with pytest.raises(Fenced):
-        await backend.store.erase(0, held, "g", 10)
+        await backend.store.erase(0, watermark, "g", 10)

@@ -52,10 +52,10 @@ async def extractions(backend: Backend, graph: str) -> list[tuple[str, bytes]]:
 
 async def test_store_raises_the_epoch_when_claimed(backend: Backend) -> None:
     """Each claim gets a higher epoch and the offset at which the last writer ended; partitions do not mix."""
-    held = await backend.store.claim(0)
-    await backend.store.commit(Commit(0, held, 5, (), ()))
+    watermark = await backend.store.claim(0)
+    await backend.store.commit(Commit(0, watermark, 5, (), ()))
     again = await backend.store.claim(0)
-    assert again.epoch > held.epoch > 0 and again.next_offset == 5
+    assert again.epoch > watermark.epoch > 0 and again.next_offset == 5
     assert (await backend.store.claim(1)).next_offset == 0
 
 
@@ -65,7 +65,7 @@ async def test_store_fences_a_writer_that_does_not_hold_the_watermark(backend: B
     with pytest.raises(Fenced):
         await backend.store.commit(Commit(0, Watermark(0, 0), 1, (empty("g", 1),), ()))
     zombie = await backend.store.claim(0)
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     outcomes = (RevisionOutcome("g", "a", revision, RevisionState.APPLIED),)
     lost = Commit(0, zombie, 1, (GraphCommit(Walk(Random(1)).delta(), {"a": StoredDocument(0, b"")}),), outcomes)
     notices = (Record("g", b"n"),)
@@ -73,17 +73,17 @@ async def test_store_fences_a_writer_that_does_not_hold_the_watermark(backend: B
         await backend.store.commit(replace(lost, notices=notices))
     assert await backend.store.graphs() == {} and await backend.log.end(DELTAS) == {0: 0}
     assert await backend.store.standings("g", ["a"]) == {} and await backend.ledger.pending("g") == 1
-    await backend.store.commit(replace(lost, held=held, notices=notices))
+    await backend.store.commit(replace(lost, expected=watermark, notices=notices))
     with pytest.raises(Fenced):
-        await backend.store.commit(replace(lost, held=held, notices=notices))
+        await backend.store.commit(replace(lost, expected=watermark, notices=notices))
     assert await backend.store.graphs() == {"g": 1} and await backend.log.end(DELTAS) == {0: 1}
-    await backend.store.commit(Commit(0, Watermark(held.epoch, 1), 2, (empty("g", 2),), ()))
+    await backend.store.commit(Commit(0, Watermark(watermark.epoch, 1), 2, (empty("g", 2),), ()))
 
 
 async def test_store_commits_rows_standings_outcomes_and_notices_together(backend: Backend) -> None:
     """After a commit all four are stored, and the next writer starts after it."""
     first, second = await accepted(backend, [Record("g|a", b""), Record("h|b", b"")])
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     parts = (
         GraphCommit(
             GraphDelta("g", 1, documents=(DocumentRow("a", 0, DocumentInfo(), ()),)), {"a": StoredDocument(0, b"x")}
@@ -95,7 +95,7 @@ async def test_store_commits_rows_standings_outcomes_and_notices_together(backen
         RevisionOutcome("h", "b", second, RevisionState.DELETED),
     )
     notices = (Record("g", b"1"), Record("h", b"1"))
-    await backend.store.commit(Commit(0, held, 2, parts, ends, notices))
+    await backend.store.commit(Commit(0, watermark, 2, parts, ends, notices))
     assert await backend.store.graphs() == {"g": 1, "h": 1}
     assert [row.doc_id for row in (await backend.store.snapshot("g")).documents] == ["a"]
     assert await backend.store.standings("g", ["z", "a"]) == {"a": StoredDocument(0, b"x")}
@@ -109,12 +109,12 @@ async def test_store_commits_rows_standings_outcomes_and_notices_together(backen
 async def test_store_changes_nothing_when_a_part_of_the_commit_is_wrong(backend: Backend) -> None:
     """A gap in the versions, a rebuilt graph at another version, an invalid end, and more leave no change at all."""
     [revision] = await accepted(backend, [Record("g|a", b"")])
-    held = await backend.store.claim(0)
-    await backend.store.commit(Commit(0, held, 3, (empty("g", 1),), ()))
-    held = Watermark(held.epoch, 3)
+    watermark = await backend.store.claim(0)
+    await backend.store.commit(Commit(0, watermark, 3, (empty("g", 1),), ()))
+    watermark = Watermark(watermark.epoch, 3)
     good = Commit(
         0,
-        held,
+        watermark,
         4,
         (GraphCommit(GraphDelta("g", 2), {"a": StoredDocument(0, b"x")}),),
         (RevisionOutcome("g", "a", revision, RevisionState.APPLIED),),
@@ -141,27 +141,27 @@ async def test_store_binds_a_graph_to_the_partition_of_its_first_commit(backend:
     """The writer of another partition is refused, whatever it commits; the graph's own writer continues."""
     if not isinstance(backend, SqliteBackend):
         assert await backend.store.bindings(["g"]) == {}
-        held, other = await backend.store.claim(2), await backend.store.claim(1)
-        await backend.store.commit(Commit(2, held, 1, (empty("g", 1),), ()))
+        watermark, other = await backend.store.claim(2), await backend.store.claim(1)
+        await backend.store.commit(Commit(2, watermark, 1, (empty("g", 1),), ()))
         for delta in (GraphDelta("g", 2), GraphDelta("g", 2, snapshot=True), GraphDelta("g", 1)):
             with pytest.raises(Fenced):
                 await backend.store.commit(Commit(1, other, 1, (GraphCommit(delta, {}),), ()))
-        await backend.store.commit(Commit(2, Watermark(held.epoch, 1), 2, (empty("g", 2),), ()))
+        await backend.store.commit(Commit(2, Watermark(watermark.epoch, 1), 2, (empty("g", 2),), ()))
         assert await backend.store.graphs() == {"g": 2}
         assert await backend.store.bindings(["g", "h"]) == {"g": 2}
-    held = await backend.store.claim(0)
-    await backend.store.commit(Commit(0, held, 1, (empty("k", 1),), ()))
+    watermark = await backend.store.claim(0)
+    await backend.store.commit(Commit(0, watermark, 1, (empty("k", 1),), ()))
     assert await backend.store.bindings(["h", "k"]) == {"k": 0}
 
 
 async def test_store_takes_back_standings_that_a_later_document_left(backend: Backend) -> None:
     """Only live documents are extractions, by id and over many pages; a deleted one keeps its status."""
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     standings = {f"d{i:03d}": StoredDocument(i, None if i % 5 == 0 else b"%d" % i) for i in range(200)}
-    await backend.store.commit(Commit(0, held, 1, (GraphCommit(GraphDelta("g", 1), standings),), ()))
+    await backend.store.commit(Commit(0, watermark, 1, (GraphCommit(GraphDelta("g", 1), standings),), ()))
     update = {"d000": StoredDocument(200, b"back"), "d001": StoredDocument(201, None)}
-    held = Watermark(held.epoch, 1)
-    await backend.store.commit(Commit(0, held, 2, (GraphCommit(GraphDelta("g", 2), update),), ()))
+    watermark = Watermark(watermark.epoch, 1)
+    await backend.store.commit(Commit(0, watermark, 2, (GraphCommit(GraphDelta("g", 2), update),), ()))
     standings |= update
     expected = [(doc_id, one.extraction) for doc_id, one in sorted(standings.items()) if one.extraction is not None]
     assert await extractions(backend, "g") == expected
@@ -171,14 +171,14 @@ async def test_store_takes_back_standings_that_a_later_document_left(backend: Ba
 
 async def test_store_returns_each_verdict_as_the_last_commit_gave_it(backend: Backend) -> None:
     """A verdict is one integer of up to 62 bits; a later one on the same pair replaces it."""
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     pairs = [(("automobile", ""), (name, "vehicle")) for name in ("car", "cart", "motor")]
     given: dict[PairKey, Verdict] = dict(zip(pairs, (False, True, (1 << 62) - 1), strict=True))
-    await backend.store.commit(Commit(0, held, 1, (GraphCommit(GraphDelta("g", 1), {}, given),), ()))
+    await backend.store.commit(Commit(0, watermark, 1, (GraphCommit(GraphDelta("g", 1), {}, given),), ()))
     assert await backend.store.verdicts("g") == given
     later = {pairs[0]: (1 << 61) + 5, pairs[2]: 0}
-    held = Watermark(held.epoch, 1)
-    await backend.store.commit(Commit(0, held, 2, (GraphCommit(GraphDelta("g", 2), {}, later),), ()))
+    watermark = Watermark(watermark.epoch, 1)
+    await backend.store.commit(Commit(0, watermark, 2, (GraphCommit(GraphDelta("g", 2), {}, later),), ()))
     assert await backend.store.verdicts("g") == given | later
 
 
@@ -192,10 +192,10 @@ async def test_links_between_predicates_are_those_that_the_last_commit_left(back
         (GraphDelta("g", 3, predicate_links=(pairs[0],)), {}, [pairs[0], pairs[2]]),
         (GraphDelta("g", 4, Removals(predicate_links=(pairs[2],))), {pair_of(*pairs[2]): 4}, [pairs[0]]),
     ]
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     for number, (delta, verdicts, expected) in enumerate(deltas, 1):
-        await backend.store.commit(Commit(0, held, number, (GraphCommit(delta, {}, verdicts),), ()))
-        held = Watermark(held.epoch, number)
+        await backend.store.commit(Commit(0, watermark, number, (GraphCommit(delta, {}, verdicts),), ()))
+        watermark = Watermark(watermark.epoch, number)
         assert (await backend.store.snapshot("g")).predicate_links == tuple(expected)
     assert await backend.store.verdicts("g") == given | {pair_of(*pairs[2]): 4}
     await backend.store.replace(GraphDelta("g", 5, snapshot=True, predicate_links=(pairs[1],)))
@@ -218,11 +218,11 @@ async def test_snapshot_is_the_fold_of_the_deltas(backend: Backend, seed: int) -
     print(f"seed {seed}")
     rng = Random(seed)
     walks, folds = {g: Walk(rng, g) for g in "gh"}, {g: Rows(g) for g in "gh"}
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     for step in range(25):
         parts = tuple(walks[graph].commit(step) for graph in sorted(rng.sample("gh", rng.randint(1, 2))))
-        await backend.store.commit(Commit(0, held, step + 1, parts, ()))
-        held = Watermark(held.epoch, step + 1)
+        await backend.store.commit(Commit(0, watermark, step + 1, parts, ()))
+        watermark = Watermark(watermark.epoch, step + 1)
         for part in parts:
             folds[part.delta.graph].apply(part.delta)
         if step % 6 == 5:
@@ -244,14 +244,16 @@ async def test_stores_agree_when_commits_are_random(name: str, request: pytest.F
     reference = MemoryBackend(clock_ms=Clock())
     async with opened_for(request, name, tmp_path, Clock()) as adapter:
         both: tuple[Backend, ...] = (reference, adapter)
-        held, _ = [await one.store.claim(0) for one in both]
+        watermark, _ = [await one.store.claim(0) for one in both]
         for step in range(40):
             part, doc_id, end = walk.commit(step), f"d{step % 10}", rng.choice(list(RevisionState)[1:])
             for one in both:
                 [revision] = await accepted(one, [Record(f"g|{doc_id}", b"")])
                 outcome = RevisionOutcome("g", doc_id, revision, end)
-                await one.store.commit(Commit(0, held, step + 1, (part,), (outcome,), (Record("g", b"%d" % step),)))
-            held = Watermark(held.epoch, step + 1)
+                await one.store.commit(
+                    Commit(0, watermark, step + 1, (part,), (outcome,), (Record("g", b"%d" % step),))
+                )
+            watermark = Watermark(watermark.epoch, step + 1)
         snapshots = [plain(await one.store.snapshot("g")) for one in both]
         assert snapshots[0] == snapshots[1]
         ids = [f"d{i}" for i in range(10)]
@@ -269,11 +271,11 @@ async def test_replace_swaps_the_rows_and_keeps_the_standings(backend: Backend) 
     """The rebuilt rows have the version of the commit; the other graph and the document statuses stay."""
     rng = Random(5)
     walks = {graph: Walk(rng, graph) for graph in "gh"}
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     for step in range(8):
         parts = tuple(walk.commit(step) for walk in walks.values())
-        await backend.store.commit(Commit(0, held, step + 1, parts, ()))
-        held = Watermark(held.epoch, step + 1)
+        await backend.store.commit(Commit(0, watermark, step + 1, parts, ()))
+        watermark = Watermark(watermark.epoch, step + 1)
     standings = await backend.store.standings("g", [f"d{i}" for i in range(10)])
     other = plain(await backend.store.snapshot("h"))
     fresh, fold = Walk(rng, "g"), Rows("g")
@@ -290,7 +292,7 @@ async def test_replace_swaps_the_rows_and_keeps_the_standings(backend: Backend) 
     for wrong in (replace(rebuilt, version=8), replace(rebuilt, version=10, snapshot=False)):
         with pytest.raises(Broken):
             await backend.store.replace(wrong)
-    await backend.store.commit(Commit(0, held, 9, (empty("g", 10),), ()))
+    await backend.store.commit(Commit(0, watermark, 9, (empty("g", 10),), ()))
 
 
 @pytest.mark.thorough
@@ -298,11 +300,11 @@ async def test_commit_of_a_snapshot_puts_a_rebuilt_graph_in_the_place_of_the_one
     """It is the next version, and fenced as any commit is; statuses and other graphs stay, reports are deleted."""
     rng = Random(6)
     walks = {graph: Walk(rng, graph) for graph in "gh"}
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     for step in range(8):
         parts = tuple(walk.commit(step) for walk in walks.values())
-        await backend.store.commit(Commit(0, held, step + 1, parts, ()))
-        held = Watermark(held.epoch, step + 1)
+        await backend.store.commit(Commit(0, watermark, step + 1, parts, ()))
+        watermark = Watermark(watermark.epoch, step + 1)
     standings = await backend.store.standings("g", [f"d{i}" for i in range(10)])
     other = plain(await backend.store.snapshot("h"))
     for graph in "gh":
@@ -311,9 +313,9 @@ async def test_commit_of_a_snapshot_puts_a_rebuilt_graph_in_the_place_of_the_one
     for _ in range(6):
         fold.apply(fresh.delta())
     rebuilt = replace(fold.snapshot(), version=9)
-    commit = Commit(0, held, 9, (GraphCommit(rebuilt, {}),), (), (Record("g", b"n"),))
+    commit = Commit(0, watermark, 9, (GraphCommit(rebuilt, {}),), (), (Record("g", b"n"),))
     with pytest.raises(Fenced):
-        await backend.store.commit(replace(commit, held=Watermark(held.epoch, 7)))
+        await backend.store.commit(replace(commit, expected=Watermark(watermark.epoch, 7)))
     await backend.store.commit(commit)
     expected = Rows("g")
     expected.apply(replace(rebuilt, snapshot=False))
@@ -329,7 +331,7 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
     live = communities.build(np.empty((0, 2), np.int32), np.empty(0, np.int64))
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     weights: dict[tuple[int, int], int] = {}
     for step in range(30):
         added = {(int(a), int(b)): 1 for a, b in np.sort(rng.integers(0, 60, (8, 2)), axis=1) if a != b}
@@ -341,8 +343,8 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
         weights = {pair: weight for pair, weight in weights.items() if weight}
         change = live.update(np.array(list(changes), np.int32), np.array(list(changes.values()), np.int64))
         delta = GraphDelta("g", step + 1, edges=rows, communities=change)
-        await backend.store.commit(Commit(0, held, step + 1, (GraphCommit(delta, {}),), ()))
-        held = Watermark(held.epoch, step + 1)
+        await backend.store.commit(Commit(0, watermark, step + 1, (GraphCommit(delta, {}),), ()))
+        watermark = Watermark(watermark.epoch, step + 1)
     snapshot = await backend.store.snapshot("g")
     tree, exact = snapshot.communities, live.hierarchy()
     assert isinstance(tree, Hierarchy) and tree.next_id <= exact.next_id
@@ -354,8 +356,10 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
 
 async def test_reports_are_kept_by_community(backend: Backend) -> None:
     """Saving again replaces, `gone` deletes, graphs do not mix; the number of an entity is a valid key, however low."""
-    said = (ReportFinding("Found \0", ("d#1",), ("r-1", "r-2")), ReportFinding("é", ("d#2",)))
-    rows = [ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2"), said, i / 4) for i in (2, 1, 7)]
+    findings = (ReportFinding("Found \0", ("d#1",), ("r-1", "r-2")), ReportFinding("é", ("d#2",)))
+    rows = [
+        ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2"), findings, i / 4) for i in (2, 1, 7)
+    ]
     await backend.store.save_reports("g", rows, [])
     await backend.store.save_reports("h", rows[:1], [])
     newer = replace(rows[0], fingerprint="new", sources=())

@@ -38,8 +38,8 @@ async def settled(*consumers: Consumer) -> None:
         while True:
             for one in consumers:
                 await one.poll(1, 0.05)
-            held = [one.assigned() for one in consumers]
-            if sum(map(len, held)) == 3 and all(held):
+            assigned = [one.assigned() for one in consumers]
+            if sum(map(len, assigned)) == 3 and all(assigned):
                 return
 
 
@@ -58,8 +58,8 @@ async def test_consumer_delivers_nothing_of_a_partition_it_lost(
     assert lost.isdisjoint(kept)
     for position in {one.position.partition: one.position for one in seen}.values():
         await first.commit(position)  # the last record of each partition, including the lost ones
-    stands = await log.committed("t", "g")
-    assert {number for number, offset in stands.items() if offset} == kept
+    committed = await log.committed("t", "g")
+    assert {number for number, offset in committed.items() if offset} == kept
     await first.seek(Position(min(lost), 0))
     more = await log.append("t", [Record(f"k{i}", b"+%d" % i) for i in range(30)])
     mine = [one.position for one in await taken(first, sum(at.partition in kept for at in more))]
@@ -222,9 +222,9 @@ async def test_topics_are_made_once_and_adjusted(kafka: KafkaServer, address: Ka
     planned = await kafka_topics.compare(address)
     assert [one.changes[0].startswith("create it") for one in planned] == [True] * len(TOPICS)
     await kafka_topics.apply(address, partitions=3)
-    stands = await kafka_topics.compare(address, partitions=3)
-    assert [(one.changes, one.by_hand) for one in stands] == [((), ())] * len(TOPICS)
-    by_name = {one.name: one for one in stands}
+    topics = await kafka_topics.compare(address, partitions=3)
+    assert [(one.changes, one.by_hand) for one in topics] == [((), ())] * len(TOPICS)
+    by_name = {one.name: one for one in topics}
     for topic in TOPICS:
         state = by_name[address.topic(topic.name)]
         assert state.partitions == (1 if topic.partitions == 1 else 3)

@@ -101,8 +101,13 @@ def statements(reader: GraphReader) -> Iterator[dict[str, Any]]:
         .execute()
     )
     for row in found:
-        said, other = row["s"], row["other"]
-        yield {"subject": row["e"].name, "predicate": said.predicate, "object": other.name, "said": said.count}
+        statement, other = row["s"], row["other"]
+        yield {
+            "subject": row["e"].name,
+            "predicate": statement.predicate,
+            "object": other.name,
+            "said": statement.count,
+        }
 
 
 def check_queries(reader: GraphReader) -> None:
@@ -110,9 +115,9 @@ def check_queries(reader: GraphReader) -> None:
     near = sorted(neighbours(reader), key=lambda row: (-row["trussness"], -row["weight"], row["neighbour"]))
     assert near
     assert near == cypher_rows(reader, 3)
-    said = sorted(statements(reader), key=lambda row: (-row["said"], row["predicate"], row["object"]))
-    assert said
-    assert said == cypher_rows(reader, 4)
+    expected = sorted(statements(reader), key=lambda row: (-row["said"], row["predicate"], row["object"]))
+    assert expected
+    assert expected == cypher_rows(reader, 4)
 
 
 def check_nodes(reader: GraphReader) -> None:

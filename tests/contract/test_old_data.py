@@ -106,8 +106,8 @@ async def test_old_graph_database_opens_with_its_digests(graph_server: GraphServ
         for graph, (version, wanted) in old.expected["cluster"].items():
             rows = await backend.store.snapshot(graph)
             assert rows.version == version and has_digest(rows, wanted)
-            held = [decode_extraction(value) async for _, value in backend.store.extractions(graph)]
-            assert {one.doc_id for one in held} == {row.doc_id for row in rows.documents}
+            extractions = [decode_extraction(value) async for _, value in backend.store.extractions(graph)]
+            assert {one.doc_id for one in extractions} == {row.doc_id for row in rows.documents}
         watermark = await backend.store.claim(0)
         assert watermark.next_offset > 0
         assert await backend.ledger.pending("fixture") == 0
@@ -171,9 +171,9 @@ def test_old_records_of_every_topic_are_read(old: OldData) -> None:
     assert unread == 2, "the record that is no JSON, and the stand-in for a deletion"
     assert all(decode_extraction(record.value or b"").extraction for record in old.records(EXTRACTIONS))
     assert [decode_dead_letter(record.value or b"").doc_id for record in old.records(DEAD_LETTERS)] == ["broken"]
-    said = [parse_record(ConsumedRecord(Position(0, 0), 0, record)) for record in old.records(DELTAS)]
-    assert {type(one) for one in said} == {DeltaNotice, DeltaPart}
-    assert all(assemble_delta([one]).chunks for one in said if isinstance(one, DeltaPart) and one.count == 1)
+    records = [parse_record(ConsumedRecord(Position(0, 0), 0, record)) for record in old.records(DELTAS)]
+    assert {type(one) for one in records} == {DeltaNotice, DeltaPart}
+    assert all(assemble_delta([one]).chunks for one in records if isinstance(one, DeltaPart) and one.count == 1)
 
 
 @every_recording

@@ -43,11 +43,13 @@ class Taken:
 async def test_any_rows_survive_the_way_back(backend: Backend) -> None:
     """Rows of every kind with awkward texts, and numbers reused in the delta that frees them, are restored."""
     print("seed", SEED)
-    walk, held, taken = Walk(random.Random(SEED), GRAPH), await backend.store.claim(0), Taken()
+    walk, watermark, taken = Walk(random.Random(SEED), GRAPH), await backend.store.claim(0), Taken()
     deltas, stored = [], [await backend.store.snapshot(GRAPH)]
     for step in range(15):
         deltas.append(walk.delta())
-        commit = Commit(0, replace(held, next_offset=step), step + 1, (GraphCommit(deltas[-1], {}),), (), (), taken)
+        commit = Commit(
+            0, replace(watermark, next_offset=step), step + 1, (GraphCommit(deltas[-1], {}),), (), (), taken
+        )
         await backend.store.commit(commit)
         stored.append(await backend.store.snapshot(GRAPH))
     back = tables_of(stored[-1])

@@ -27,7 +27,7 @@ DEFINITION = QuestionDefinition(
     "q", "Who signed? \u2603", "vector", 3, Filters(("d",), (), (("year", 1911),), "2020", "", "2021"), True
 )
 SHARED = ("memory", "bolt")
-MOST = 10
+MAX_QUESTIONS = 10
 """The limit of questions of a graph in these stores."""
 
 
@@ -35,17 +35,17 @@ MOST = 10
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[QuestionStore]:
     """Yield each adapter in turn, empty."""
     if request.param == "memory":
-        yield MemoryQuestionStore(MOST)
+        yield MemoryQuestionStore(MAX_QUESTIONS)
         return
     if request.param == "bolt":
         server: GraphServer = request.getfixturevalue("graph_server")
         clear(server.address)
         bolt = await BoltBackend.open(server.address, MemoryLog(1, now_ms))
-        yield BoltQuestionStore(bolt.database, MOST)
+        yield BoltQuestionStore(bolt.database, MAX_QUESTIONS)
         await bolt.close()
         return
     backend = await SqliteBackend.open(tmp_path)
-    questions = SqliteQuestionStore(backend.database, MOST)
+    questions = SqliteQuestionStore(backend.database, MAX_QUESTIONS)
     await questions.create()
     yield questions
     await backend.close()
@@ -82,8 +82,8 @@ async def test_questions_that_are_deleted_during_a_listing_are_whole_or_absent(s
 
     writing = [asyncio.create_task(rewrite(name)) for name in names]
     while not all(task.done() for task in writing):
-        for held in await store.page("g", "", 100):
-            assert held.definition == replace(DEFINITION, id=held.definition.id) and held.definition.id in names
+        for stored in await store.page("g", "", 100):
+            assert stored.definition == replace(DEFINITION, id=stored.definition.id) and stored.definition.id in names
         one = await store.get("g", names[0])
         assert one is None or one.definition.id == names[0]
         await asyncio.sleep(0)  # the store in memory never suspends
@@ -96,19 +96,19 @@ async def test_parallel_registrations_end_at_the_limit(store: QuestionStore) -> 
     makes room for one.
     """
     await store.put("g", replace(DEFINITION, id="first"))
-    made = (store.put("g", replace(DEFINITION, id=f"q{number}")) for number in range(MOST + 5))
+    made = (store.put("g", replace(DEFINITION, id=f"q{number}")) for number in range(MAX_QUESTIONS + 5))
     results = await asyncio.gather(*made, return_exceptions=True)
     refused = [result for result in results if isinstance(result, BaseException)]
-    assert all(isinstance(error, Invalid) and f"{MOST} standing questions" in str(error) for error in refused)
-    assert len(results) - len(refused) == MOST - 1
-    assert await store.count("g") == MOST
+    assert all(isinstance(error, Invalid) and f"{MAX_QUESTIONS} standing questions" in str(error) for error in refused)
+    assert len(results) - len(refused) == MAX_QUESTIONS - 1
+    assert await store.count("g") == MAX_QUESTIONS
     assert (await store.put("g", replace(DEFINITION, id="first", question="Who else?"))).version == 0
     await store.put("other", DEFINITION)
     await store.delete("g", "first")
     again = (store.put("g", replace(DEFINITION, id=f"again{number}")) for number in range(3))
     results = await asyncio.gather(*again, return_exceptions=True)
     assert sum(isinstance(result, Invalid) for result in results) == 2
-    assert await store.count("g") == MOST
+    assert await store.count("g") == MAX_QUESTIONS
 
 
 async def test_evaluation_of_a_replaced_definition_is_passed_over(store: QuestionStore) -> None:
@@ -118,8 +118,8 @@ async def test_evaluation_of_a_replaced_definition_is_passed_over(store: Questio
     first, second = (EvaluatedQuestion("q", passages("a#1"), None, definition=d.encode()) for d in (DEFINITION, other))
     await store.put("g", other)
     await store.record("g", 1, 0, [first])
-    held = await store.get("g", "q")
-    assert held is not None and held.version == 0
+    stored = await store.get("g", "q")
+    assert stored is not None and stored.version == 0
     await store.record("g", 1, 0, [second])
     event = replace(first, after=passages("b#1"), causes=())
     assert await store.record("g", 2, 0, [event]) == []
@@ -132,10 +132,10 @@ async def test_question_is_stored_unchanged_and_its_first_evaluation_is_no_event
     fresh = await store.put("g", DEFINITION)
     assert (fresh.definition, fresh.version, fresh.seq) == (DEFINITION, 0, 0)
     assert await evaluated(store, 4, passages("a#1", "b#1"), None) == []
-    held = await store.get("g", "q")
-    assert held is not None
-    assert (held.version, held.changed_ms, held.evidence) == (4, 1004, passages("a#1", "b#1"))
-    assert await store.put("g", DEFINITION) == held
+    stored = await store.get("g", "q")
+    assert stored is not None
+    assert (stored.version, stored.changed_ms, stored.evidence) == (4, 1004, passages("a#1", "b#1"))
+    assert await store.put("g", DEFINITION) == stored
     assert await store.graphs() == ["g"]
 
 
@@ -166,8 +166,8 @@ async def test_event_is_stored_once_with_the_evidence_that_it_leads_to(store: Qu
     assert await store.events("g", "q", 0, 10) == [event, swapped]
     assert await store.events("g", "q", 0, 1) == [event]
     assert await store.events("g", "q", 1, 10) == [swapped]
-    held = await store.get("g", "q")
-    assert held is not None and (held.version, held.seq) == (5, 2)
+    stored = await store.get("g", "q")
+    assert stored is not None and (stored.version, stored.seq) == (5, 2)
 
 
 async def test_changed_definition_begins_anew_and_keeps_the_numbers(store: QuestionStore) -> None:
@@ -201,8 +201,8 @@ async def test_answer_is_that_of_the_last_event_alone(store: QuestionStore) -> N
         (3, "", True),
     ]
     await store.answer("g", "q", 2, "Ben")
-    held = await store.get("g", "q")
-    assert held is not None and held.answer == ""
+    stored = await store.get("g", "q")
+    assert stored is not None and stored.answer == ""
 
 
 async def test_pages_are_by_id_and_graphs_do_not_mix(store: QuestionStore) -> None:

@@ -153,7 +153,7 @@ def delta() -> GraphDelta:
     )
 
 
-def said(value: bytes, *headers: tuple[str, bytes]) -> ConsumedRecord:
+def record_of(value: bytes, *headers: tuple[str, bytes]) -> ConsumedRecord:
     return ConsumedRecord(Position(0, 0), 0, Record("g", value, headers))
 
 
@@ -175,9 +175,9 @@ def test_recorded_extractions_are_read() -> None:
     older = EXTRACTION.replace(b',"1833","1852"', b"").replace(b'"accepted_ms":99,', b"")
     assert plain(decode_extraction(older)) == plain(ExtractionMessage("g", "d", 7, extraction()))
     called = EXTRACTION.replace(b'"gaps"', b'"headings":[["A friendship","Two who met."]],"gaps"')
-    held = decode_extraction(called).extraction
-    assert held is not None
-    [one] = held.units
+    decoded = decode_extraction(called).extraction
+    assert decoded is not None
+    [one] = decoded.units
     assert (one.title, one.description) == ("A friendship", "Two who met.")
     assert decode_extraction(DELETION) == ExtractionMessage("g", "d", 8, None, 99)
 
@@ -189,16 +189,18 @@ def test_recorded_letters_notices_and_requests_are_read() -> None:
     assert decode_notice(NOTICE[: NOTICE.index(b',"parts"')] + b"}") == DeltaNotice("g", 4, (1, 5))
     asked = ConsumedRecord(Position(0, 0), 0, Record("g", REQUESTED, ((REQUEST, b"1"),)))
     assert parse_request(asked) == MaintenanceRequest("g", MaintenanceKind.VERIFY, "1")
-    told = ConsumedRecord(Position(0, 0), 0, Record("g", REPLIED, ((REPLY, b"1"),)))
-    assert parse_reply(told) == MaintenanceReply("g", MaintenanceKind.VERIFY, "1", 4, "aa", "ab", ("x",), {"labels": 2})
+    reply = ConsumedRecord(Position(0, 0), 0, Record("g", REPLIED, ((REPLY, b"1"),)))
+    assert parse_reply(reply) == MaintenanceReply(
+        "g", MaintenanceKind.VERIFY, "1", 4, "aa", "ab", ("x",), {"labels": 2}
+    )
 
 
 def test_recorded_deltas_are_read() -> None:
     """They are a whole record, one in two parts, and early ones: no headings, no times, no communities."""
     packed = base64.b64decode(PACKED)
-    whole = parse_record(said(packed, ("part", b"4:1/1")))
+    whole = parse_record(record_of(packed, ("part", b"4:1/1")))
     halves = [
-        parse_record(said(packed[at], ("part", b"4:%d/2" % n))) for n, at in ((1, slice(99)), (2, slice(99, None)))
+        parse_record(record_of(packed[at], ("part", b"4:%d/2" % n))) for n, at in ((1, slice(99)), (2, slice(99, None)))
     ]
     for parts in ([whole], halves):
         assert plain(assemble_delta([part for part in parts if isinstance(part, DeltaPart)])) == plain(delta())
@@ -213,8 +215,8 @@ def test_recorded_deltas_are_read() -> None:
 
 def test_recorded_headers_of_a_notice_are_read() -> None:
     """They hold the times of acceptance; a notice of an early version lacks them and is valid."""
-    one = said(NOTICE, ACCEPTED_MS)
-    assert isinstance(parse_record(one), DeltaNotice) and isinstance(parse_record(said(NOTICE)), DeltaNotice)
+    one = record_of(NOTICE, ACCEPTED_MS)
+    assert isinstance(parse_record(one), DeltaNotice) and isinstance(parse_record(record_of(NOTICE)), DeltaNotice)
     assert accepted_in(one.record.headers) == (1_700_000_000_000, 1_700_000_000_123) and accepted_in(()) == ()
     assert accepted((1_700_000_000_123, 1_700_000_000_000)) == (ACCEPTED_MS,)
 

@@ -96,20 +96,20 @@ async def test_spending_never_lets_more_through_than_the_budget_when_many_ask_at
     """Many tasks reserve and settle random entries: settled and open together stay within the budget."""
     seed = 3
     print(f"seed {seed}")
-    rng, budget, held = random.Random(seed), Budget(tokens=5_000), []
+    rng, budget, granted = random.Random(seed), Budget(tokens=5_000), []
 
     async def ask(expected: int) -> None:
         try:
             number = await books.reserve(EXTRACT, ModelUsage(1, expected, 0), budget)
         except BudgetExceeded:
             return
-        held.append(number)
+        granted.append(number)
         if expected % 2:
             await books.settle(number, ModelUsage(1, expected // 2, 0))
         assert sum(one.tokens for one in (await books.day("g", DAY)).values()) <= 5_000
 
     await asyncio.gather(*(ask(rng.randrange(50, 400)) for _ in range(60)))
-    assert 10 < len(held) < 60
+    assert 10 < len(granted) < 60
 
 
 async def test_sqlite_spending_settles_what_a_dead_process_had_open_as_expected(tmp_path: Path) -> None:

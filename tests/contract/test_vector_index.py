@@ -43,10 +43,10 @@ def ids_of(*ids: int) -> Ids:
     return np.array(ids, dtype=np.int64)
 
 
-def cosine_of_best(held: dict[int, Vectors], query: Vectors, k: int) -> list[float]:
+def cosine_of_best(vectors: dict[int, Vectors], query: Vectors, k: int) -> list[float]:
     """Return the k highest cosines by brute force."""
     norm = np.linalg.norm
-    cosines = [float(np.dot(query, row) / (norm(query) * norm(row))) for row in held.values()]
+    cosines = [float(np.dot(query, row) / (norm(query) * norm(row))) for row in vectors.values()]
     return sorted(cosines, reverse=True)[:k]
 
 
@@ -55,22 +55,22 @@ def cosine_of_best(held: dict[int, Vectors], query: Vectors, k: int) -> list[flo
 def test_index_agrees_with_brute_force_after_every_change(index: VectorIndex, seed: int) -> None:
     """After a random walk of inserts, replacements and removals the index equals a dictionary, nearest first."""
     print(f"seed {seed}")
-    rng, held, hits, asked = np.random.default_rng(seed), dict[int, Vectors](), 0, 0
+    rng, stored, hits, asked = np.random.default_rng(seed), dict[int, Vectors](), 0, 0
     for step in range(60):
         ids = rng.choice(400, size=12, replace=False)
         if rng.random() < 0.65:
             rows = rows_of(1000 * seed + step, len(ids))
             index.add(ids, rows)
-            held.update(zip(ids.tolist(), rows, strict=True))
+            stored.update(zip(ids.tolist(), rows, strict=True))
         else:
             index.remove(ids)
             for id_ in ids.tolist():
-                held.pop(id_, None)
+                stored.pop(id_, None)
         settle(index)
-        assert len(index) == len(held)
+        assert len(index) == len(stored)
         query = rows_of(step, 1)
         found = index.search(query, 10)
-        expected = cosine_of_best(held, query[0], 10)
+        expected = cosine_of_best(stored, query[0], 10)
         real = found.similarities[0][found.ids[0] != PADDING]
         assert len(set(found.ids[0].tolist()) - {PADDING}) == len(real) == len(expected)
         hits += int((real >= np.array(expected[-1:]) - 1e-5).sum())

@@ -37,12 +37,12 @@ def _run_steps() -> None:
         environment, source = folder / "graphtide", folder / "src"
         source.mkdir()
         for kind, words in _steps():
-            said = words.replace("/opt/graphtide", str(environment))
+            command = words.replace("/opt/graphtide", str(environment))
             if kind == "COPY":
-                _copy(said.split(), source)
-            elif "apt-get" not in said:
-                sys.stdout.write(f"RUN {said[:110]}\n")
-                subprocess.run(["sh", "-ec", said], cwd=source, check=True)
+                _copy(command.split(), source)
+            elif "apt-get" not in command:
+                sys.stdout.write(f"RUN {command[:110]}\n")
+                subprocess.run(["sh", "-ec", command], cwd=source, check=True)
         shutil.rmtree(source)
         _serve(environment / "bin" / "graphtide", folder)
         size_mb = sum(file.lstat().st_size for file in environment.rglob("*") if file.is_file()) >> 20

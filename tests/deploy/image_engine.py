@@ -75,9 +75,9 @@ def check_image(engine: Engine, root: Path) -> None:
         engine.run("rm", "-f", name)
         engine.run("volume", "rm", "-f", name)
     for role in ROLES:
-        said = engine.refuses("run", "--rm", *CONFINED, IMAGE, "worker", role)
-        assert "graphtide: a " in said, said
-        assert "Traceback" not in said, said
+        message = engine.refuses("run", "--rm", *CONFINED, IMAGE, "worker", role)
+        assert "graphtide: a " in message, message
+        assert "Traceback" not in message, message
     sys.stdout.write(f"{engine.program}: the image takes {size_mb} MB; `serve` ended {ended_s:.1f} s after SIGTERM\n")
 
 

@@ -189,7 +189,7 @@ def test_selectors_find_exactly_their_pods(values: str) -> None:
         if chosen is None:
             continue
         wanted = chosen(spec).items()
-        found = [name for name, held in labels.items() if wanted <= held.items()]
+        found = [name for name, own in labels.items() if wanted <= own.items()]
         assert found, one["metadata"]["name"]
         if one["kind"] in ("Deployment", "StatefulSet"):
             assert found == [one["metadata"]["name"]]
@@ -248,9 +248,9 @@ def rendered(*arguments: str) -> str:
 @pytest.mark.parametrize("named", [(), ("models",), ("traces",), ("models", "traces")])
 def test_network_policies_allow_what_the_settings_of_a_process_name_and_no_more(named: tuple[str, ...]) -> None:
     """With a peer for each: the servers always, endpoints and collector where they are configured."""
-    told = [part for name in named for part in ENDPOINTS[name]]
+    parts = [part for name in named for part in ENDPOINTS[name]]
     peers = [f'networkPolicy.egress.{name}=[{{"ipBlock":{{"cidr":"{cidr}"}}}}]' for name, cidr in PEERS.items()]
-    rules = egress(*ELSEWHERE, *told, *(part for one in peers for part in ("--set-json", one)))
+    rules = egress(*ELSEWHERE, *parts, *(part for one in peers for part in ("--set-json", one)))
     assert set(rules) == set(REACHED)
     for component, uses in REACHED.items():
         allowed = {peer["ipBlock"]["cidr"] for rule in rules[component] for peer in rule["to"]}

@@ -145,8 +145,8 @@ def test_health_command_tells_ready_from_not_ready(status: int, healthy: bool) -
         for one in OURS[1:]:
             kind, _, *arguments = services()[one]["healthcheck"]["test"]
             assert kind == "CMD"
-            here = [argument.replace(":9464", f":{answering.server_port}") for argument in arguments]
-            done = subprocess.run([sys.executable, *here], capture_output=True, check=False)
+            adapted = [argument.replace(":9464", f":{answering.server_port}") for argument in arguments]
+            done = subprocess.run([sys.executable, *adapted], capture_output=True, check=False)
             assert (done.returncode == 0) is healthy
     finally:
         answering.shutdown()

@@ -115,13 +115,13 @@ def test_installed_package_answers_when_the_repository_is_not_there(installed: P
         "        print(graphtide.__file__, answer.answer, [c.doc_id for c in answer.citations])\n"
         "asyncio.run(main())\n"
     )
-    said = run(installed / "bin" / "python", "-c", script, cwd=tmp_path)
-    assert str(installed) in said and "Ana Ruiz" in said and "['boiler']" in said
+    output = run(installed / "bin" / "python", "-c", script, cwd=tmp_path)
+    assert str(installed) in output and "Ana Ruiz" in output and "['boiler']" in output
 
 
 def test_installed_demo_runs_when_the_repository_is_not_there(installed: Path, tmp_path: Path) -> None:
     """`python -m graphtide.services.demo` starts the service, streams the sample in and answers."""
-    said = run(
+    output = run(
         installed / "bin" / "python",
         "-m",
         "graphtide.services.demo",
@@ -129,4 +129,4 @@ def test_installed_demo_runs_when_the_repository_is_not_there(installed: Path, t
         *("--port", "0", "--grpc-port", "0", "--data", tmp_path / "data"),
         cwd=tmp_path,
     )
-    assert "Graph kittiwake" in said
+    assert "Graph kittiwake" in output

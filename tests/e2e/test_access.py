@@ -306,12 +306,12 @@ async def test_address_of_a_model_endpoint_is_told_to_those_who_see_details_only
     key = guarded.keys.add("asker", "*", actions)
     guarded.application.fail_with = Retryable("the embedding endpoint http://models:9/v1 cannot be reached", 3)
     async with httpx.AsyncClient(base_url=guarded.url, headers={"x-api-key": key}, timeout=120) as http:
-        said = [(await http.post("/v1/graphs/notes/query", json={"question": "Who?"})).text]
+        texts = [(await http.post("/v1/graphs/notes/query", json={"question": "Who?"})).text]
     async with grpc.aio.insecure_channel(guarded.grpc) as channel:
         asked = pb.QueryRequest(graph="notes", question="Who?")
         query = channel.unary_unary(f"/{SERVICE}/Query", pb.QueryRequest.SerializeToString, pb.Answer.FromString)(
             asked, metadata=(("x-api-key", key),)
         )
-        said += [str(await query.details()), str(dict(await query.trailing_metadata())["graphtide-error-bin"])]
-    assert ["the embedding endpoint" in told for told in said] == [True] * 3
-    assert ["models:9" in told for told in said] == [shown] * 3
+        texts += [str(await query.details()), str(dict(await query.trailing_metadata())["graphtide-error-bin"])]
+    assert ["the embedding endpoint" in text for text in texts] == [True] * 3
+    assert ["models:9" in text for text in texts] == [shown] * 3

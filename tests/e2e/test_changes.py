@@ -165,8 +165,8 @@ async def test_replayed_feed_gives_the_digest(tmp_path: Path) -> None:
 async def random_step(client: Client, rng: random.Random) -> None:
     """Insert, edit, repeat or delete a document."""
     name = f"d{rng.randrange(5)}"
-    held = await client.http.get(f"/v1/graphs/g/documents/{name}")
-    if rng.random() < 0.3 and held.status_code == 200 and held.json()["state"] == "applied":
+    answer = await client.http.get(f"/v1/graphs/g/documents/{name}")
+    if rng.random() < 0.3 and answer.status_code == 200 and answer.json()["state"] == "applied":
         await client.delete(name)
     else:
         await client.put(name, *rng.sample(FACTS, rng.randint(1, 3)), text=f"{name} {rng.randrange(3)}")

@@ -127,13 +127,13 @@ async def test_publish_takes_a_folder_and_names_what_it_cannot_read(
     assert "notes/binary.txt: contains binary data and is not a text; convert it" in ended.err
     assert "notes/c.jsonl:4: is not a JSON object" in ended.err
     assert "notes/c.jsonl:5: text is missing" in ended.err
-    held = {doc_id: document for (_, doc_id), (_, document) in application.documents.items()}
-    [record] = set(held) - {"notes/a.md", "notes/sub/b.txt", "x"}
+    documents = {doc_id: document for (_, doc_id), (_, document) in application.documents.items()}
+    [record] = set(documents) - {"notes/a.md", "notes/sub/b.txt", "x"}
     assert record.startswith("notes/c.jsonl#") and record != "notes/c.jsonl#3"
-    assert held["notes/a.md"] is not None
-    assert (held["notes/a.md"].media_type, held["notes/a.md"].info.title) == ("text/markdown", "")
-    assert held["notes/sub/b.txt"] is not None
-    assert (held["notes/sub/b.txt"].text[0], held["notes/sub/b.txt"].info.title) == ("#", "b")
+    assert documents["notes/a.md"] is not None
+    assert (documents["notes/a.md"].media_type, documents["notes/a.md"].info.title) == ("text/markdown", "")
+    assert documents["notes/sub/b.txt"] is not None
+    assert (documents["notes/sub/b.txt"].text[0], documents["notes/sub/b.txt"].info.title) == ("#", "b")
 
 
 async def test_publish_gives_the_same_ids_when_named_differently(
@@ -157,14 +157,14 @@ async def test_publish_replaces_a_file_elsewhere_when_it_is_named_alone(
     url: str, application: InMemoryApplication, notes: Path, tmp_path: Path
 ) -> None:
     """Outside of the working folder the id is the whole path: by its folder or by itself, it is one document."""
-    here, folder = tmp_path / "here", notes / "notes"
-    here.mkdir()
+    elsewhere, folder = tmp_path / "here", notes / "notes"
+    elsewhere.mkdir()
     for named in (folder, folder / "a.md", folder / "sub" / ".." / "a.md"):
-        await graphtide("publish", str(named), "--graph", "g", url=url, folder=here)
+        await graphtide("publish", str(named), "--graph", "g", url=url, folder=elsewhere)
     ids = [document.doc_id for batch in application.publishes for document in batch]
     assert ids.count(str(folder / "a.md")) == 3
     assert not {"a.md", "notes/a.md"} & set(ids)
-    deleted = await graphtide("delete", str(folder / "a.md"), "--graph", "g", url=url, folder=here)
+    deleted = await graphtide("delete", str(folder / "a.md"), "--graph", "g", url=url, folder=elsewhere)
     assert deleted.code == 0
     assert application.documents["g", str(folder / "a.md")][1] is None
 
@@ -223,16 +223,16 @@ FAILING = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "code", "said"), FAILING)
+@pytest.mark.parametrize(("arguments", "code", "message"), FAILING)
 async def test_command_says_what_is_wrong_when_it_fails(
-    url: str, tmp_path: Path, arguments: list[str], code: int, said: str
+    url: str, tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     """It prints one clear sentence on standard error only, and exits with the documented code."""
     async with httpx.AsyncClient(base_url=url, timeout=120) as http:
         await http.put("/v1/graphs/default/documents/a", json={"text": "one"})
     ended = await graphtide(*arguments, url=url, folder=tmp_path)
     assert (ended.code, ended.out) == (code, "")
-    assert said in ended.err
+    assert message in ended.err
 
 
 async def test_verify_exits_with_its_own_code_when_something_differs(
@@ -280,19 +280,19 @@ async def _serving(folder: Path) -> tuple[asyncio.subprocess.Process, dict[str, 
     assert process.stdout is not None
     line = await process.stdout.readline()
     assert line, (await process.communicate())[1].decode()
-    said: dict[str, str] = json.loads(line)
-    return process, said
+    addresses: dict[str, str] = json.loads(line)
+    return process, addresses
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 async def test_serve_ends_cleanly_when_told_to(tmp_path: Path, stop: signal.Signals) -> None:
     """It reports its addresses as one line of JSON, keeps what it accepted, and exits with 0."""
     for text, graphs in ((b"Marie Curie discovered polonium.", []), (b"She was born in Warsaw.", ["default"])):
-        process, said = await _serving(tmp_path)
-        async with httpx.AsyncClient(base_url=said["http"], timeout=120) as http:
+        process, addresses = await _serving(tmp_path)
+        async with httpx.AsyncClient(base_url=addresses["http"], timeout=120) as http:
             assert [each["graph"] for each in (await http.get("/v1/graphs")).json()["graphs"]] == graphs
             assert "process_cpu_seconds_total" in (await http.get("/metrics")).text
-        ended = await graphtide("publish", "-", "--wait", url=said["http"], stdin=text)
+        ended = await graphtide("publish", "-", "--wait", url=addresses["http"], stdin=text)
         assert ended.code == 0, ended.err
         process.send_signal(stop)
         _, err = await process.communicate()
@@ -301,9 +301,9 @@ async def test_serve_ends_cleanly_when_told_to(tmp_path: Path, stop: signal.Sign
 
 async def test_serve_says_so_when_a_port_is_taken(tmp_path: Path) -> None:
     """It prints one sentence with the option to change, for HTTP and for gRPC."""
-    process, said = await _serving(tmp_path)
+    process, addresses = await _serving(tmp_path)
     for option, other, address in (("--port", "--grpc-port", "http"), ("--grpc-port", "--port", "grpc")):
-        port = said[address].rpartition(":")[2]
+        port = addresses[address].rpartition(":")[2]
         ended = await graphtide("serve", option, port, other, "0", "--data", str(tmp_path / "other"))
         assert (ended.code, f"choose another with {option}" in ended.err) == (1, True), ended.err
     process.terminate()

@@ -185,8 +185,8 @@ def test_rebuild_and_verify_work_while_the_cluster_serves(live: Live, client: ht
     assert verified.returncode == 0, verified.stderr
 
     def both_see_it() -> bool:
-        said = [client.get(f"{live[face]}/own/digest").json() for face in range(2)]
-        return all(one["version"] == before["version"] + 1 and one["digest"] == before["digest"] for one in said)
+        digests = [client.get(f"{live[face]}/own/digest").json() for face in range(2)]
+        return all(one["version"] == before["version"] + 1 and one["digest"] == before["digest"] for one in digests)
 
     until(both_see_it)
 
@@ -198,20 +198,20 @@ def test_law_holds_while_workers_come_go_and_are_killed(live: Live, client: http
     seed = 7
     print(f"seed {seed}")
     rng = random.Random(seed)
-    held: dict[str, dict[str, Body]] = {graph: {} for graph in ("law", "law2", "law3")}
+    live_documents: dict[str, dict[str, Body]] = {graph: {} for graph in ("law", "law2", "law3")}
     tokens: dict[str, str] = {}
     stop = threading.Event()
 
     def load() -> None:
         with httpx.Client(timeout=120) as own:
             while not stop.is_set():
-                graph, doc_id = rng.choice(list(held)), f"d{rng.randint(0, 14)}"
-                said = None if doc_id in held[graph] and rng.random() < 0.15 else body(rng)
-                tokens[graph] = publish(own, f"{live[rng.choice((0, 1))]}/{graph}", doc_id, said)
-                if said is None:
-                    del held[graph][doc_id]
+                graph, doc_id = rng.choice(list(live_documents)), f"d{rng.randint(0, 14)}"
+                document = None if doc_id in live_documents[graph] and rng.random() < 0.15 else body(rng)
+                tokens[graph] = publish(own, f"{live[rng.choice((0, 1))]}/{graph}", doc_id, document)
+                if document is None:
+                    del live_documents[graph][doc_id]
                 else:
-                    held[graph][doc_id] = said
+                    live_documents[graph][doc_id] = document
 
     loading = threading.Thread(target=load)
     loading.start()
@@ -220,7 +220,7 @@ def test_law_holds_while_workers_come_go_and_are_killed(live: Live, client: http
     finally:
         stop.set()
         loading.join()
-    for graph, bodies in held.items():
+    for graph, bodies in live_documents.items():
         answers = [ask(client, f"{live[face]}/{graph}", tokens[graph]) for face in range(2)]
         assert {one["version"] for one in answers} == {answers[0]["version"]}
         stats = client.get(f"{live[0]}/{graph}/stats").json()
@@ -260,7 +260,7 @@ def embedded(bodies: Mapping[str, Body], data: Path) -> str:
     running = start_service(data)
     try:
         with httpx.Client(base_url=f"{running.url}/v1/graphs/g", timeout=120) as own:
-            batch = [{"id": doc_id, **said} for doc_id, said in sorted(bodies.items(), reverse=True)]
+            batch = [{"id": doc_id, **document} for doc_id, document in sorted(bodies.items(), reverse=True)]
             token = own.post("/documents", json=batch).json()["token"]
             ask(own, f"{running.url}/v1/graphs/g", token)
             return str(own.get("/digest").json()["digest"])
@@ -291,7 +291,7 @@ def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
         silent = {"GRAPHTIDE_BOLT": f"{bolt.scheme}://{between.address}"}
         arguments = ("worker", "query", "--metrics-port", str(metrics), "--grpc-port", str(late))
         live.cluster.begin("late", *arguments, settings=silent)
-        until(lambda: "loading the graphs: " in told(client, metrics))
+        until(lambda: "loading the graphs: " in start_message(client, metrics))
         assert client.get(f"http://127.0.0.1:{metrics}/healthz").status_code == 200
         live.cluster.start("gateway-2", "worker", "gateway", *NO_PORTS, "--port", "0", settings=two)
         face = live.cluster.processes["gateway-2"].addresses["http"]
@@ -306,14 +306,14 @@ def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
     assert live.cluster.stop("gateway-2") == live.cluster.stop("late") == 0
 
 
-def told(client: httpx.Client, port: int) -> str:
+def start_message(client: httpx.Client, port: int) -> str:
     """Return the start message of a worker that is not ready."""
     try:
-        said = client.get(f"http://127.0.0.1:{port}/readyz")
+        answer = client.get(f"http://127.0.0.1:{port}/readyz")
     except httpx.ConnectError:
         return ""
-    assert said.status_code == 503, said.text
-    return str(said.json()["components"]["worker"])
+    assert answer.status_code == 503, answer.text
+    return str(answer.json()["components"]["worker"])
 
 
 @pytest.mark.thorough

@@ -74,18 +74,23 @@ async def test_gateway_answers_as_the_replica_behind_it_does(cluster: Cluster) -
     remote = await cluster.gateway(replica)
     receipt = await remote.publish([document(*one) for one in TEXTS.items()])
     ask = QueryRequest("Who discovered polonium?", after=receipt.token, explain=True)
-    here, there = await replica.query("g", ask), await remote.query("g", ask)
-    assert (here.answer, here.citations, here.passages) == (there.answer, there.citations, there.passages)
-    assert (here.nodes, here.edges, here.version, here.mode) == (there.nodes, there.edges, there.version, there.mode)
-    assert there.trace and [step["step"] for step in there.trace] == [step["step"] for step in here.trace or ()]
+    local, there = await replica.query("g", ask), await remote.query("g", ask)
+    assert (local.answer, local.citations, local.passages) == (there.answer, there.citations, there.passages)
+    assert (local.nodes, local.edges, local.version, local.mode) == (
+        there.nodes,
+        there.edges,
+        there.version,
+        there.mode,
+    )
+    assert there.trace and [step["step"] for step in there.trace] == [step["step"] for step in local.trace or ()]
     plain = await remote.query("g", QueryRequest("Who discovered polonium?"))
     assert plain.trace is None
     steps = [step async for step in remote.stream("g", ask)]
     assert isinstance(steps[0], Answer) and isinstance(steps[-1], Answer) and not steps[0].answer
-    assert "".join(step.text for step in steps if isinstance(step, AnswerChunk)) == steps[-1].answer == here.answer
+    assert "".join(step.text for step in steps if isinstance(step, AnswerChunk)) == steps[-1].answer == local.answer
     assert await remote.graphs() == await replica.graphs()
     assert await remote.digest("g") == await replica.digest("g")
-    assert await remote.entity("g", here.nodes[0].id) == await replica.entity("g", here.nodes[0].id)
+    assert await remote.entity("g", local.nodes[0].id) == await replica.entity("g", local.nodes[0].id)
     assert await remote.document("g", "lab") == await replica.document("g", "lab")
     assert await remote.related("g", "lab", 3) == await replica.related("g", "lab", 3)
     assert list(await remote.reports("g")) == list(await replica.reports("g"))
@@ -155,7 +160,7 @@ async def test_rebuild_and_verify_are_done_by_the_writer_and_seen_by_every_repli
 
 async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its health reports progress while it reads and before it writes; it stays ready."""
-    said: list[Health] = []
+    healths: list[Health] = []
     monkeypatch.setattr(recounting, "BATCH_DOCUMENTS", 2)
     async with opened(tmp_path, ("extract",)) as cluster:
         writer, replica = await cluster.start("consolidate", "writer"), await cluster.replica("one")
@@ -164,16 +169,16 @@ async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pyt
         async def watched(graph: str) -> AsyncIterator[tuple[str, bytes]]:
             async for one in read(graph):
                 yield one
-                said.append(await writer.health())
+                healths.append(await writer.health())
 
         monkeypatch.setattr(cluster.backing.store, "extractions", watched)
         receipt = await replica.publish([document(*one) for one in TEXTS.items()])
         await replica.query("g", after(receipt.token))
         await replica.rebuild("g")
         after_it = await writer.health()
-    assert all(one.ready for one in said)
-    told = [state.text for one in said for name, state in one.components.items() if name.startswith("partition ")]
-    assert set(told) == {"rebuild of graph g: started", "rebuild of graph g: 2 documents built"}
+    assert all(one.ready for one in healths)
+    states = [state.text for one in healths for name, state in one.components.items() if name.startswith("partition ")]
+    assert set(states) == {"rebuild of graph g: started", "rebuild of graph g: 2 documents built"}
     assert not [name for name in after_it.components if name.startswith("partition ")]
 
 
@@ -213,11 +218,11 @@ async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_
     cluster: Cluster, role: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One server hangs, one refuses: both are named within the timeout; a replica still answers from its view."""
-    told: list[str] = []
-    worker = await cluster.start(role, role + "-told", warming=lambda said: told.append(said()))
+    reasons: list[str] = []
+    worker = await cluster.start(role, role + "-told", warming=lambda reason: reasons.append(reason()))
     well = await worker.health()
     assert well.ready and (well.components["kafka"], well.components["graph database"]) == (WELL, WELL)
-    assert any("loading the graphs" in one for one in told) == (role in ("summarize", "query"))
+    assert any("loading the graphs" in one for one in reasons) == (role in ("summarize", "query"))
     with monkeypatch.context() as broken:
         broken.setattr("graphtide.services.health.TIMEOUT_S", 0.05)
         broken.setattr(cluster.backing.log, "end", hangs)
@@ -240,8 +245,8 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
         gate.draining = True
         assert await remote.health() == Health(False, {"query": degraded("the query replica is not ready")})
     async with RemoteApplication.open(Settings(query_target="127.0.0.1:9")) as lost:
-        said = await lost.health()
-    assert not said.ready and "no replica answers (UNAVAILABLE" in said.components["query"].text
+        health = await lost.health()
+    assert not health.ready and "no replica answers (UNAVAILABLE" in health.components["query"].text
 
 
 async def test_gateway_is_ready_and_answers_while_one_replica_of_two_is_ready(cluster: Cluster) -> None:

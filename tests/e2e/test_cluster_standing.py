@@ -34,7 +34,7 @@ class Oracle:
 
     def __init__(self, application: Application) -> None:
         self._application = application
-        self._held: dict[str, list[str]] = {}
+        self._evidence: dict[str, list[str]] = {}
         self.expected: dict[str, Expected] = {each.id: [] for each in QUESTIONS}
 
     async def register(self) -> None:
@@ -43,16 +43,16 @@ class Oracle:
             while not found.version:
                 await asyncio.sleep(0.05)
                 found = await self._application.question(GRAPH, question.id)
-            self._held[question.id] = [passage.chunk_id for passage in found.passages]
+            self._evidence[question.id] = [passage.chunk_id for passage in found.passages]
 
     async def committed(self, token: str, cause: str) -> None:
         for question in QUESTIONS:
             asked = QueryRequest(question.question, mode=question.mode, top_k=question.top_k, generate=False)
             answer = await self._application.query(GRAPH, replace(asked, exact=True, after=token, timeout_s=60))
             found = [passage.chunk_id for passage in answer.passages]
-            if found != self._held[question.id]:
+            if found != self._evidence[question.id]:
                 self.expected[question.id].append((answer.version, found, cause))
-                self._held[question.id] = found
+                self._evidence[question.id] = found
 
 
 async def change(application: Application, rng: random.Random) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from graphtide.infra.settings import Settings
 from graphtide.services.application import QueryRequest
 from graphtide.services.wiring import open_application
-from tests.e2e.test_themes import filled, told
+from tests.e2e.test_themes import filled, has_word
 from tests.support.llm_server import LlmServer, Seen
 
 QUESTION = "Who founded Kittiwake Station?"
@@ -20,7 +20,7 @@ async def test_model_reads_rates_and_writes_each_community_once(tmp_path: Path) 
     ratings: Counter[str] = Counter()
 
     def says(seen: Seen) -> str | None:
-        if not told(seen, "helpfulness"):
+        if not has_word(seen, "helpfulness"):
             return None
         rating = (0, 40, 90)[len(ratings) % 3]
         answer = "" if not rating else f"Report {len(ratings)} of the model [1]."
@@ -38,7 +38,7 @@ async def test_model_reads_rates_and_writes_each_community_once(tmp_path: Path) 
             again = await application.query("g", QueryRequest(QUESTION, mode="da-rag"))
             structure = await application.query("g", QueryRequest(QUESTION, mode="da-rag", generate=False))
             repeated = server.seen[len(calls) :]
-    read = [seen for seen in calls if told(seen, "helpfulness")]
+    read = [seen for seen in calls if has_word(seen, "helpfulness")]
     assert len(read) == len(ratings) >= 3
     assert any("passage" not in seen.asked.partition(">")[0] for seen in read)
     texts = [part.text for part in first.context_parts]
@@ -48,7 +48,7 @@ async def test_model_reads_rates_and_writes_each_community_once(tmp_path: Path) 
     assert first.usage.llm_calls == len(calls)
     assert first.usage.prompt_tokens == sum(seen.prompt_tokens for seen in calls)
     assert again.context_parts == first.context_parts
-    assert not any(told(seen, "helpfulness") for seen in repeated)
+    assert not any(has_word(seen, "helpfulness") for seen in repeated)
     assert not any("of the model" in part.text for part in structure.context_parts)
     assert structure.usage.llm_calls == 0
 

@@ -56,7 +56,7 @@ class Service:
         """Return the dead letters of the graph, once there are that many."""
         while True:
             path = f"/v1/graphs/{graph}/dead-letters?resolved={str(resolved).lower()}"
-            listed = said(models.LetterListBody, await self.http.get(path))["letters"]
+            listed = checked_body(models.LetterListBody, await self.http.get(path))["letters"]
             assert isinstance(listed, list)
             if len(listed) == count:
                 return listed
@@ -67,7 +67,9 @@ async def command(*arguments: str, url: str) -> subprocess.CompletedProcess[str]
     return await asyncio.to_thread(graphtide, *arguments, url=url)
 
 
-def said(model: type[models.LetterListBody] | type[models.LetterBody], response: httpx.Response) -> dict[str, object]:
+def checked_body(
+    model: type[models.LetterListBody] | type[models.LetterBody], response: httpx.Response
+) -> dict[str, object]:
     assert response.status_code == 200, response.text
     model.model_validate_json(response.content)
     body: dict[str, object] = response.json()
@@ -97,7 +99,7 @@ async def test_poison_is_listed_shown_corrected_and_queryable_over_http(service:
     assert {first["doc_id"], second["doc_id"]} == {"bytes", "schema"}
     assert (first["text"], first["original"], first["size_bytes"] != 0) == ("", "", True)
     bad = next(one for one in (first, second) if one["doc_id"] == "bytes")
-    shown = said(models.LetterBody, await service.http.get(f"{LETTERS}/{bad['id']}"))
+    shown = checked_body(models.LetterBody, await service.http.get(f"{LETTERS}/{bad['id']}"))
     assert base64.b64decode(str(shown["original"])) == POISON[0].value
     assert shown["text"] == "\\xff\\x1b[31m{", "escaped: a terminal must not obey it"
     refused = await service.http.post(f"{LETTERS}/{bad['id']}/retry")
@@ -124,7 +126,7 @@ async def test_record_without_a_graph_is_found_under_the_star_and_can_only_be_dr
         refused = await service.http.post(f"{NAMELESS}/{letter['id']}/retry", json=body)
         assert refused.status_code == 422, refused.text
     assert (await service.http.get(f"{LETTERS}/{letter['id']}")).status_code == 404, "it is not of that graph"
-    dropped = said(models.LetterBody, await service.http.delete(f"{NAMELESS}/{letter['id']}"))
+    dropped = checked_body(models.LetterBody, await service.http.delete(f"{NAMELESS}/{letter['id']}"))
     assert dropped["resolution"] == "dropped"
     await service.until("*", 0)
 

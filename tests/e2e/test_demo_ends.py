@@ -31,13 +31,13 @@ def test_demo_takes_the_service_along_when_it_is_stopped(tmp_path: Path, number:
     """After Ctrl-C, a supervisor's SIGTERM or a closed terminal no process holds the ports or the data folder."""
     with _demo(tmp_path) as demo:
         assert demo.stdout is not None
-        said = "".join(takewhile(lambda line: not line.startswith("Ctrl-C stops"), demo.stdout))
+        output = "".join(takewhile(lambda line: not line.startswith("Ctrl-C stops"), demo.stdout))
         demo.send_signal(number)
-        assert demo.wait(timeout=60) == 0, said
-    assert "Kenji Watanabe is the director of Kittiwake Station. [1]" in said
+        assert demo.wait(timeout=60) == 0, output
+    assert "Kenji Watanabe is the director of Kittiwake Station. [1]" in output
     with _demo(tmp_path, "--leave") as again:
-        said, _ = again.communicate(timeout=120)
-    assert (again.returncode, "Graphtide is running" in said) == (0, True), said
+        output, _ = again.communicate(timeout=120)
+    assert (again.returncode, "Graphtide is running" in output) == (0, True), output
 
 
 def test_demo_says_how_to_choose_another_port_when_its_own_is_taken(tmp_path: Path) -> None:

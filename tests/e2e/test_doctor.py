@@ -37,7 +37,7 @@ async def asked(settings: Settings) -> list[DoctorFinding]:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"embedding_base_url": "http://127.0.0.1:9"}, "GRAPHTIDE_EMBEDDING_MODEL"),
         ({"llm_model": "m"}, "GRAPHTIDE_LLM_BASE_URL"),
@@ -57,11 +57,11 @@ async def asked(settings: Settings) -> list[DoctorFinding]:
     ],
     ids=str,
 )
-def test_settings_that_contradict_each_other_are_found(given: dict[str, object], said: str) -> None:
+def test_settings_that_contradict_each_other_are_found(given: dict[str, object], message: str) -> None:
     """Each contradiction is found alone; without any, no finding is serious."""
     assert serious(settings_findings(Settings())) == []
     [found] = serious(settings_findings(Settings(**given)))  # type: ignore[arg-type]
-    assert said in found
+    assert message in found
 
 
 def test_open_service_is_told_when_it_is_meant(tmp_path: Path) -> None:
@@ -126,16 +126,16 @@ async def test_endpoint_is_found_away_wrong_or_of_another_dimension(tmp_path: Pa
         assert ("384 dimensions" in found.what, "gives 16" in found.what) == (True, True)
     [found] = await asked(settings)
     assert ("cannot be reached" in found.what, "start the endpoint" in found.cure) == (True, True)
-    away = Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m")
-    assert [each.about for each in await asked(away)] == ["language endpoint"]
+    unreachable = Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m")
+    assert [each.about for each in await asked(unreachable)] == ["language endpoint"]
 
 
 async def test_cluster_is_found_away() -> None:
     """No server listens; without a configured cluster there is no finding."""
     assert [each async for each in cluster_findings(Settings())] == []
-    with socket.socket() as held:  # bound and never listening: no other process can take it
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
+    with socket.socket() as reserved:  # bound and never listening: no other process can take it
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
         found = [
             each
             async for each in cluster_findings(Settings(kafka=f"127.0.0.1:{port}", bolt=f"bolt://127.0.0.1:{port}"))

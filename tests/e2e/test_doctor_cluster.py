@@ -57,11 +57,11 @@ async def test_topic_is_found_missing_or_with_a_wrong_setting(kafka: KafkaServer
     """No topic exists; one has other settings than the table's; no finding once they are applied."""
     address = fresh(kafka)
     make_topic(kafka, address.topic("deltas"), 12, {"retention.ms": "60000"})
-    said = await found(on(address))
-    missing = [each for each in said if each.serious]
+    findings = await found(on(address))
+    missing = [each for each in findings if each.serious]
     assert len(missing) == len(TOPICS) - 1 and all("does not exist" in each.what for each in missing)
-    [wrong] = [each for each in said if not each.serious]
-    assert "retention.ms" in wrong.what and {each.cure for each in said} == {"graphtide topics apply"}
+    [wrong] = [each for each in findings if not each.serious]
+    assert "retention.ms" in wrong.what and {each.cure for each in findings} == {"graphtide topics apply"}
     await topics.apply(address, None)
     assert await found(on(address)) == []
 
@@ -74,8 +74,8 @@ async def test_dead_letters_are_found_until_somebody_deals_with_them(kafka: Kafk
     try:
         for number in range(2):
             await write_dead_letter(log, DeadLetter("notes", f"d{number}", number, "extract", "no text", 1, b""))
-        [said] = await found(on(address))
-        assert "2 dead letters of graph notes" in said.what and said.cure == "graphtide dlq list --graph notes"
+        [finding] = await found(on(address))
+        assert "2 dead letters of graph notes" in finding.what and finding.cure == "graphtide dlq list --graph notes"
         await write_dead_letter(log, DeadLetter("", "", 3, "extract", "the key names no graph", 1, b""))
         [unnamed, _] = await found(on(address))
         assert unnamed.cure == "graphtide dlq list --graph '*'"
@@ -116,11 +116,11 @@ async def test_budget_that_is_used_up_is_found(tmp_path: Path) -> None:
         async with open_application(Settings(data=tmp_path, **named, **budget)) as application:  # type: ignore[arg-type]
             await application.publish([DocumentMessage("g", "a", TEXT)])
             async with http_service(create_app(application)) as url:
-                said: list[DoctorFinding] = []
+                findings: list[DoctorFinding] = []
                 async with asyncio.timeout(60):
-                    while not said:
-                        said = [one for one in await told(url) if "budget" in one.what]
-    assert any("GRAPHTIDE_BUDGET_TOKENS_PER_DAY" in one.cure for one in said)
+                    while not findings:
+                        findings = [one for one in await findings_of(url) if "budget" in one.what]
+    assert any("GRAPHTIDE_BUDGET_TOKENS_PER_DAY" in one.cure for one in findings)
 
 
 async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
@@ -130,15 +130,17 @@ async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
         receipt = await application.publish([DocumentMessage("g", "a", TEXT)])
         await application.query("g", QueryRequest("Who founded Halden Station?", after=receipt.token))
         async with http_service(create_app(application)) as url:
-            assert not [one for one in await told(url) if one.serious]
+            assert not [one for one in await findings_of(url) if one.serious]
             view = application._runtime.views.get("g")
             assert view is not None
             view.indexes.chunks.remove(np.array([next(iter(view.chunks))], np.int64))
-            [said] = [one for one in await told(url) if one.about == "indexes"]
-    assert "the chunks index of graph g contains 0 of 1" in said.what and said.cure == "graphtide rebuild --graph g"
+            [finding] = [one for one in await findings_of(url) if one.about == "indexes"]
+    assert (
+        "the chunks index of graph g contains 0 of 1" in finding.what and finding.cure == "graphtide rebuild --graph g"
+    )
 
 
-async def told(url: str) -> list[DoctorFinding]:
+async def findings_of(url: str) -> list[DoctorFinding]:
     """Return the doctor's findings about a running service."""
 
     def ask() -> list[DoctorFinding]:

@@ -15,6 +15,7 @@ from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.application import Application
+from graphtide.services.inspection.entity_details import RELATIONS_SHOWN
 from graphtide.services.wiring import open_application
 from tests.support.serving import http_service
 
@@ -72,3 +73,21 @@ async def test_entity_names_its_labels_merges_and_relations_until_their_document
         assert entity["description"] == "said by a."
         assert (await client.get("/entities/e-nothing")).status_code == 404
         assert (await client.get("/reports")).json()["reports"] == []
+
+
+async def test_entity_says_how_many_relations_it_has_beyond_the_strongest(tmp_path: Path) -> None:
+    """The relations are the strongest twenty; their number is that of all."""
+    total = RELATIONS_SHOWN + 5
+    facts = [{"subject": "Hub", "predicate": "contains", "object": f"part {n}", "weight": 1 + n} for n in range(total)]
+    async with (
+        open_application(Settings(data=tmp_path), CollectorRegistry()) as application,
+        http_service(create_app(application)) as url,
+        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g", timeout=120) as client,
+    ):
+        token = (await client.put("/documents/a", json={"text": "Hub contains parts.", "facts": facts})).json()["token"]
+        assert (await client.get(f"/tokens/{token}?wait_s=60")).json()["reached"]
+        hub = (await client.get("/entities?q=hub")).json()["entities"][0]
+        entity = (await client.get(f"/entities/{hub['id']}")).json()
+        assert [edge["weight"] for edge in entity["relations"]] == [total - n for n in range(RELATIONS_SHOWN)]
+        assert entity["relation_count"] == total
+        assert (await over_grpc(application, hub["id"])).relation_count == total

@@ -137,10 +137,10 @@ async def test_open_streams_are_limited_and_hold_no_place_for_requests() -> None
     async with (
         http_service(app_of(source, streams, RequestLimits(max_in_flight=1))) as url,
         httpx.AsyncClient(base_url=url, timeout=ENDS_S) as client,
-        AsyncExitStack() as held,
+        AsyncExitStack() as stack,
     ):
         for _ in range(2):
-            await held.enter_async_context(client.stream("GET", PATH))
+            await stack.enter_async_context(client.stream("GET", PATH))
         refused = await client.get(PATH)
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "overloaded")
         assert "retry-after" in refused.headers

@@ -168,7 +168,7 @@ def test_service_says_that_the_store_is_of_another_history_and_resets_nothing(on
     one.settle()
     one.stop()
     with behind(one.data) as database:
-        [held] = database.execute("SELECT next_offset FROM watermarks").fetchone()
+        [offset] = database.execute("SELECT next_offset FROM watermarks").fetchone()
         database.execute("UPDATE watermarks SET next_offset = 9999")
     one.start()
     assert one.service is not None
@@ -181,7 +181,7 @@ def test_service_says_that_the_store_is_of_another_history_and_resets_nothing(on
     one.stop()
     with behind(one.data) as database:
         assert database.execute("SELECT next_offset FROM watermarks").fetchone() == (9999,)
-        database.execute("UPDATE watermarks SET next_offset = ?", (held,))
+        database.execute("UPDATE watermarks SET next_offset = ?", (offset,))
     one.settle()
     assert document(one, "b")["state"] == "applied"
 

@@ -31,8 +31,8 @@ async def test_gateway_shows_its_certificate_and_trusts_only_the_authority_it_wa
         misled = right.model_copy(update={"query_ca_file": str(other.file)})
         for wrong in (stranger, misled):
             async with RemoteApplication.open(wrong) as remote:
-                said = await remote.health()
-                assert not said.ready and "no replica answers" in said.components["query"].text
+                health = await remote.health()
+                assert not health.ready and "no replica answers" in health.components["query"].text
 
 
 @pytest.mark.thorough

@@ -212,7 +212,7 @@ async def test_deletion_continues_from_every_step_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, passage: int, after: bool
 ) -> None:
     """The process ends before or after a step. The next one finishes, and a later graph equals a clean build."""
-    monkeypatch.setattr(graph_deletion, "ERASED_AT_ONCE", 3)
+    monkeypatch.setattr(graph_deletion, "ERASE_BATCH_SIZE", 3)
     rng = Random(8)
     async with opened(tmp_path) as application:
         await applied(application, [document("g", name, rng) for name in "abcdef"])

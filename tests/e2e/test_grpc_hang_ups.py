@@ -132,5 +132,5 @@ async def test_process_serves_when_a_thousand_clients_hung_up(tmp_path: Path) ->
                 answers = await asyncio.gather(*(stub.Query(ASKED) for _ in range(AT_ONCE)))
             assert {each.citations[0].doc_id for each in answers} == {"curie"}
         assert running.stop() == 0
-    said = log.read_text()
-    assert "Traceback" not in said, said[-4000:]
+    written = log.read_text()
+    assert "Traceback" not in written, written[-4000:]

@@ -56,9 +56,9 @@ async def check_served(address: str) -> None:
 @pytest.mark.parametrize("method", [QUERY, STREAM, UPLOAD, CHECK, WATCH])
 async def test_newcomer_is_served_when_messages_of_others_never_come(method: str) -> None:
     """The calls are four times the slots, from the newcomer's own address, on several connections."""
-    async with grpc_address(InMemoryApplication(), LIMITS) as address, contextlib.AsyncExitStack() as held:
+    async with grpc_address(InMemoryApplication(), LIMITS) as address, contextlib.AsyncExitStack() as stack:
         for _ in range(max(4 * PLACES, 2 * HEALTH_CALLS if "Health" in method else 0) // PLACES):
-            client = await held.enter_async_context(raw_client(address))
+            client = await stack.enter_async_context(raw_client(address))
             for _ in range(PLACES):
                 await client.open(method)
             await client.ping()
@@ -68,10 +68,10 @@ async def test_newcomer_is_served_when_messages_of_others_never_come(method: str
 
 async def test_newcomer_is_served_when_health_is_watched_by_many() -> None:
     """One network gets half of the slots for watches; the rest is refused, and probes are not counted among them."""
-    async with grpc_address(InMemoryApplication(), LIMITS) as address, contextlib.AsyncExitStack() as held:
+    async with grpc_address(InMemoryApplication(), LIMITS) as address, contextlib.AsyncExitStack() as stack:
         served, refused = 0, set()
         for _ in range(HEALTH_CALLS // PLACES):
-            health = health_pb2_grpc.HealthStub(await held.enter_async_context(channel_to(address)))
+            health = health_pb2_grpc.HealthStub(await stack.enter_async_context(channel_to(address)))
             for _ in range(PLACES):
                 watch = health.Watch(health_pb2.HealthCheckRequest())
                 try:

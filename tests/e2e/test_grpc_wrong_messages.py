@@ -9,7 +9,7 @@ import pytest
 
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from tests.e2e.test_http_wrong_bodies import MAX_GROWTH_BYTES
-from tests.support.processes import Service, held, service
+from tests.support.processes import Service, resources_of, service
 
 MANY = 2_000_000
 FACTS, ENTITIES, METADATA, FILTERS = 9, 8, 7, 6
@@ -58,7 +58,7 @@ def test_wrong_message_is_refused_for_little_memory(name: str, running: Service)
         call = channel.stream_stream(f"/graphtide.v1.Graphtide/{method}")
         list(call(iter([message]), timeout=120))
     assert refused.value.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE)
-    now = held(running.process.pid)
+    now = resources_of(running.process.pid)
     assert now is not None
     assert running.begun is not None
     assert now.peak_bytes - running.begun.peak_bytes < MAX_GROWTH_BYTES

@@ -47,9 +47,9 @@ async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: 
     stage = Health(True, {"extract": RUNNING})
     optional = await with_dependencies(stage, [Dependency("a", well), Dependency("b", ill, needed=False)])
     assert optional == Health(True, {"extract": RUNNING, "a": WELL, "b": degraded("the cable is out")})
-    for check, said in ((ill, "the cable is out"), (stuck, "did not answer"), (broken, "the database is closed")):
+    for check, reason in ((ill, "the cable is out"), (stuck, "did not answer"), (broken, "the database is closed")):
         needed = await with_dependencies(stage, [Dependency("a", well), Dependency("b", check)])
-        assert (needed.ready, said in needed.components["b"].text) == (False, True)
+        assert (needed.ready, reason in needed.components["b"].text) == (False, True)
     assert not (await with_dependencies(Health(False, {}), [Dependency("a", well)])).ready
 
 
@@ -116,10 +116,10 @@ def test_service_stays_ready_while_an_endpoint_is_away_and_names_it(tmp_path: Pa
                 server.__exit__(None, None, None)
                 http.put("/v1/graphs/notes/documents/a", json={"text": "Ada met Bob."})
                 deadline = time.monotonic() + 30
-                while (said := http.get("/readyz")).json()["components"]["embedding endpoint"] == "well":
+                while (answer := http.get("/readyz")).json()["components"]["embedding endpoint"] == "well":
                     assert time.monotonic() < deadline
-                assert said.status_code == 200
-                assert address.rpartition("/")[0] in said.json()["components"]["embedding endpoint"]
+                assert answer.status_code == 200
+                assert address.rpartition("/")[0] in answer.json()["components"]["embedding endpoint"]
 
 
 async def test_docs_page_lists_every_route_and_loads_nothing() -> None:

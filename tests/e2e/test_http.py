@@ -54,7 +54,7 @@ async def query(http: httpx.AsyncClient, **body: object) -> httpx.Response:
     return await http.post("/v1/graphs/notes/query", json={"question": "What did Marie Curie discover?", **body})
 
 
-def said(model: type[BaseModel], response: httpx.Response, status: int = 200) -> dict[str, object]:
+def checked_body(model: type[BaseModel], response: httpx.Response, status: int = 200) -> dict[str, object]:
     """Return the body, which must have the form that OpenAPI describes."""
     assert response.status_code == status, response.text
     model.model_validate_json(response.content)
@@ -65,7 +65,7 @@ def said(model: type[BaseModel], response: httpx.Response, status: int = 200) ->
 async def test_put_is_queryable_when_its_token_is_named(http: httpx.AsyncClient) -> None:
     """Read your own writes: an answer after the token cites the document, in the form of the contract."""
     token = await put(http)
-    body = said(models.AnswerBody, await query(http, after=token))
+    body = checked_body(models.AnswerBody, await query(http, after=token))
     assert [each["doc_id"] for each in body["citations"]] == ["curie"]  # type: ignore[attr-defined]
     assert "trace" not in body
     assert body["mode"] == "local"
@@ -73,7 +73,7 @@ async def test_put_is_queryable_when_its_token_is_named(http: httpx.AsyncClient)
 
 async def test_query_explains_when_asked_to(http: httpx.AsyncClient) -> None:
     """`explain` adds the trace, `generate` false leaves the answer empty."""
-    body = said(models.AnswerBody, await query(http, after=await put(http), explain=True, generate=False))
+    body = checked_body(models.AnswerBody, await query(http, after=await put(http), explain=True, generate=False))
     assert body["trace"]
     assert body["answer"] == ""
     assert body["passages"]
@@ -99,23 +99,25 @@ async def test_query_streams_when_events_are_accepted(http: httpx.AsyncClient) -
 async def test_document_keeps_its_id_when_it_is_strange(http: httpx.AsyncClient, doc_id: str) -> None:
     """Slashes, spaces, escapes and combining characters are returned unchanged."""
     token = await put(http, doc_id)
-    said(models.AnswerBody, await query(http, after=token))
-    body = said(models.DocumentStatusBody, await http.get(f"/v1/graphs/notes/documents/{quote(doc_id, safe='')}"))
+    checked_body(models.AnswerBody, await query(http, after=token))
+    body = checked_body(
+        models.DocumentStatusBody, await http.get(f"/v1/graphs/notes/documents/{quote(doc_id, safe='')}")
+    )
     assert (body["doc_id"], body["state"]) == (doc_id, "applied")
 
 
 async def test_document_says_what_it_holds_when_applied(http: httpx.AsyncClient) -> None:
     """Title, source, date, metadata and facts are returned; the description is derived from the same data."""
-    told: dict[str, object] = {
+    given: dict[str, object] = {
         "title": "Curie",
         "source": "book",
         "occurred_at": "1898-07",
         "metadata": {"page": 3, "tags": ["x"]},
     }
-    token = await put(http, "curie", **told)
+    token = await put(http, "curie", **given)
     await query(http, after=token)
-    body = said(models.DocumentStatusBody, await http.get("/v1/graphs/notes/documents/curie"))
-    assert {name: body[name] for name in told} == told
+    body = checked_body(models.DocumentStatusBody, await http.get("/v1/graphs/notes/documents/curie"))
+    assert {name: body[name] for name in given} == given
     assert (body["text"], body["token"], body["live_revision"]) == (CURIE, token, body["revision"])
     fact = body["facts"][0]  # type: ignore[index]
     assert (fact["predicate"], fact["weight"]) == ("discovered", 2.0)
@@ -126,9 +128,11 @@ async def test_delete_takes_the_document_out_when_it_is_there(http: httpx.AsyncC
     await put(http, "other", text="Pierre Curie was born in Paris.", facts=[])
     await put(http)
     response = await http.delete("/v1/graphs/notes/documents/curie")
-    body = said(models.AnswerBody, await query(http, after=said(models.TokenBody, response, 202)["token"]))
+    body = checked_body(
+        models.AnswerBody, await query(http, after=checked_body(models.TokenBody, response, 202)["token"])
+    )
     assert "curie" not in {each["doc_id"] for each in body["passages"]}  # type: ignore[attr-defined]
-    status = said(models.DocumentStatusBody, await http.get("/v1/graphs/notes/documents/curie"))
+    status = checked_body(models.DocumentStatusBody, await http.get("/v1/graphs/notes/documents/curie"))
     assert status["state"] == "deleted"
     assert (await http.delete("/v1/graphs/notes/documents/curie")).status_code == 404
 
@@ -145,7 +149,7 @@ async def test_batch_names_the_bad_when_it_accepts_the_good(http: httpx.AsyncCli
     lines = "\n\n".join(json.dumps(each) for each in documents).replace("\n\n", "\r\n\n", 1)
     sent = json.dumps(documents) if kind == "application/json" else lines
     response = await http.post("/v1/graphs/notes/documents", content=sent, headers={"content-type": kind})
-    body = said(models.BatchReceipt, response, 202)
+    body = checked_body(models.BatchReceipt, response, 202)
     assert body["accepted"] == 2
     assert [(r["index"], r.get("id"), r["field"]) for r in body["rejected"]] == [(1, "b", "text"), (3, None, "id")]  # type: ignore[attr-defined]
     await query(http, after=body["token"])
@@ -156,7 +160,7 @@ async def test_batch_names_the_bad_when_it_accepts_the_good(http: httpx.AsyncCli
 async def test_batch_is_refused_when_all_of_it_is_bad(http: httpx.AsyncClient) -> None:
     """Nothing is accepted, and the list gives the reasons."""
     response = await http.post("/v1/graphs/notes/documents", json=[{"id": "a"}, 7])
-    body = said(models.BatchErrorBody, response, 422)
+    body = checked_body(models.BatchErrorBody, response, 422)
     assert (body["accepted"], len(body["rejected"])) == (0, 2)  # type: ignore[arg-type]
     assert (await http.get("/v1/graphs")).json() == {"graphs": []}
 
@@ -164,16 +168,16 @@ async def test_batch_is_refused_when_all_of_it_is_bad(http: httpx.AsyncClient) -
 async def test_graph_views_have_the_shapes_of_the_description(http: httpx.AsyncClient) -> None:
     """Graphs, stats, digest, verify and rebuild answer as OpenAPI describes, and agree with each other."""
     await query(http, after=await put(http))
-    listed = said(browse_models.GraphPageBody, await http.get("/v1/graphs"))
-    digest = said(models.DigestBody, await http.get("/v1/graphs/notes/digest"))
+    listed = checked_body(browse_models.GraphPageBody, await http.get("/v1/graphs"))
+    digest = checked_body(models.DigestBody, await http.get("/v1/graphs/notes/digest"))
     assert listed == {"graphs": [{"graph": "notes", "version": digest["version"], "documents": 1}]}
-    stats = said(models.StatsBody, await http.get("/v1/graphs/notes/stats"))
+    stats = checked_body(models.StatsBody, await http.get("/v1/graphs/notes/stats"))
     assert (stats["version"], stats["lag"]) == (digest["version"], 0)
-    verified = said(models.VerificationBody, await http.post("/v1/graphs/notes/verify"))
+    verified = checked_body(models.VerificationBody, await http.post("/v1/graphs/notes/verify"))
     assert (verified["digest"], verified["recounted"], verified["differences"]) == (digest["digest"],) * 2 + ([],)
-    rebuilt = said(models.RebuiltBody, await http.post("/v1/graphs/notes/rebuild"))
+    rebuilt = checked_body(models.RebuiltBody, await http.post("/v1/graphs/notes/rebuild"))
     assert (rebuilt["before"], rebuilt["after"], rebuilt["switched"]) == (digest["digest"],) * 2 + (True,)
-    purged = said(models.PurgedBody, await http.post("/v1/purge"))
+    purged = checked_body(models.PurgedBody, await http.post("/v1/purge"))
     assert purged["removed"] and purged["size_after_bytes"] > 0  # type: ignore[operator]
 
 
@@ -190,7 +194,7 @@ async def test_graph_views_have_the_shapes_of_the_description(http: httpx.AsyncC
 )
 async def test_unknown_graph_is_not_found_when_asked_for(http: httpx.AsyncClient, method: str, path: str) -> None:
     """Every request for a graph that does not exist gets 404 with its name."""
-    body = said(models.ErrorBody, await http.request(method, path), 404)
+    body = checked_body(models.ErrorBody, await http.request(method, path), 404)
     assert body["error"]["code"] == "not_found"  # type: ignore[index]
     assert "none" in body["error"]["message"]  # type: ignore[index]
 
@@ -199,22 +203,22 @@ async def test_query_is_not_found_when_the_graph_is_unknown(http: httpx.AsyncCli
     """Plain or streamed, the status comes before any content."""
     for accept in ("application/json", "text/event-stream"):
         response = await http.post("/v1/graphs/none/query", json={"question": "x"}, headers={"accept": accept})
-        said(models.ErrorBody, response, 404)
+        checked_body(models.ErrorBody, response, 404)
 
 
 async def test_query_names_the_field_when_mode_or_token_is_wrong(http: httpx.AsyncClient) -> None:
     """Errors that the application alone can detect are named like those of every other field."""
     await query(http, after=await put(http))
     response = await query(http, mode="bogus")
-    assert said(models.ErrorBody, response, 422)["error"]["field"] == "mode"  # type: ignore[index]
+    assert checked_body(models.ErrorBody, response, 422)["error"]["field"] == "mode"  # type: ignore[index]
     response = await query(http, after="garbage")
-    assert said(models.ErrorBody, response, 422)["error"]["field"] == "after"  # type: ignore[index]
+    assert checked_body(models.ErrorBody, response, 422)["error"]["field"] == "after"  # type: ignore[index]
 
 
 async def test_operations_answer_when_the_service_runs(http: httpx.AsyncClient) -> None:
     """Liveness, readiness, and metrics by route template."""
-    said(models.Alive, await http.get("/healthz"))
-    assert said(models.HealthBody, await http.get("/readyz"))["ready"] is True
+    checked_body(models.Alive, await http.get("/healthz"))
+    assert checked_body(models.HealthBody, await http.get("/readyz"))["ready"] is True
     await put(http, "some/long/id")
     metrics = (await http.get("/metrics")).text
     assert 'method="PUT",route="/v1/graphs/{graph}/documents/{id:document_id}",status="202"' in metrics

@@ -52,11 +52,11 @@ async def status(reader: asyncio.StreamReader) -> int:
     return int(head.split(" ")[1])
 
 
-async def sent_before_the_end(writer: asyncio.StreamWriter, piece: bytes, most_bytes: int) -> int:
-    """Return how many bytes of repeated `piece` are accepted, at most `most_bytes`, before the connection is closed."""
+async def sent_before_the_end(writer: asyncio.StreamWriter, piece: bytes, max_bytes: int) -> int:
+    """Return how many bytes of repeated `piece` are accepted, at most `max_bytes`, before the connection is closed."""
     sent = 0
     with contextlib.suppress(ConnectionError):
-        while sent < most_bytes:
+        while sent < max_bytes:
             writer.write(piece)
             await writer.drain()
             sent += len(piece)
@@ -246,9 +246,9 @@ def test_trusted_proxies_are_refused_when_they_are_no_addresses(listed: str) -> 
 async def test_body_is_given_up_when_it_does_not_begin() -> None:
     """The answer is 408 after the body's time limit, whether its length is known or not."""
     limits = RequestLimits(body_timeout_s=0.3)
-    told = CHUNKED.replace("transfer-encoding: chunked", "content-length: 100")
+    sized = CHUNKED.replace("transfer-encoding: chunked", "content-length: 100")
     async with http_service(create_app(InMemoryApplication(), limits)) as url:
-        for head in (CHUNKED, told):
+        for head in (CHUNKED, sized):
             async with connected(url) as (reader, writer), asyncio.timeout(60):
                 writer.write(head.encode())
                 assert await status(reader) == 408
@@ -259,9 +259,9 @@ async def test_bodies_that_do_not_arrive_hold_no_place() -> None:
     application = InMemoryApplication()
     limits = RequestLimits(max_in_flight=2)
     begun = CHUNKED.encode() + BODY[:8]
-    async with http_service(create_app(application, limits)) as url, contextlib.AsyncExitStack() as held:
+    async with http_service(create_app(application, limits)) as url, contextlib.AsyncExitStack() as stack:
         for head in (CHUNKED.encode(), begun) * 2:
-            _, waiting = await held.enter_async_context(connected(url))
+            _, waiting = await stack.enter_async_context(connected(url))
             waiting.write(head)
             await waiting.drain()
         async with connected(url) as (reader, writer):
@@ -274,11 +274,11 @@ async def test_arriving_bodies_of_one_address_leave_room_and_are_bounded() -> No
     """One body too many gets 429 and is not read."""
     async with (
         http_service(create_app(InMemoryApplication(), RequestLimits(max_in_flight=1))) as url,
-        contextlib.AsyncExitStack() as held,
+        contextlib.AsyncExitStack() as stack,
     ):
         answers = []
         for _ in range(3):
-            reader, writer = await held.enter_async_context(connected(url))
+            reader, writer = await stack.enter_async_context(connected(url))
             writer.write(CHUNKED.encode())
             answers.append(asyncio.create_task(status(reader)))
         done, waiting = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)

@@ -328,8 +328,8 @@ async def test_request_is_refused_when_too_many_are_in_progress(application: InM
         await http.put(DOCUMENT, json={"text": "one two"})
         application.gate = asyncio.Event()
         ask, accept = {"question": "one"}, {"accept": "text/event-stream"}
-        async with http.stream("POST", "/v1/graphs/notes/query", json=ask, headers=accept) as held:
-            lines = held.aiter_lines()
+        async with http.stream("POST", "/v1/graphs/notes/query", json=ask, headers=accept) as answer:
+            lines = answer.aiter_lines()
             assert await anext(lines) == "event: context"
             response = await http.put(DOCUMENT, json={"text": "b"})
             refused(response, 429)

@@ -10,7 +10,7 @@ import pytest
 from graphtide.services.api.schema.errors import TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.documents import LineCount
-from tests.support.processes import Service, held, service
+from tests.support.processes import Service, resources_of, service
 
 AS_JSON, AS_LINES = {"content-type": "application/json"}, {"content-type": "application/x-ndjson"}
 AS_RPC = {**AS_JSON, "accept": "application/json, text/event-stream"}
@@ -92,7 +92,7 @@ def test_wrong_body_is_refused_for_little_memory(name: str, running: Service) ->
     assert answer.status_code in (400, 413, 422)
     assert answer.json()["error"]["message"]
     assert len(answer.content) < 256 << 10
-    now = held(running.process.pid)
+    now = resources_of(running.process.pid)
     assert now is not None
     assert running.begun is not None
     assert now.peak_bytes - running.begun.peak_bytes < MAX_GROWTH_BYTES

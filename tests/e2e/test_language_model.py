@@ -291,7 +291,7 @@ async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, 
                 for fact in one.facts:
                     assert fact.evidence and fact.evidence in document.text
     assert titles.pop("halden") == ("On Halden Station", TEXT.partition(" Aurora")[0])
-    assert all(len(title) <= 80 and len(said) <= 240 for title, said in titles.values())
+    assert all(len(title) <= 80 and len(description) <= 240 for title, description in titles.values())
     assert any(WHISPER in title for title, _ in titles.values()) == gullible
     for seen in server.seen:
         assert WHISPER not in json.dumps(seen.body["messages"])

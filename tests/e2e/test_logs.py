@@ -64,7 +64,7 @@ def test_log_holds_no_secret_and_no_document_under_load(tmp_path: Path, shape: s
     """Endpoints fail in every way meanwhile, and their errors repeat what they received."""
     keys = KeyFile(tmp_path / "keys.toml")
     key, log = keys.add("ada", "*", "read write admin metrics"), tmp_path / "log"
-    said = rules(tmp_path, key=public_pem())
+    token_rules = rules(tmp_path, key=public_pem())
     echo = f"wrong input: {MARK} met Ada, key {EMBEDDING_KEY}"
     with LlmServer() as llm, OpenAIServer() as embeddings:
         embeddings.misbehave(status(500, echo), NOT_JSON, NAN, status(429, echo, retry_after="0"), status(400, echo))
@@ -73,9 +73,9 @@ def test_log_holds_no_secret_and_no_document_under_load(tmp_path: Path, shape: s
             "GRAPHTIDE_LOG_FORMAT": shape,
             "GRAPHTIDE_LOG_LEVEL": level,
             "GRAPHTIDE_API_KEYS_FILE": str(keys.path),
-            "GRAPHTIDE_JWT_KEY_FILE": str(said.key_file),
-            "GRAPHTIDE_JWT_ISSUER": said.issuer,
-            "GRAPHTIDE_JWT_AUDIENCE": said.audience,
+            "GRAPHTIDE_JWT_KEY_FILE": str(token_rules.key_file),
+            "GRAPHTIDE_JWT_ISSUER": token_rules.issuer,
+            "GRAPHTIDE_JWT_AUDIENCE": token_rules.audience,
             "GRAPHTIDE_LLM_BASE_URL": llm.base_url,
             "GRAPHTIDE_LLM_MODEL": "m",
             "GRAPHTIDE_LLM_API_KEY": LLM_KEY,

@@ -272,8 +272,8 @@ def test_crash_pays_for_no_finished_call_again_and_counts_the_unfinished_as_expe
     paragraphs = [f"Person{n} founded Station{n} in 19{n}. " + f"Station{n} is a place. " * 42 for n in range(10, 14)]
     with LlmServer() as server:
         server.misbehave(Fault(), Fault(), Fault(), SLOW)
-        said = {"BASE_URL": server.base_url, "MODEL": "m", "CONCURRENCY": "1"}
-        environment = {f"GRAPHTIDE_LLM_{name}": value for name, value in said.items()}
+        settings = {"BASE_URL": server.base_url, "MODEL": "m", "CONCURRENCY": "1"}
+        environment = {f"GRAPHTIDE_LLM_{name}": value for name, value in settings.items()}
         running = start_service(tmp_path, environment)
         try:
             body = {"text": "\n\n".join(paragraphs)}
@@ -331,10 +331,10 @@ async def test_estimate_names_the_calls_and_prompts_that_a_run_then_takes(tmp_pa
     lines += [{**lines[0], "id": "same text"}, {"id": "brought", "text": TEXT, "facts": []}]
     file, data = tmp_path / "notes.jsonl", tmp_path / "data"
     file.write_text("\n".join(map(json.dumps, lines)))
-    said = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m", "GRAPHTIDE_DATA": str(data)}
-    said |= {"GRAPHTIDE_PRICES": json.dumps({"m": PRICE.model_dump()})}
+    named = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m", "GRAPHTIDE_DATA": str(data)}
+    named |= {"GRAPHTIDE_PRICES": json.dumps({"m": PRICE.model_dump()})}
     asked = ("graphtide.services.cli", "estimate", str(file), "--graph", "g", "--json")
-    before = json.loads((await asyncio.to_thread(command, said, *asked)).stdout)
+    before = json.loads((await asyncio.to_thread(command, named, *asked)).stdout)
     async with open_application(settings(data, server, llm_tokens_per_minute=0, llm_timeout_s=60)) as application:
         messages = [
             DocumentMessage("g", one["id"], one["text"], DocumentInfo(one.get("title", "")), facts=one.get("facts"))
@@ -346,7 +346,7 @@ async def test_estimate_names_the_calls_and_prompts_that_a_run_then_takes(tmp_pa
     assert not server.faults and before["documents"] == 7 and before["with_facts"] == 1
     assert (before["calls"], before["prompt_tokens"]) == (spent["calls"], spent["prompt_tokens"])
     assert before["saved"]["calls"] == 1 and before["cost"] > 0 and before["embedding_tokens"] > 0
-    after = json.loads((await asyncio.to_thread(command, said, *asked)).stdout)
+    after = json.loads((await asyncio.to_thread(command, named, *asked)).stdout)
     assert (after["calls"], after["saved"]["calls"]) == (0, before["calls"] + 1)
     assert after["answers_guessed_from"].startswith(str(before["calls"]))
 
@@ -358,8 +358,12 @@ async def test_estimate_names_the_calls_and_prompts_that_a_run_then_takes(tmp_pa
 async def test_trial_says_what_an_endpoint_takes_and_costs(refuses: tuple[str, ...], support: str) -> None:
     """Five documents, three questions: the answers, calls and tokens by stage, and the supported schemas."""
     with LlmServer(refuses=refuses) as server:
-        said = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m", "GRAPHTIDE_LLM_API_KEY": "sk-x"}
-        ran = await asyncio.to_thread(command, said, "graphtide.services.demo.try_llm")
+        settings = {
+            "GRAPHTIDE_LLM_BASE_URL": server.base_url,
+            "GRAPHTIDE_LLM_MODEL": "m",
+            "GRAPHTIDE_LLM_API_KEY": "sk-x",
+        }
+        ran = await asyncio.to_thread(command, settings, "graphtide.services.demo.try_llm")
     assert ran.returncode == 0, ran.stderr
     assert support in ran.stdout and "entities" in ran.stdout and "sk-x" not in ran.stdout + ran.stderr
     lines = {line.split()[0]: line.split()[1:] for line in ran.stdout.splitlines() if line.strip()}
@@ -371,8 +375,8 @@ async def test_trial_says_what_an_endpoint_takes_and_costs(refuses: tuple[str, .
 async def test_trial_says_what_is_wrong_with_an_endpoint(server: LlmServer) -> None:
     """It prints one sentence and an exit code; without an endpoint, the setting to change."""
     server.misbehave(status(401))
-    said = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m"}
-    ran = await asyncio.to_thread(command, said, "graphtide.services.demo.try_llm")
+    settings = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m"}
+    ran = await asyncio.to_thread(command, settings, "graphtide.services.demo.try_llm")
     assert ran.returncode == 1 and "check the base URL, the key and the model" in ran.stderr
     ran = await asyncio.to_thread(command, {}, "graphtide.services.demo.try_llm")
     assert ran.returncode == 2 and "GRAPHTIDE_LLM_BASE_URL" in ran.stderr

@@ -31,7 +31,7 @@ from tests.support.serving import http_service, opened
 async def test_results_over_http_equal_those_in_the_process(tmp_path: Path) -> None:
     """Every typed result of a client is the value that the application gave; only ages and uses may differ."""
     async with opened("embedded", tmp_path) as application, http_service(create_app(application)) as url:
-        here = EmbeddedDatabase(application, RequestLimits())
+        embedded = EmbeddedDatabase(application, RequestLimits())
         async with graphtide.connect(url) as there:
             made = await there.graph("g").add_many(
                 {
@@ -44,13 +44,21 @@ async def test_results_over_http_equal_those_in_the_process(tmp_path: Path) -> N
                 }
                 for n in range(12)
             )
-            assert await there.graph("g").wait(made.token) == await here.graph("g").wait(made.token)
-            one, other = here.graph("g"), there.graph("g")
+            assert await there.graph("g").wait(made.token) == await embedded.graph("g").wait(made.token)
+            one, other = embedded.graph("g"), there.graph("g")
             answer = await one.ask("Who met Kenji Mori?", explain=True, mode="local")
-            told = await other.ask("Who met Kenji Mori?", explain=True, mode="local")
-            assert json.dumps(told.trace) == json.dumps(answer.trace)
-            assert (told.answer, told.citations, told.passages) == (answer.answer, answer.citations, answer.passages)
-            assert (told.nodes, told.edges, told.version) == (answer.nodes, answer.edges, answer.version)
+            remote_answer = await other.ask("Who met Kenji Mori?", explain=True, mode="local")
+            assert json.dumps(remote_answer.trace) == json.dumps(answer.trace)
+            assert (remote_answer.answer, remote_answer.citations, remote_answer.passages) == (
+                answer.answer,
+                answer.citations,
+                answer.passages,
+            )
+            assert (remote_answer.nodes, remote_answer.edges, remote_answer.version) == (
+                answer.nodes,
+                answer.edges,
+                answer.version,
+            )
             entity = answer.nodes[0].id
             level = (await one.communities()).communities
             calls: tuple[Callable[[Graph], Awaitable[object]], ...] = (
@@ -69,7 +77,7 @@ async def test_results_over_http_equal_those_in_the_process(tmp_path: Path) -> N
                 assert await call(other) == await call(one)
             assert list(await other.reports()) == list(await one.reports())
             assert (await other.stats()).counts == (await one.stats()).counts
-            assert await there.graphs() == await here.graphs()
+            assert await there.graphs() == await embedded.graphs()
 
 
 async def test_deferred_requests_are_repeated_after_the_time_that_the_service_asks_for() -> None:
@@ -276,10 +284,10 @@ async def test_bulk_load_waits_for_an_overloaded_service_and_halves_batches_that
 def test_retry_policy_honours_retry_after_and_is_bounded() -> None:
     """The waits grow, are random below their bound, and end; too long a Retry-After is not waited for."""
     policy = RetryPolicy(retries=6, first_wait_s=1.0, max_wait_s=8.0, max_retry_after_s=30.0)
-    longest = [policy.wait_s(n, None, lambda _, most: most) for n in range(8)]
-    shortest = [policy.wait_s(n, None, lambda least, _: least) for n in range(6)]
+    longest = [policy.wait_s(n, None, lambda _, high: high) for n in range(8)]
+    shortest = [policy.wait_s(n, None, lambda low, _: low) for n in range(6)]
     assert longest == [1, 2, 4, 8, 8, 8, None, None] and shortest == [0.5, 1, 2, 4, 4, 4]
-    assert policy.wait_s(0, 30.0, lambda least, _: least) == 30 and policy.wait_s(0, 31.0) is None
+    assert policy.wait_s(0, 30.0, lambda low, _: low) == 30 and policy.wait_s(0, 31.0) is None
     assert [retry_after_s(text) for text in ("5", " 5 ", "soon", "-1", None)] == [5, 5, None, None, None]
     later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 100))
     assert 0 < (retry_after_s(later) or 0) <= 100 and retry_after_s("Mon, 01 Jan 2001 00:00:00 GMT") == 0

@@ -94,8 +94,8 @@ async def test_related_documents_are_the_same_wherever_they_are_asked_for(runnin
     assert MessageToDict(mirrored, **options) == body | {"version": str(body["version"])}
 
     command = ("related", "mill", "-n", "2", "--graph", "g", "--url", running.url)
-    told = await asyncio.to_thread(graphtide, *command, "--json")
-    assert json.loads(told.stdout) == body, told.stderr
+    printed = await asyncio.to_thread(graphtide, *command, "--json")
+    assert json.loads(printed.stdout) == body, printed.stderr
     shown = await asyncio.to_thread(graphtide, *command)
     assert "On Charles Babbage" in shown.stdout and "Difference Engine" in shown.stdout
 

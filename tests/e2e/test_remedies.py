@@ -39,7 +39,7 @@ STOPPED = {"reembed"}
 """Commands that need the data folder for themselves: executed after the service has stopped."""
 
 
-def said_in(file: Path) -> Iterator[str]:
+def texts_of(file: Path) -> Iterator[str]:
     """Return the strings of a module, f-strings with `G` for each placeholder; the code spans of a page."""
     if file.suffix == ".md":
         yield from re.findall(r"`([^`]+)`", file.read_text())
@@ -71,7 +71,7 @@ def named_in(text: str) -> Iterator[tuple[str, ...]]:
 
 def commands() -> list[tuple[str, ...]]:
     """Return all commands that any source names."""
-    return sorted({each for file in (RUNBOOKS, *REMEDIES) for text in said_in(file) for each in named_in(text)})
+    return sorted({each for file in (RUNBOOKS, *REMEDIES) for text in texts_of(file) for each in named_in(text)})
 
 
 def test_commands_are_found_in_remedies_and_runbooks() -> None:
@@ -124,8 +124,8 @@ def _carry_out(command: tuple[str, ...], client: httpx.Client, url: str) -> None
     """Execute a command, with a letter and a document of its own where it takes one."""
     letter = _dead_letter(client)
     identifier = letter if command[0] == "dlq" else "well"
-    told = {"G": "g", "ID": identifier, "NAME": "somebody", "URL": url}
-    words = [told.get(word, word) for word in command]
+    values = {"G": "g", "ID": identifier, "NAME": "somebody", "URL": url}
+    words = [values.get(word, word) for word in command]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, (words, done.output, done.exception)
 

@@ -180,7 +180,7 @@ class Reads:
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, application: LocalApplication, *, together: int = 1, callers: int = 0
     ) -> None:
-        self.all = self.now = self.most = self.callers = 0
+        self.all = self.now = self.highest = self.callers = 0
         begun, asked = asyncio.Event(), asyncio.Event()
         store = type(application._runtime.store)
         read, share = store.standings, application._statuses.read
@@ -196,7 +196,7 @@ class Reads:
         ) -> Mapping[str, StoredDocument]:
             self.all += 1
             self.now += 1
-            self.most = max(self.most, self.now)
+            self.highest = max(self.highest, self.now)
             if self.all >= together:
                 begun.set()
             await begun.wait()
@@ -230,4 +230,4 @@ async def test_statuses_of_large_documents_are_read_a_few_at_a_time(
     async with opened(tmp_path, [*map(large, names), small()]) as (application, _):
         reads = Reads(monkeypatch, application, together=LARGE_READS)
         await asyncio.gather(*(application.document(GRAPH, name) for name in names))
-        assert (reads.all, reads.most) == (len(names), LARGE_READS)
+        assert (reads.all, reads.highest) == (len(names), LARGE_READS)

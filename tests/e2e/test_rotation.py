@@ -26,13 +26,13 @@ class House:
     secret: Secret
     log: Path
 
-    def faces(self) -> tuple[str, str]:
+    def interfaces(self) -> tuple[str, str]:
         """Return the addresses of HTTP and gRPC, as host:port."""
         return self.running.url.removeprefix("https://"), self.running.grpc
 
-    def connection(self, face: str, client: Path, **more: ssl.TLSVersion) -> ssl.SSLSocket:
+    def connection(self, interface: str, client: Path, **more: ssl.TLSVersion) -> ssl.SSLSocket:
         """Open a new connection and finish the handshake on both sides; raise on failure."""
-        host, _, port = face.rpartition(":")
+        host, _, port = interface.rpartition(":")
         raw = socket.create_connection((host, int(port)), timeout=120)
         return self.context(client, **more).wrap_socket(raw, server_hostname=host)
 
@@ -43,9 +43,9 @@ class House:
         context.maximum_version = maximum_version or ssl.TLSVersion.MAXIMUM_SUPPORTED
         return context
 
-    def shown(self, face: str) -> str:
+    def shown(self, interface: str) -> str:
         """Return the serial number of the certificate that a new connection sees."""
-        with self.connection(face, self.client) as connection:
+        with self.connection(interface, self.client) as connection:
             return str((connection.getpeercert() or {})["serialNumber"])
 
     def ready(self, key: str) -> dict[str, str]:
@@ -91,20 +91,20 @@ def house(tmp_path: Path, keys: KeyFile) -> Iterator[House]:
 def test_new_connections_see_the_new_certificate_and_open_ones_go_on(house: House, keys: KeyFile) -> None:
     """This covers HTTP and gRPC; a pair that does not fit, or is no certificate, changes nothing and is logged."""
     watcher = keys.add("watcher", "*", "metrics")
-    before = {face: house.shown(face) for face in house.faces()}
+    before = {interface: house.shown(interface) for interface in house.interfaces()}
     assert len(set(before.values())) == 1
     certificate, key, _ = house.ca.issue("second")
     with httpx.Client(base_url=house.running.url, verify=house.context(house.client), timeout=120) as kept:
         assert kept.get("/healthz").status_code == 200
         house.secret.hold(tls_crt=certificate, tls_key=key, ca_crt=house.ca.file)
-        after = {face: house.shown(face) for face in house.faces()}
+        after = {interface: house.shown(interface) for interface in house.interfaces()}
         assert len(set(after.values())) == 1
         assert not set(after.values()) & set(before.values())
         assert kept.get("/healthz").status_code == 200
     _, other, _ = house.ca.issue("third")
     for wrong in ({"tls_crt": certificate, "tls_key": other}, {"tls_crt": house.log, "tls_key": key}):
         house.secret.hold(**wrong, ca_crt=house.ca.file)
-        assert {face: house.shown(face) for face in house.faces()} == after
+        assert {interface: house.shown(interface) for interface in house.interfaces()} == after
         assert "TLS cannot be set up" in house.ready(watcher)["newer certificate"]
         assert house.stale(watcher) == ["certificate"]
     assert house.log.read_text().count("the previous version stays in use") == 2
@@ -124,21 +124,21 @@ def test_clients_of_a_ca_that_was_taken_away_are_refused(house: House, tmp_path:
     _, _, newcomer = trusted.issue("newcomer")
     sessions = {}
     context = house.context(house.client, version)
-    for face in house.faces():
-        assert greeted(house, face, newcomer, house.context(newcomer, version)) is None
-        sessions[face] = greeted(house, face, house.client, context)
-        assert sessions[face] is not None
+    for interface in house.interfaces():
+        assert greeted(house, interface, newcomer, house.context(newcomer, version)) is None
+        sessions[interface] = greeted(house, interface, house.client, context)
+        assert sessions[interface] is not None
     house.secret.hold(tls_crt=certificate, tls_key=key, ca_crt=trusted.file)
-    for face in house.faces():
-        assert greeted(house, face, newcomer, house.context(newcomer, version)) is not None
-        assert greeted(house, face, house.client, context, sessions[face]) is None
+    for interface in house.interfaces():
+        assert greeted(house, interface, newcomer, house.context(newcomer, version)) is not None
+        assert greeted(house, interface, house.client, context, sessions[interface]) is None
 
 
 def greeted(
-    house: House, face: str, client: Path, context: ssl.SSLContext, session: ssl.SSLSession | None = None
+    house: House, interface: str, client: Path, context: ssl.SSLContext, session: ssl.SSLSession | None = None
 ) -> ssl.SSLSession | None:
     """Return the session of a connection that the service answered; None when it closed without an answer."""
-    host, _, port = face.rpartition(":")
+    host, _, port = interface.rpartition(":")
     raw = socket.create_connection((host, int(port)), timeout=120)
     try:
         with context.wrap_socket(raw, server_hostname=host, session=session) as connection:

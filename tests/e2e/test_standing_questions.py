@@ -79,8 +79,8 @@ async def test_question_keeps_its_evidence_and_events_when_the_process_ends(tmp_
         event = await anext(notes.questions.watch("q"))
     async with graphtide.open(tmp_path / "data") as db:
         notes = db.graph("notes")
-        held = await notes.questions.get("q")
-        assert [passage.chunk_id for passage in held.passages] == [passage.chunk_id for passage in event.passages]
+        stored = await notes.questions.get("q")
+        assert [passage.chunk_id for passage in stored.passages] == [passage.chunk_id for passage in event.passages]
         again = await notes.questions.put("q", ASKED, mode="vector")
         assert (again.seq, again.changed_version) == (1, event.version)
         other = await notes.questions.put("q", "Who painted the roof?", mode="vector", top_k=1)
@@ -169,7 +169,7 @@ async def test_reader_that_is_too_far_behind_is_told_so(tmp_path: Path, monkeypa
 
 async def test_graph_has_a_bounded_number_of_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A registered question can be replaced at the limit; one more is refused until one is deleted."""
-    monkeypatch.setattr(wiring, "SqliteQuestionStore", partial(SqliteQuestionStore, most=1))
+    monkeypatch.setattr(wiring, "SqliteQuestionStore", partial(SqliteQuestionStore, max_questions=1))
     async with opened("embedded", tmp_path) as application:
         await publish(application, "a", FIRST)
         await application.put_question("g", QuestionDefinition("q", ASKED, "vector"))

@@ -31,7 +31,7 @@ ASKED = {"question": "Who met Bob?"}
 
 
 @dataclass
-class Faces:
+class StartingServers:
     """The HTTP and gRPC servers of one application that is starting."""
 
     arriving: StartupProxy
@@ -40,7 +40,7 @@ class Faces:
 
 
 @pytest.fixture
-async def faces() -> AsyncIterator[Faces]:
+async def servers() -> AsyncIterator[StartingServers]:
     arriving = StartupProxy()
     arriving.warming(lambda: "loading the graphs: notes, 1 of 2")
     application = arriving.application()
@@ -49,21 +49,21 @@ async def faces() -> AsyncIterator[Faces]:
         httpx.AsyncClient(base_url=url, timeout=120) as http,
         grpc_service(application) as channel,
     ):
-        yield Faces(arriving, http, channel)
+        yield StartingServers(arriving, http, channel)
 
 
-async def test_every_route_says_that_the_process_starts_and_when_to_come_back(faces: Faces) -> None:
+async def test_every_route_says_that_the_process_starts_and_when_to_come_back(servers: StartingServers) -> None:
     """The answer is 503 with Retry-After and the progress, streams too; probes and the description are answered."""
-    described = (await faces.http.get("/openapi.json")).json()["paths"]
+    described = (await servers.http.get("/openapi.json")).json()["paths"]
     tried = 0
     for path, methods in described.items():
         for method in methods:
             if not path.startswith("/v1/") or path == "/v1/caller":  # what a caller may do needs no application
                 continue
             url = path.replace("{graph}", "g").replace("{id}", "a").replace("{entity}", "e").replace("{letter}", "0-1")
-            said: object = {"text": "Ada met Bob."} if method == "put" else ASKED if path.endswith("query") else None
-            said = said or ([{"id": "a", "text": "Ada met Bob."}] if path.endswith("documents") else None)
-            answered = await faces.http.request(method, url, json=said)
+            body: object = {"text": "Ada met Bob."} if method == "put" else ASKED if path.endswith("query") else None
+            body = body or ([{"id": "a", "text": "Ada met Bob."}] if path.endswith("documents") else None)
+            answered = await servers.http.request(method, url, json=body)
             if answered.status_code in (400, 415, 422):  # an invalid request is refused first
                 continue
             tried += 1
@@ -71,16 +71,16 @@ async def test_every_route_says_that_the_process_starts_and_when_to_come_back(fa
             assert (answered.headers["retry-after"], answered.json()["error"]["code"]) == ("2", "starting")
             assert "loading the graphs: notes, 1 of 2" in answered.json()["error"]["message"]
     assert tried >= 12
-    streamed = await faces.http.post("/v1/graphs/g/query", json=ASKED, headers={"accept": "text/event-stream"})
+    streamed = await servers.http.post("/v1/graphs/g/query", json=ASKED, headers={"accept": "text/event-stream"})
     assert (streamed.status_code, streamed.json()["error"]["code"]) == (503, "starting")
-    assert (await faces.http.get("/healthz")).status_code == 200
-    ready = await faces.http.get("/readyz")
+    assert (await servers.http.get("/healthz")).status_code == 200
+    ready = await servers.http.get("/readyz")
     assert (ready.status_code, ready.json()["components"]) == (503, {"start": "loading the graphs: notes, 1 of 2"})
 
 
-async def test_calls_are_unavailable_until_the_application_is_there(faces: Faces) -> None:
+async def test_calls_are_unavailable_until_the_application_is_there(servers: StartingServers) -> None:
     """The metadata has retry-after and allows another attempt; then both servers answer."""
-    stub, health = GraphtideStub(faces.channel), health_pb2_grpc.HealthStub(faces.channel)
+    stub, health = GraphtideStub(servers.channel), health_pb2_grpc.HealthStub(servers.channel)
     check = health_pb2.HealthCheckRequest(service=SERVICE)
     assert (await health.Check(check)).status == health_pb2.HealthCheckResponse.NOT_SERVING
     with pytest.raises(grpc.aio.AioRpcError) as refused:
@@ -92,10 +92,10 @@ async def test_calls_are_unavailable_until_the_application_is_there(faces: Faces
         async for _ in stub.QueryStream(pb.QueryRequest(graph="g", question="Who met Bob?")):
             pass
     assert broken_off.value.code() is grpc.StatusCode.UNAVAILABLE
-    faces.arriving.arrive(InMemoryApplication())
+    servers.arriving.arrive(InMemoryApplication())
     assert (await health.Check(check)).status == health_pb2.HealthCheckResponse.SERVING
-    assert (await faces.http.get("/readyz")).status_code == 200
-    assert (await faces.http.put("/v1/graphs/g/documents/a", json={"text": "Ada met Bob."})).status_code == 202
+    assert (await servers.http.get("/readyz")).status_code == 200
+    assert (await servers.http.put("/v1/graphs/g/documents/a", json={"text": "Ada met Bob."})).status_code == 202
 
 
 @contextmanager

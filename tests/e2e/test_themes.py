@@ -26,7 +26,7 @@ async def filled(application: Application) -> None:
     await application.query("g", QueryRequest("?", generate=False, after=receipt.token, timeout_s=120))
 
 
-def told(seen: Seen, word: str) -> bool:
+def has_word(seen: Seen, word: str) -> bool:
     return f'"{word}"' in seen.instructions
 
 
@@ -70,13 +70,13 @@ async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path:
             everything = await application.query(
                 "g", QueryRequest("What are the main themes?", mode="global", generate=False)
             )
-            calls = [seen for seen in server.seen if told(seen, "ratings") or "<text-" in seen.asked]
+            calls = [seen for seen in server.seen if has_word(seen, "ratings") or "<text-" in seen.asked]
     first, last = items[0], items[-1]
     assert not isinstance(first, AnswerChunk) and not isinstance(last, AnswerChunk)
     assert "".join(item.text for item in items if isinstance(item, AnswerChunk)) == last.answer != ""
-    rated = [seen for seen in calls if told(seen, "ratings")]
+    rated = [seen for seen in calls if has_word(seen, "ratings")]
     assert rated and {seen.body["model"] for seen in rated} == {"cheap"}
-    assert {seen.body["model"] for seen in calls if not told(seen, "ratings")} == {"dear"}
+    assert {seen.body["model"] for seen in calls if not has_word(seen, "ratings")} == {"dear"}
     assert last.usage.llm_calls == len(calls)
     assert last.usage.prompt_tokens == sum(seen.prompt_tokens for seen in calls)
     assert 0 < len(last.context_parts) < len(everything.context_parts)
@@ -109,10 +109,12 @@ async def test_reports_are_written_by_the_model_once_questions_wished_for_them(t
 
 async def test_entity_is_summarised_by_the_model_until_a_document_that_the_summary_cites_goes(tmp_path: Path) -> None:
     """Twelve documents describe Ada: one call; the same again: none; the summary is shown, also in a subgraph."""
-    told = "Ada saw thing {} of the engine, " + "and noted with care what it did, " * 8 + "as {} tells."
+    description = "Ada saw thing {} of the engine, " + "and noted with care what it did, " * 8 + "as {} tells."
     facts = (GivenFact("Ada", "knew", "Babbage"), GivenFact("Babbage", "built", "the Engine"))
     documents = [
-        DocumentMessage("g", f"d{n:02}", f"Ada knew Babbage, {n}.", entities=(_ada(told.format(n, n)),), facts=facts)
+        DocumentMessage(
+            "g", f"d{n:02}", f"Ada knew Babbage, {n}.", entities=(_ada(description.format(n, n)),), facts=facts
+        )
         for n in range(12)
     ]
     with LlmServer() as server:
@@ -137,8 +139,8 @@ async def test_entity_is_summarised_by_the_model_until_a_document_that_the_summa
             assert (await _description(application)).startswith("Ada saw thing 0")
 
 
-def _ada(said: str) -> GivenEntity:
-    return GivenEntity("Ada", "person", said)
+def _ada(description: str) -> GivenEntity:
+    return GivenEntity("Ada", "person", description)
 
 
 async def _description(application: Application) -> str:
@@ -147,8 +149,8 @@ async def _description(application: Application) -> str:
     return (await application.entity("g", node.id)).description
 
 
-async def _described(application: Application, said: str) -> bool:
+async def _described(application: Application, start: str) -> bool:
     try:
-        return (await _description(application)).startswith(said)
+        return (await _description(application)).startswith(start)
     except (NotFound, Retryable, ValueError):  # not written yet
         return False

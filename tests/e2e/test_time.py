@@ -68,8 +68,8 @@ async def test_facts_brought_along_say_when_they_held(tmp_path: Path) -> None:
         token = put.json()["token"]
         assert len((await ask(client, token, as_of="1841"))["passages"]) == 1
         assert (await ask(client, token, as_of="1850"))["passages"] == []
-        (said,) = (await client.get("/documents/a")).json()["facts"]
-        assert (said["valid_from"], said["valid_to"]) == ("1840", "1842")
+        (stated,) = (await client.get("/documents/a")).json()["facts"]
+        assert (stated["valid_from"], stated["valid_to"]) == ("1840", "1842")
         wrong = await client.put("/documents/b", json={"text": "x", "facts": [fact | {"valid_from": "soon"}]})
         assert wrong.status_code == 422
         assert "facts[0].valid_from" in wrong.text

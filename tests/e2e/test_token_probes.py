@@ -48,7 +48,7 @@ async def test_made_up_tokens_get_one_answer_whatever_other_graphs_accepted(tmp_
 
             own = await asked(mine.token)
             assert own[0] == 200, own
-            told = {await asked(probe) for probe in PROBES}
-            assert len(told) == 1 and {status for status, _ in told} == {422}, told
+            answers = {await asked(probe) for probe in PROBES}
+            assert len(answers) == 1 and {status for status, _ in answers} == {422}, answers
             called_ = {await called(probe) for probe in PROBES}
             assert len(called_) == 1 and {code for code, _ in called_} == {grpc.StatusCode.INVALID_ARGUMENT}

@@ -67,7 +67,7 @@ def parents(spans: list[Seen], trace: str = TRACE) -> dict[str, str]:
     return {one.name: ours[one.parent].name if one.parent in ours else "" for one in ours.values()}
 
 
-def said(spans: list[Seen], name: str, trace: str = TRACE) -> Mapping[str, object]:
+def attributes_of(spans: list[Seen], name: str, trace: str = TRACE) -> Mapping[str, object]:
     return next(one.attributes for one in spans if (one.name, one.trace) == (name, trace))
 
 
@@ -112,10 +112,10 @@ def test_document_is_one_trace_from_the_request_to_the_view(tmp_path: Path, coll
             assert answer.headers["x-trace-id"] == TRACE
             spans = collector.until(lambda spans: has(WAY, spans))
     assert parents(spans) == WAY and {one.service for one in spans} == {"graphtide-serve"}
-    assert said(spans, "extract") == {"graph": "g", "doc_id": "curie", "revision": 0}
-    assert said(spans, "apply") == {"graph": "g", "doc_id": "curie", "revision": 0, "state": "applied"}
-    assert said(spans, "follow") == {"graph": "g", "version": 1}
-    assert said(spans, "llm")["stage"] == "extract" and said(spans, "llm")["prompt_tokens"]
+    assert attributes_of(spans, "extract") == {"graph": "g", "doc_id": "curie", "revision": 0}
+    assert attributes_of(spans, "apply") == {"graph": "g", "doc_id": "curie", "revision": 0, "state": "applied"}
+    assert attributes_of(spans, "follow") == {"graph": "g", "version": 1}
+    assert attributes_of(spans, "llm")["stage"] == "extract" and attributes_of(spans, "llm")["prompt_tokens"]
     ends = {one.name: one.ended_ns for one in spans if one.trace == TRACE}
     assert ends["publish"] < ends["extract"] < ends["follow"] <= ends["apply"]
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -148,8 +148,8 @@ def test_question_is_one_trace_with_its_steps(tmp_path: Path, collector: Collect
             check_grpc(running, collector, token)
     asked = [one for one in spans if one.trace == TRACE]
     assert parents(asked) == QUESTION | {"llm": "generate", "embedding call": "embed"}
-    assert said(spans, "query").items() >= {"graph": "g", "mode": "local", "version": 1}.items()
-    assert said(spans, "retrieve") == {"mode": "local"}
+    assert attributes_of(spans, "query").items() >= {"graph": "g", "mode": "local", "version": 1}.items()
+    assert attributes_of(spans, "retrieve") == {"mode": "local"}
     check_secrecy(collector)
 
 

@@ -36,8 +36,8 @@ def namespace(running: Cluster, numbers: Iterator[int] = count()) -> str:  # noq
 def installed(running: Cluster, namespace: str, values: str, release: str = "graphtide") -> None:
     """Install or upgrade, and assert that the API server has no warning."""
     file = CHART / "ci" / f"{values}-values.yaml"
-    said = running.helm("upgrade", "--install", release, str(CHART), "-n", namespace, "-f", str(file))
-    assert [line for line in said.splitlines() if "symbolic link" not in line] == []
+    output = running.helm("upgrade", "--install", release, str(CHART), "-n", namespace, "-f", str(file))
+    assert [line for line in output.splitlines() if "symbolic link" not in line] == []
 
 
 def pods_are_made(running: Cluster, namespace: str) -> bool:

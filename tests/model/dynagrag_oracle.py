@@ -159,10 +159,10 @@ def slow_pruning(
     }
     prominence = {}
     for kind in "es":
-        most = max((math.log1p(w) for key, w in weight.items() if key[0] == kind), default=1.0)
+        largest = max((math.log1p(w) for key, w in weight.items() if key[0] == kind), default=1.0)
         for key in (key for key in far if key[0] == kind):
             relevance = 1 / (1 + math.exp((far[key] - mean) / deviation))
-            prominence[key] = relevance * (1 + math.log1p(weight[key]) / most) / 2
+            prominence[key] = relevance * (1 + math.log1p(weight[key]) / largest) / 2
     return [_convolved(ego, prominence, entity) for ego in egos]
 
 
@@ -250,8 +250,8 @@ def _statement(view: LiveView) -> Callable[[int], str]:
 
 
 def _vector(index: VectorIndex, number: int) -> Values:
-    held: Values = index.vectors(np.array([number]))[0].astype(np.float64).tolist()
-    return held
+    vector: Values = index.vectors(np.array([number]))[0].astype(np.float64).tolist()
+    return vector
 
 
 def _summed(terms: Iterable[tuple[float, Values]]) -> Values:

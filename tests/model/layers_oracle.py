@@ -53,17 +53,19 @@ def incidence(rows: GraphDelta) -> dict[int, set[int]]:
     return {c.chunk: {node[m.label] for m in rows.mentions if m.chunk == c.chunk} for c in rows.chunks}
 
 
-def knowledge_oracle(rows: GraphDelta, least: int = 2) -> Links:
-    edges = {(row.u, row.v): float(row.weight) for row in rows.edges if row.trussness >= least}
+def knowledge_oracle(rows: GraphDelta, min_trussness: int = 2) -> Links:
+    edges = {(row.u, row.v): float(row.weight) for row in rows.edges if row.trussness >= min_trussness}
     return Links(edges, entity_names(rows).__getitem__)
 
 
 def chunk_oracle(rows: GraphDelta, spread: int) -> Links:
-    held, totals = incidence(rows), dict[tuple[int, int], Fraction]()
-    passages = {row.node: sum(row.node in nodes for nodes in held.values()) for row in rows.entities}
-    for (i, j), edge in product(combinations(sorted(held), 2), rows.edges):
+    entities_of, totals = incidence(rows), dict[tuple[int, int], Fraction]()
+    passages = {row.node: sum(row.node in nodes for nodes in entities_of.values()) for row in rows.entities}
+    for (i, j), edge in product(combinations(sorted(entities_of), 2), rows.edges):
         pairs = passages[edge.u] * passages[edge.v]
-        ways = (edge.u in held[i] and edge.v in held[j]) + (edge.v in held[i] and edge.u in held[j])
+        ways = (edge.u in entities_of[i] and edge.v in entities_of[j]) + (
+            edge.v in entities_of[i] and edge.u in entities_of[j]
+        )
         if ways and pairs <= spread:
             totals[i, j] = totals.get((i, j), Fraction(0)) + Fraction(ways * edge.weight, pairs)
     return Links({pair: float(total) for pair, total in totals.items()}, chunk_names(rows).__getitem__)
@@ -71,12 +73,14 @@ def chunk_oracle(rows: GraphDelta, spread: int) -> Links:
 
 def similarity_oracle(rows: GraphDelta, nearest: int) -> Links:
     names = entity_names(rows)
-    held = [row for row in rows.entities if row.vector.size]
+    present = [row for row in rows.entities if row.vector.size]
     links: dict[tuple[int, int], float] = {}
-    if held:
-        vectors = unit_rows(np.stack([row.vector for row in held]).astype(np.float32), held[0].vector.size)
-        for place, row in enumerate(held):
-            cosines = zip((other.node for other in held), similarities(vectors[place], vectors).tolist(), strict=True)
+    if present:
+        vectors = unit_rows(np.stack([row.vector for row in present]).astype(np.float32), present[0].vector.size)
+        for place, row in enumerate(present):
+            cosines = zip(
+                (other.node for other in present), similarities(vectors[place], vectors).tolist(), strict=True
+            )
             others = [(node, cosine) for node, cosine in cosines if node != row.node]
             for node, cosine in sorted(others, key=lambda pair: (-pair[1], names[pair[0]]))[:nearest]:
                 if cosine > 0:

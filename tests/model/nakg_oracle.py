@@ -94,7 +94,7 @@ def slow_message(view: LiveView, passage: int, relevance: dict[int, float], sett
         if view.chunks[other].doc_id == view.chunks[passage].doc_id:
             continue
         holders = [set(entity.chunks) for entity in view.entities.values()]
-        counts = [len(held) for held in holders if {passage, other} <= held and len(held) <= HUB]
+        counts = [len(mentioned) for mentioned in holders if {passage, other} <= mentioned and len(mentioned) <= HUB]
         found += [settings.relevance_share * value / (1 + math.log(count)) for count in counts]
         if slow_titled(view, [passage], [other]):
             found.append(settings.relevance_share * value * settings.title_link)
@@ -132,7 +132,9 @@ def slow_edges(
             for a in holders:
                 for b in holders - {a}:
                     shared[a, b] = max(shared.get((a, b), 0.0), 1 / (1 + math.log(len(entity.chunks))))
-    nearest = {a: sorted((b for b in ids if b != a), key=lambda b: (-cosine[a, b], b))[: settings.least] for a in ids}
+    nearest = {
+        a: sorted((b for b in ids if b != a), key=lambda b: (-cosine[a, b], b))[: settings.min_links] for a in ids
+    }
     weights = {}
     for a, b in ((a, b) for a, b in cosine if a < b):
         together = clusters[a] == clusters[b] != -1
@@ -162,7 +164,7 @@ def slow_attention(view: LiveView, vectors: dict[str, Values], settings: Nakg) -
         ranked = sorted(beside[a], key=lambda b: (-worth[a, b], b))
         many = min(max(2, int(0.3 * len(vectors))), settings.connections)
         kept |= {(a, b) for b in ranked[:many] if worth[a, b] >= settings.threshold}
-        kept |= {(a, b) for b in ranked[: settings.least]}
+        kept |= {(a, b) for b in ranked[: settings.min_links]}
     kept |= {(b, a) for a, b in kept}
     total: Counter[str] = Counter()
     for a, b in kept:
@@ -172,17 +174,17 @@ def slow_attention(view: LiveView, vectors: dict[str, Values], settings: Nakg) -
 
 def slow_propagation(vectors: dict[str, Values], attention: dict[Pair, float], settings: Nakg) -> dict[str, Values]:
     """Return Equation 2 with residuals, one coordinate after the other."""
-    held = dict(vectors)
+    moved = dict(vectors)
     beside: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for (a, b), share in attention.items():
         beside[a].append((b, share))
     for _ in range(settings.layers):
         new = {}
-        for a, own in held.items():
-            terms = [(share, held[b]) for b, share in beside[a]]
+        for a, own in moved.items():
+            terms = [(share, moved[b]) for b, share in beside[a]]
             new[a] = _unit([x + math.tanh(sum(s * v[k] for s, v in terms)) for k, x in enumerate(own)])
-        held = new
-    return held
+        moved = new
+    return moved
 
 
 def slow_lexical(view: LiveView, question: Question, candidates: list[int]) -> dict[int, tuple[float, float]]:
@@ -197,10 +199,10 @@ def slow_lexical(view: LiveView, question: Question, candidates: list[int]) -> d
         having = sum(word in row for row in tokens.values())
         square[word] = math.log(1 + (len(tokens) - having + 0.5) / (having + 0.5)) ** 2
     weight = {word: value / sum(square.values()) for word, value in square.items()}
-    return {n: (_held(row, weight), _ordered(row, sequence, weight)) for n, row in tokens.items()}
+    return {n: (_weight_of(row, weight), _ordered(row, sequence, weight)) for n, row in tokens.items()}
 
 
-def _held(row: list[str], weight: dict[str, float]) -> float:
+def _weight_of(row: list[str], weight: dict[str, float]) -> float:
     value = 0.0
     for word, share in weight.items():
         stem = word[: max(4, len(word) - 2)]

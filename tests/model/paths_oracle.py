@@ -16,7 +16,7 @@ def weighted(costs: Costs) -> nx.Graph[int]:
     return graph
 
 
-def least_steiner(costs: Costs, terminals: Collection[int]) -> nx.Graph[int] | None:
+def cheapest_steiner(costs: Costs, terminals: Collection[int]) -> nx.Graph[int] | None:
     """Return the cheapest tree that connects the terminals: the best spanning tree over every choice of nodes."""
     graph, best = weighted(costs), None
     others = sorted(set(graph) - set(terminals))

@@ -39,28 +39,28 @@ def slow_cosine(one: NDArray[np.float16], other: NDArray[np.float16]) -> int:
 
 def slow_examples(view: LiveView) -> tuple[list[Example], list[Example]]:
     """Return all related pairs, and all random pairs."""
-    held = {n: chunk for n, chunk in view.chunks.items() if chunk.vector.any()}
-    names = {n: {view.labels[mention.label].name for mention in chunk.mentions} for n, chunk in held.items()}
-    key = {n: passage_key(chunk.doc_id, chunk.text, chunk.vector, sorted(names[n])) for n, chunk in held.items()}
-    titles = {n: title_keys(view.documents[chunk.doc_id].info.title) for n, chunk in held.items()}
+    chunks = {n: chunk for n, chunk in view.chunks.items() if chunk.vector.any()}
+    names = {n: {view.labels[mention.label].name for mention in chunk.mentions} for n, chunk in chunks.items()}
+    key = {n: passage_key(chunk.doc_id, chunk.text, chunk.vector, sorted(names[n])) for n, chunk in chunks.items()}
+    titles = {n: title_keys(view.documents[chunk.doc_id].info.title) for n, chunk in chunks.items()}
 
     def examples(members: list[int], own: set[str]) -> list[Example]:
         pairs = zip(members, [*members[1:], *members[:1]], strict=True) if len(members) > 1 else []
         return [
             Example(
-                slow_cosine(held[a].vector, held[b].vector),
+                slow_cosine(chunks[a].vector, chunks[b].vector),
                 bool(((titles[a] & names[b]) | (titles[b] & names[a])) - own),
             )
             for a, b in pairs
-            if held[a].doc_id != held[b].doc_id
+            if chunks[a].doc_id != chunks[b].doc_id
         ]
 
     together = []
     for entity in view.entities.values():
         if len(entity.chunks) <= TOGETHER:
             own = {view.labels[label].name for label in entity.labels if view.labels[label].chunks}
-            together += examples(sorted((n for n in entity.chunks if n in held), key=lambda n: key[n]), own)
-    return together, examples(sorted(held, key=lambda n: key[n]), set())
+            together += examples(sorted((n for n in entity.chunks if n in chunks), key=lambda n: key[n]), own)
+    return together, examples(sorted(chunks, key=lambda n: key[n]), set())
 
 
 def slow_weights(view: LiveView) -> Weights:

@@ -148,7 +148,7 @@ class _PairOracle:
             return
         mass = exact_pagerank(view, slow_restart(view, question), settings.restart)
         self._reached = {n: mass.get(2 * n + 1, 0.0) for n in view.chunks}
-        self._best, self._least = max(self._reached.values()), near[-1][1]
+        self._best, self._last = max(self._reached.values()), near[-1][1]
         self._span = max(near[0][1] - near[-1][1], MIN_SPAN)
         far = {n: m for n, m in self._reached.items() if m > self._best / 10**DECADES}
         walked = max(settings.walked, question.top_k) if settings.walked else 0
@@ -182,7 +182,7 @@ class _PairOracle:
         return self.weighting.bridge * bridges + self.weighting.about * about
 
     def _near(self, n: int) -> float:
-        return (self._cosine[n] - self._least) / self._span
+        return (self._cosine[n] - self._last) / self._span
 
     def _reach(self, n: int) -> float:
         mass = self._reached[n]
@@ -266,9 +266,9 @@ def _ranked(values: dict[int, float], name: Callable[[int], str]) -> list[tuple[
 
 
 def _cosine(index: VectorIndex, number: int, question: Question) -> float:
-    held = [float(x) for x in index.vectors(np.array([number]))[0]]
+    stored = [float(x) for x in index.vectors(np.array([number]))[0]]
     asked = [float(x) for x in question.vector]
-    return sum(a * b for a, b in zip(held, asked, strict=True)) / math.sqrt(sum(a * a for a in asked))
+    return sum(a * b for a, b in zip(stored, asked, strict=True)) / math.sqrt(sum(a * a for a in asked))
 
 
 def _dot(index: VectorIndex, a: int, b: int) -> float:

@@ -61,6 +61,6 @@ def within_threshold(
 
 
 def cosine(view: LiveView, node: int, vector: QuestionVector) -> float:
-    held = [float(x) for x in view.indexes.entities.vectors(np.array([node]))[0]]
+    stored = [float(x) for x in view.indexes.entities.vectors(np.array([node]))[0]]
     asked = [float(x) for x in vector]
-    return sum(a * b for a, b in zip(held, asked, strict=True)) / math.sqrt(sum(a * a for a in asked))
+    return sum(a * b for a, b in zip(stored, asked, strict=True)) / math.sqrt(sum(a * a for a in asked))

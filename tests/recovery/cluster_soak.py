@@ -47,7 +47,7 @@ from tests.support.invariants import watermarks
 from tests.support.kafka_server import GivenKafka, KafkaServer, LocalKafka, fresh
 from tests.support.neo4j_server import GivenServer, GraphServer, LocalNeo4j, clear
 from tests.support.ports import free_ports
-from tests.support.processes import MAX_GROWTH, Service, held
+from tests.support.processes import MAX_GROWTH, Service, resources_of
 
 GATEWAY = "gateway"
 ATTACKERS = 2
@@ -235,7 +235,7 @@ async def _check_all(one: Soak, writers: Sequence[Writer]) -> None:
 def check_bounded(cluster: Cluster) -> None:
     """Check I9 of every process: files and threads as at its start, memory within the soak's bound."""
     for name, process in cluster.processes.items():
-        now, begun = held(process.process.pid), process.begun
+        now, begun = resources_of(process.process.pid), process.begun
         assert now is not None and begun is not None, name
         assert now.peak_bytes - begun.peak_bytes <= MAX_GROWTH_BYTES, ("I9", name, begun, now)
         assert now.files - begun.files <= MAX_GROWTH.files, ("I9", name, begun, now)

@@ -120,8 +120,8 @@ class Walk:
         for passage in found["passages"]:
             assert passage["text"] in course.live[passage["doc_id"]]["text"]
         doc_id = self.rng.choice(sorted(course.live))
-        held = course.request("GET", f"/documents/{doc_id}").json()
-        assert (held["state"], held["text"]) == ("applied", course.live[doc_id]["text"])
+        status = course.request("GET", f"/documents/{doc_id}").json()
+        assert (status["state"], status["text"]) == ("applied", course.live[doc_id]["text"])
 
     def kill(self) -> None:
         """Send kill -9 from outside, and sometimes leave the role without a process for a while."""

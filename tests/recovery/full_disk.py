@@ -27,7 +27,7 @@ LEFT_BYTES = 1 << 20
 BATCH = 40
 """Documents accepted at once, faster than they are applied."""
 SEED = 11
-SAID = "the disk (or the database's quota) is full"
+FULL_MESSAGE = "the disk (or the database's quota) is full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def accepting(one: Crashing, disk: Disk, log: Path) -> None:
         one.request("POST", "/documents", [{"id": f"n{number}", "text": "x" * 9_000} for number in range(40)]),
         one.request("DELETE", "/documents/d0"),
     ):
-        assert refused.status_code == 503 and SAID in refused.text, refused.text
+        assert refused.status_code == 503 and FULL_MESSAGE in refused.text, refused.text
         assert "retry-after" in refused.headers, refused.headers
     assert _stats(one) == before, "something of what was refused is there"
     asked = {"question": "Who met whom?", "generate": False, "mode": "local"}
@@ -120,18 +120,18 @@ def consolidating(one: Crashing, disk: Disk, log: Path) -> None:
             one.live.update(bodies)
             one.accepted += BATCH
         else:
-            assert answer.status_code == 503 and SAID in answer.text, answer.text
+            assert answer.status_code == 503 and FULL_MESSAGE in answer.text, answer.text
             refused += 1
         number += BATCH
-    said: dict[str, str] = {}
-    while not any(SAID in each for each in said.values()):
-        said = _readiness(one)
+    reported: dict[str, str] = {}
+    while not any(FULL_MESSAGE in each for each in reported.values()):
+        reported = _readiness(one)
     one.kill()
     try:
         _start(one, disk, log)
     except RuntimeError as error:
         assert "ended with 1 " in str(error), error
-        assert SAID in log.read_text().splitlines()[-1]
+        assert FULL_MESSAGE in log.read_text().splitlines()[-1]
     disk.relieve()
     _check(one)
 
@@ -143,7 +143,7 @@ def starting(one: Crashing, disk: Disk, log: Path) -> None:
         _start(one, disk, log)
     except RuntimeError as error:
         assert "ended with 1 " in str(error), error
-        assert SAID in log.read_text().splitlines()[-1], log.read_text()
+        assert FULL_MESSAGE in log.read_text().splitlines()[-1], log.read_text()
     else:
         raise AssertionError("it started, with no room for a database")
     disk.relieve()

@@ -31,7 +31,7 @@ from tests.recovery.walk import expected_digest, random_body
 from tests.support.crashing import stored_version_and_watermark
 from tests.support.extractions import NAMES
 from tests.support.hostile_clients import ATTACKS, GRAPH, Attack, Target
-from tests.support.processes import MAX_GROWTH, ProcessResources, Service, held, start_service
+from tests.support.processes import MAX_GROWTH, ProcessResources, Service, resources_of, start_service
 
 GRAPHS = ("g0", "g1", "g2")
 DOCUMENTS = 24
@@ -265,13 +265,13 @@ async def _report(one: Soak, over: asyncio.Event) -> None:
     while not over.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(over.wait(), 60)
-        minutes, now = (time.monotonic() - started) / 60, held(one.service.process.pid)
+        minutes, now = (time.monotonic() - started) / 60, resources_of(one.service.process.pid)
         print(f"{minutes:.0f} min: {one.figures.checks} checks, {one.figures.accepted} revisions, {now}", flush=True)
 
 
 def _check_bounded(one: Soak) -> None:
     """Check I9 without the hostile clients: files and threads as at the beginning, memory within its bound."""
-    now, begun = held(one.service.process.pid), one.service.begun
+    now, begun = resources_of(one.service.process.pid), one.service.begun
     assert isinstance(now, ProcessResources) and isinstance(begun, ProcessResources)
     assert now.peak_bytes - begun.peak_bytes <= MAX_GROWTH_BYTES, ("I9", begun, now)
     assert now.files - begun.files <= MAX_GROWTH.files and now.threads - begun.threads <= MAX_GROWTH.threads, (

@@ -34,12 +34,12 @@ async def _digests(folder: Path, model: str = "") -> dict[str, tuple[int, str]]:
         found = {}
         for graph in await application.graphs():
             assert (await application.verify(graph)).differences == ()
-            said = await application.digest(graph)
-            found[graph] = (said.version, said.digest)
+            digest = await application.digest(graph)
+            found[graph] = (digest.version, digest.digest)
         return found
 
 
-def _told(manifest: BackupManifest) -> dict[str, tuple[int, str]]:
+def _states(manifest: BackupManifest) -> dict[str, tuple[int, str]]:
     return {graph: (state.version, state.digest) for graph, state in manifest.graphs.items()}
 
 
@@ -74,7 +74,7 @@ def test_backup_beside_a_writing_service_is_one_state(tmp_path: Path) -> None:
             [pending] = connection.execute("SELECT count(*) FROM revisions WHERE state = 'accepted'").fetchone()
         found = asyncio.run(_digests(tmp_path / f"restored-{number}"))
         if not pending:
-            assert found == _told(manifest)
+            assert found == _states(manifest)
         assert found[GRAPH][0] >= manifest.graphs[GRAPH].version
     assert manifests[0].graphs[GRAPH].version < manifests[-1].graphs[GRAPH].version <= last["version"]
 
@@ -85,7 +85,7 @@ async def test_restored_folder_equals_the_one_that_was_backed_up(tmp_path: Path)
     wanted = await _digests(folder, "hashing")
     manifest = backup(folder, tmp_path / "backup")
     restored = restore(tmp_path / "backup", tmp_path / "restored")
-    assert restored == manifest and _told(manifest) == wanted == await _digests(tmp_path / "restored", "hashing")
+    assert restored == manifest and _states(manifest) == wanted == await _digests(tmp_path / "restored", "hashing")
     for path in (*(tmp_path / "backup").iterdir(), tmp_path / "restored" / DATABASE):
         assert path.stat().st_mode & 0o077 == 0, path
     assert (tmp_path / "backup").stat().st_mode & 0o077 == 0
@@ -116,9 +116,9 @@ def test_restore_refuses_a_backup_with_other_bytes(tmp_path: Path, name: str) ->
     """One flipped bit in any file: nothing is restored."""
     backup(OLD.unpack(tmp_path / "data"), tmp_path / "backup")
     path = tmp_path / "backup" / name
-    held = bytearray(path.read_bytes())
-    held[len(held) // 2] ^= 1
-    path.write_bytes(held)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
     with pytest.raises(Broken, match="backup"):
         restore(tmp_path / "backup", tmp_path / "restored")
     assert not (tmp_path / "restored" / DATABASE).exists()
@@ -154,7 +154,7 @@ async def test_killed_restore_leaves_the_old_data_or_the_new(tmp_path: Path) -> 
     async with open_application(Settings(data=folder, embedding_model="hashing")) as application:
         receipt = await application.delete("fixture", "ada")
         await application.query("fixture", QueryRequest("Ada?", after=receipt.token, generate=False))
-    after = _told(backup(folder, tmp_path / "backup-of-new"))
+    after = _states(backup(folder, tmp_path / "backup-of-new"))
     assert before != after
     outcomes = set()
     for step in itertools.count(1):

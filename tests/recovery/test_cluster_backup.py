@@ -34,7 +34,7 @@ def _record(number: int) -> Record:
     return Record(one.key, one.encode())
 
 
-async def _nobody(_: object) -> None:
+async def _ignore(_: object) -> None:
     """Return the followers: none."""
 
 
@@ -44,7 +44,7 @@ async def _stages(address: BoltAddress, log: MemoryLog) -> AsyncIterator[BoltPar
     try:
         parts = BoltParts(backend, log)
         settings = ConsolidateSettings(batch_size=2, outbox=parts.store.outbox)
-        consolidate = ConsolidateStage(log, parts.store, _nobody, Seen(), settings)
+        consolidate = ConsolidateStage(log, parts.store, _ignore, Seen(), settings)
         async with running(extract_stage(parts).run), running(consolidate.run):
             yield parts
     finally:

@@ -172,7 +172,7 @@ def test_commits_whose_answers_are_lost_are_applied_once(cluster: Cluster, graph
     course = ModelledGraph(cluster, "lost")
     place = graph_server.address.uri.rpartition("//")[2]
     with wire(place) as between:
-        lost = lose_answers_to_commits(between, every=3, most=12)
+        lost = lose_answers_to_commits(between, every=3, limit=12)
         through = {"GRAPHTIDE_BOLT": f"bolt://{between.address}"}
         for role in ("extract", "consolidate"):
             cluster.stop(role)

@@ -40,9 +40,9 @@ class _Untrimmed(MemoryLog):
         """Trim nothing."""
 
 
-def _record(doc_id: str, said: dict[str, Canary]) -> Record:
-    text = f"{said['name'].word} met Maria Rossi in Lisbon. {said['text'].word} was there."
-    one = DocumentMessage(GRAPH, doc_id, text, DocumentInfo(said["title"].word))
+def _record(doc_id: str, canaries: dict[str, Canary]) -> Record:
+    text = f"{canaries['name'].word} met Maria Rossi in Lisbon. {canaries['text'].word} was there."
+    one = DocumentMessage(GRAPH, doc_id, text, DocumentInfo(canaries["title"].word))
     return Record(one.key, one.encode())
 
 
@@ -57,7 +57,7 @@ def _everything(address: BoltAddress) -> str:
 async def test_purge_of_a_cluster_leaves_no_property_of_deleted_documents(graph_server: GraphServer) -> None:
     """This covers rows, caches, verdicts, reports and reasons; records left to the topics' retention are counted."""
     address, rng = graph_server.address, Random(7)
-    said = {kind: canary(rng, kind) for kind in ("name", "text", "title", "verdict", "report")}
+    canaries = {kind: canary(rng, kind) for kind in ("name", "text", "title", "verdict", "report")}
     clear(address)
     log = _Untrimmed(1, now_ms)
     backend = await BoltBackend.open(address, log)
@@ -65,29 +65,29 @@ async def test_purge_of_a_cluster_leaves_no_property_of_deleted_documents(graph_
     models = ExtractionModels(
         SemanticChunker(), OfflineExtractor(), MemoisedEmbedder(HashingEmbedder(), backend.vectors("embeddings"))
     )
-    consolidate = ConsolidateStage(log, parts.store, _nobody, Seen(), ConsolidateSettings(outbox=parts.store.outbox))
+    consolidate = ConsolidateStage(log, parts.store, _ignore, Seen(), ConsolidateSettings(outbox=parts.store.outbox))
     extract = ExtractStage(log, parts.ledger, models, Seen())
     kept = DocumentMessage(GRAPH, "kept", "Maria Rossi lives in Lisbon.")
     try:
         async with running(extract.run), running(consolidate.run):
-            broken = Record(document_key(GRAPH, "gone"), said["text"].word.encode())
-            await parts.ledger.accept([Record(kept.key, kept.encode()), broken, _record("gone", said)])
+            broken = Record(document_key(GRAPH, "gone"), canaries["text"].word.encode())
+            await parts.ledger.accept([Record(kept.key, kept.encode()), broken, _record("gone", canaries)])
             await _settled(parts)
-            names = (said["verdict"].word, "person"), ("maria rossi", "person")
+            names = (canaries["verdict"].word, "person"), ("maria rossi", "person")
             await _commit_verdict(parts, names)
-            report = ReportRow(1, 0, "none", 1, said["report"].word, said["report"].word, ())
+            report = ReportRow(1, 0, "none", 1, canaries["report"].word, canaries["report"].word, ())
             await parts.store.save_reports(GRAPH, [report], ())
-            held = _everything(address)
-            assert all(one.word.casefold() in held for one in said.values()), "nothing would be found anyway"
+            content = _everything(address)
+            assert all(one.word.casefold() in content for one in canaries.values()), "nothing would be found anyway"
             await parts.ledger.accept([Record(document_key(GRAPH, "gone"), None)])
             await _settled(parts)
         before = digest(await parts.store.snapshot(GRAPH))
         removed = await purge_graphs(backend)
         assert await purge_reasons(backend, log) == 1
         assert removed["verdicts"] == 1 and removed["reports"] == 1 and removed["memo_entries"] > 0
-        held = _everything(address)
-        assert [one.kind for one in said.values() if one.word.casefold() in held] == []
-        assert "maria rossi" in held and digest(await parts.store.snapshot(GRAPH)) == before
+        content = _everything(address)
+        assert [one.kind for one in canaries.values() if one.word.casefold() in content] == []
+        assert "maria rossi" in content and digest(await parts.store.snapshot(GRAPH)) == before
         traces = await topic_traces(parts.store, log)
         assert {topic: bool(one.records) for topic, one in traces.items()} == dict.fromkeys(
             (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS, DELTAS), True
@@ -98,7 +98,7 @@ async def test_purge_of_a_cluster_leaves_no_property_of_deleted_documents(graph_
         clear(address)
 
 
-async def _nobody(_: object) -> None:
+async def _ignore(_: object) -> None:
     """Return the followers: none."""
 
 

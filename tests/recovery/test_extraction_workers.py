@@ -60,10 +60,10 @@ async def test_worker_extracts_each_revision_once_and_hands_headers_on(one: Clus
 
 async def test_worker_takes_nothing_more_while_the_model_is_away(one: Cluster) -> None:
     """A limited number of records waits, though hundreds exist; nothing is committed, and all are extracted later."""
-    away = True
+    unreachable = True
 
     async def mind(_: Sequence[str]) -> None:
-        if away:
+        if unreachable:
             raise Retryable("the model is unreachable", 0.2)
 
     await one.publish(documents(300))
@@ -75,7 +75,7 @@ async def test_worker_takes_nothing_more_while_the_model_is_away(one: Cluster) -
         started = [entry for entry in await one.ledger.unfinished(EVER, 1_000) if entry.attempts]
         assert len(started) <= 2 * 8 + 2, "the started records are bounded by the slots"
         assert not any((await one.log.committed(DOCUMENTS, "extract")).values())
-        away = False
+        unreachable = False
         assert len(await one.extractions(300)) == 300
         await one.until_committed(300)
 

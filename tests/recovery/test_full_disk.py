@@ -22,18 +22,18 @@ NAMESPACES = (("unshare", "--mount"), ("unshare", "--map-root-user", "--mount"))
 @pytest.fixture(scope="module")
 def apart() -> Sequence[str]:
     """Return the prefix of a command that lets it mount a file system in a private namespace."""
-    said = ""
+    reason = ""
     for way in NAMESPACES:
         try:
             tried = [*way, "sh", "-c", "mount -t tmpfs -o size=1m tmpfs /mnt"]
             done = subprocess.run(tried, capture_output=True, text=True, timeout=60, check=False)
         except OSError as error:
-            said = str(error)
+            reason = str(error)
             continue
         if not done.returncode:
             return way
-        said = done.stderr.strip()
-    pytest.skip(f"no small disk: nothing may be mounted here ({said})")
+        reason = done.stderr.strip()
+    pytest.skip(f"no small disk: nothing may be mounted here ({reason})")
 
 
 @pytest.mark.thorough

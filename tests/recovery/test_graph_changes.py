@@ -76,14 +76,14 @@ async def published(cluster: Cluster, now: dict[str, Any]) -> list[Record]:
     try:
         while True:
             records = await read_topic(log)
-            held = elements(compacted(records), "g")
-            if held.nodes.get("g|graph", ("", {}))[1].get("version") == now["version"]:
+            found = elements(compacted(records), "g")
+            if found.nodes.get("g|graph", ("", {}))[1].get("version") == now["version"]:
                 break
             assert time.monotonic() < ends, cluster.processes["summarize"].logged()[-2000:]
             await asyncio.sleep(0.2)
     finally:
         await log.close()
-    assert digest_of(held) == now["digest"]
+    assert digest_of(found) == now["digest"]
     return records
 
 

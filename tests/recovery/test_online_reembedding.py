@@ -66,19 +66,19 @@ def reembedding_settings(folder: Path) -> Settings:
     return Settings(data=folder, embedding_model="wordllama", reembed=True)
 
 
-class _Held:
+class _Pause:
     """The running task, held before a step until it is released. `owner` has the step as an attribute."""
 
     def __init__(self, owner: object, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reached, self.released = asyncio.Event(), asyncio.Event()
         real = getattr(owner, step)
 
-        async def held(*given: object) -> object:
+        async def paused(*given: object) -> object:
             self.reached.set()
             await self.released.wait()
             return await real(*given)
 
-        monkeypatch.setattr(owner, step, held)
+        monkeypatch.setattr(owner, step, paused)
 
 
 @asynccontextmanager
@@ -116,8 +116,8 @@ async def test_old_vectors_answer_until_the_switch_and_new_ones_afterwards(
     await _fill(tmp_path / "data", "hashing")
     await _fill(tmp_path / "fresh", "wordllama")
     before = await _answers(tmp_path / "data", "hashing")
-    embedded = _Held(online_reembedding, "build", monkeypatch)
-    switching = _Held(OnlineReembedding, "_commit", monkeypatch)
+    embedded = _Pause(online_reembedding, "build", monkeypatch)
+    switching = _Pause(OnlineReembedding, "_commit", monkeypatch)
     async with (
         _ending(monkeypatch) as ended,
         open_application(reembedding_settings(tmp_path / "data")) as application,
@@ -196,9 +196,9 @@ async def test_settings_that_return_to_the_old_model_give_the_work_up(
 ) -> None:
     """The folder has its old model, graphs and answers, and no table of the work."""
     old = await _fill(tmp_path / "data", "hashing")
-    held = _Held(OnlineReembedding, "_commit", monkeypatch)
+    paused = _Pause(OnlineReembedding, "_commit", monkeypatch)
     async with open_application(reembedding_settings(tmp_path / "data")):
-        await held.reached.wait()
+        await paused.reached.wait()
     assert await _digests(tmp_path / "data", "hashing") == old
     backend = await SqliteBackend.open(tmp_path / "data")
     query = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'reembed%'"
@@ -245,10 +245,10 @@ async def test_killed_reembedding_continues_at_the_next_start(tmp_path: Path) ->
         )
         assert done.returncode in (-signal.SIGKILL, 0), done.stderr
         backend = await SqliteBackend.open(tmp_path / "data")
-        held = await recorded_model(backend.database, tmp_path / "data")
+        recorded = await recorded_model(backend.database, tmp_path / "data")
         await backend.close()
         switched = place == "show" or done.returncode == 0  # an earlier start may have left a step out
-        assert held is not None and held.name == (NEW if switched else OLD), (place, count)
+        assert recorded is not None and recorded.name == (NEW if switched else OLD), (place, count)
     assert await _digests(tmp_path / "data", "wordllama") == fresh
     assert _vectors(tmp_path / "data") == _vectors(tmp_path / "fresh")
 

@@ -32,15 +32,19 @@ def _canaries(seed: int, doc: int) -> dict[str, Canary]:
     return {kind: canary(rng, kind) for kind in KINDS}
 
 
-def _document(doc_id: str, said: Mapping[str, Canary], edited: bool = False, given: bool = True) -> DocumentMessage:
+def _document(doc_id: str, canaries: Mapping[str, Canary], edited: bool = False, given: bool = True) -> DocumentMessage:
     """Return a document with a canary in every field; without `given` a model reads the names out of its text."""
-    name, text = said["name"].word, said["edited text" if edited else "text"].word
-    info = DocumentInfo(said["title"].word, said["source"].word, "2024-05", (("m", json.dumps(said["metadata"].word)),))
+    name, text = canaries["name"].word, canaries["edited text" if edited else "text"].word
+    info = DocumentInfo(
+        canaries["title"].word, canaries["source"].word, "2024-05", (("m", json.dumps(canaries["metadata"].word)),)
+    )
     body = f"{name} met Maria Rossi in Lisbon about {text}. {name} founded {text} Institute in 1961."
     if not given:
         return DocumentMessage(GRAPH, doc_id, body, info)
-    fact = GivenFact(name, said["predicate"].word, "Maria Rossi", said["fact description"].word)
-    return DocumentMessage(GRAPH, doc_id, body, info, (GivenEntity(name, "person", said["description"].word),), (fact,))
+    fact = GivenFact(name, canaries["predicate"].word, "Maria Rossi", canaries["fact description"].word)
+    return DocumentMessage(
+        GRAPH, doc_id, body, info, (GivenEntity(name, "person", canaries["description"].word),), (fact,)
+    )
 
 
 def _plain(doc_id: str) -> DocumentMessage:
@@ -81,28 +85,28 @@ async def _vectors(application: LocalApplication, doc_id: str) -> list[Vector]:
 async def test_purge_leaves_no_byte_of_deleted_documents(tmp_path: Path, seed: int, model: bool) -> None:
     """This covers texts, names, metadata and vectors; in pages, log, caches, indexes, reports and dead letters."""
     print("seed", seed)
-    folder, said = tmp_path / "data", {f"d{n}": _canaries(seed, n) for n in range(6)}
-    every = [one for held in said.values() for one in held.values()]
+    folder, canaries = tmp_path / "data", {f"d{n}": _canaries(seed, n) for n in range(6)}
+    every = [one for names in canaries.values() for one in names.values()]
     with LlmServer() as server:
         async with _application(folder, server if model else None) as application:
             await application.publish([_plain(f"kept-{n}") for n in range(8)])
-            await application.publish([_document(f"d{n}", said[f"d{n}"], given=n % 2 == 0) for n in range(6)])
-            edited = [_document(f"d{n}", said[f"d{n}"], edited=True, given=n % 2 == 0) for n in range(6)]
+            await application.publish([_document(f"d{n}", canaries[f"d{n}"], given=n % 2 == 0) for n in range(6)])
+            edited = [_document(f"d{n}", canaries[f"d{n}"], edited=True, given=n % 2 == 0) for n in range(6)]
             await _settled(application, (await application.publish(edited)).token)
             ledger = application._runtime.ledger
-            broken = said["d0"]["text"].word.encode() + b" is no JSON"
+            broken = canaries["d0"]["text"].word.encode() + b" is no JSON"
             await ledger.accept([Record(document_key(GRAPH, "d0"), broken)])
-            vectors = {doc_id: await _vectors(application, doc_id) for doc_id in said}
+            vectors = {doc_id: await _vectors(application, doc_id) for doc_id in canaries}
             kept = {"kept-0": await _vectors(application, "kept-0")}
-            for held in said.values():
+            for names in canaries.values():
                 await application.query(
-                    GRAPH, QueryRequest(f"Who is {held['name'].word}?", generate=model, timeout_s=120)
+                    GRAPH, QueryRequest(f"Who is {names['name'].word}?", generate=model, timeout_s=120)
                 )
             await application._runtime.views.save()
             if model:
                 await eventually(lambda: _has_reports(application))
             assert traces(folder, every, vectors), "the test would find nothing if nothing was ever there"
-            tokens = [(await application.delete(GRAPH, doc_id)).token for doc_id in said]
+            tokens = [(await application.delete(GRAPH, doc_id)).token for doc_id in canaries]
             await _settled(application, tokens[-1])
             before = await application.digest(GRAPH)
             purged = await application.purge()
@@ -117,7 +121,7 @@ async def test_purge_leaves_no_byte_of_deleted_documents(tmp_path: Path, seed: i
         assert traces(folder, every, vectors) == []
         async with _application(folder, server if model else None) as application:
             assert await application.digest(GRAPH) == before
-            again = await application.publish([_document("d1", said["d1"])])
+            again = await application.publish([_document("d1", canaries["d1"])])
             await _settled(application, again.token)
             assert (await application.document(GRAPH, "d1")).state is RevisionState.APPLIED
-            assert traces(folder, [said["d1"]["text"]], {}), "a document that is published again is there again"
+            assert traces(folder, [canaries["d1"]["text"]], {}), "a document that is published again is there again"

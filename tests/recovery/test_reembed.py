@@ -192,6 +192,6 @@ async def test_data_folder_records_name_and_dimension_of_its_model(tmp_path: Pat
     async with open_application(_settings(tmp_path, "")):
         pass
     backend = await SqliteBackend.open(tmp_path)
-    held = await recorded_model(backend.database, tmp_path)
+    recorded = await recorded_model(backend.database, tmp_path)
     await backend.close()
-    assert held is not None and (held.name, held.dimensions) == ("wordllama/l2-supercat-256", 256)
+    assert recorded is not None and (recorded.name, recorded.dimensions) == ("wordllama/l2-supercat-256", 256)

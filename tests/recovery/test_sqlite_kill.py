@@ -37,15 +37,15 @@ def run_until_killed(folder: Path, seed: int, *moment: str, lines: int = 0) -> d
     command = [sys.executable, "-m", "tests.support.storage_child", str(folder), str(seed), *moment]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None and child.stderr is not None
-        said = []
+        reported = []
         for line in child.stdout:
-            said.append(line.split())
-            if len(said) == lines:
+            reported.append(line.split())
+            if len(reported) == lines:
                 child.kill()
         complaint = child.stderr.read()
         assert child.wait() == -9, complaint
     promised: dict[str, int] = defaultdict(lambda: -1)
-    for what, number in said:
+    for what, number in reported:
         promised[what] = max(promised[what], int(number))
     return promised
 
@@ -58,8 +58,8 @@ async def check(folder: Path, seed: int, promised: dict[str, int]) -> int:
         end = (await backend.log.end(DOCUMENTS))[0]
         noise = (await backend.log.end(NOISE))[0]
         assert version >= promised["committed"] and end > promised["accepted"] and noise > promised["noise"]
-        held = await backend.store.claim(0)
-        assert held.next_offset == version and end in (version, version + 1) and noise % 2 == 0
+        watermark = await backend.store.claim(0)
+        assert watermark.next_offset == version and end in (version, version + 1) and noise % 2 == 0
         for topic, length in ((DOCUMENTS, end), (NOISE, noise), (DELTAS, version)):
             delivered = await backend.log.consumer(topic, "check").poll(1 << 20, 0)
             assert [one.position.offset for one in delivered] == list(range(length))
@@ -69,7 +69,7 @@ async def check(folder: Path, seed: int, promised: dict[str, int]) -> int:
         walk, fold = Walk(Random(seed)), Rows("g")
         standings: dict[str, StoredDocument] = {}
         for _ in range(version):
-            [part] = commit_of(walk, held).graphs
+            [part] = commit_of(walk, watermark).graphs
             fold.apply(part.delta)
             standings |= part.standings
         assert await backend.store.standings("g", list(standings)) == standings

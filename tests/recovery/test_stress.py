@@ -62,17 +62,17 @@ class History:
 
 async def write(application: Application, rng: random.Random, enough: Callable[[], bool]) -> None:
     """Write new documents, edits and deletions with occasional waits; at least OPERATIONS, and until `enough`."""
-    held: set[int] = set()
+    published: set[int] = set()
     for number in itertools.count():
         if number >= OPERATIONS and enough():
             return
-        if held and rng.random() < 0.25:
-            one = rng.choice(sorted(held))
-            held.discard(one)
+        if published and rng.random() < 0.25:
+            one = rng.choice(sorted(published))
+            published.discard(one)
             receipt = await application.delete("g", f"d{one}")
         else:
             one = rng.randint(0, 40)
-            held.add(one)
+            published.add(one)
             receipt = await application.publish([document(rng, one)])
         if number % 5 == 0:
             await application.query("g", QueryRequest("?", after=receipt.token, generate=False, timeout_s=TIMEOUT_S))

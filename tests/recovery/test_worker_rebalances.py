@@ -146,16 +146,16 @@ async def test_worker_whose_group_was_told_of_no_partitions_gets_them_soon(kafka
     """A leader that reads metadata while the broker has none assigns nothing until its next metadata refresh."""
     address = fresh(kafka)
     consumer = FaustConsumer(extraction_app(address, "extract", 6.0), address.topic(DOCUMENTS))
-    told = asyncio.Event()
+    assigned = asyncio.Event()
 
     async def tell(*_: object, **__: object) -> None:
-        told.set()
+        assigned.set()
 
     try:
         consumer._app.on_partitions_assigned.connect(tell, weak=False)
         await consumer.open()
         async with asyncio.timeout(TIMEOUT_S):
-            await told.wait()
+            await assigned.wait()
         assert not await consumer.poll(1, 0.0) and not consumer.assigned()
         await asyncio.to_thread(make_topic, kafka, address.topic(DOCUMENTS), 3)
         async with asyncio.timeout(TIMEOUT_S):

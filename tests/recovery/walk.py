@@ -49,13 +49,13 @@ POINTS = (
 def random_body(rng: random.Random) -> Body:
     """Return a document about few names: plain, or with its own entities and facts; sometimes with strange text."""
     a, b, c = rng.sample(NAMES, 3)
-    said = rng.choice(PREDICATES)
-    text = f"{a} {said} {b}. {c} met {a} in {rng.randint(1800, 1850)}."
+    predicate = rng.choice(PREDICATES)
+    text = f"{a} {predicate} {b}. {c} met {a} in {rng.randint(1800, 1850)}."
     if rng.random() < 0.1:
         text = "\u202e" + text + "\u200b\u05e9\u05dc\u05d5\u05dd e\u0301 " + "x" * rng.choice((10, 5_000))
     body: Body = {"text": text}
     if rng.random() < 0.5:
-        body["facts"] = [{"subject": a, "predicate": said, "object": b, "weight": rng.choice((0.5, 1, 2))}]
+        body["facts"] = [{"subject": a, "predicate": predicate, "object": b, "weight": rng.choice((0.5, 1, 2))}]
         body["entities"] = [{"name": name, "type": rng.choice(TYPES)} for name in (a, b, c)]
     return body
 
@@ -126,8 +126,8 @@ class Walk:
         for passage in found["passages"]:
             assert passage["text"] in self.service.live[passage["doc_id"]]["text"]
         doc_id = self.rng.choice(sorted(self.service.live))
-        held = self.service.request("GET", f"/documents/{doc_id}").json()
-        assert (held["state"], held["text"]) == ("applied", self.service.live[doc_id]["text"])
+        status = self.service.request("GET", f"/documents/{doc_id}").json()
+        assert (status["state"], status["text"]) == ("applied", self.service.live[doc_id]["text"])
 
     def kill(self) -> None:
         if self.service.service is not None:

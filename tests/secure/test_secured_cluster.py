@@ -47,7 +47,7 @@ def secured(kafka: SecuredKafka, bolt: BoltAddress, folder: Path) -> Cluster:
     return Cluster(KafkaAddress(kafka.sasl, prefix=prefix), Given(address), folder, settings)
 
 
-def faces(ca: Authority, name: str) -> dict[str, str]:
+def tls_settings(ca: Authority, name: str) -> dict[str, str]:
     """Return the settings of a process that has a certificate, and requires one of its clients."""
     certificate, key, _ = ca.issue(name)
     return {
@@ -68,11 +68,11 @@ def test_document_is_published_and_found_with_every_connection_secured(
         roles = {role: ("worker", role, *NO_PORTS) for role in ("extract", "consolidate")}
         cluster.start_all(roles)
         replica = cluster.start(
-            "query", "worker", "query", *NO_PORTS, "--grpc-port", "0", settings=faces(ca, "replica")
+            "query", "worker", "query", *NO_PORTS, "--grpc-port", "0", settings=tls_settings(ca, "replica")
         )
         asked = {"GRAPHTIDE_QUERY_TARGET": replica.addresses["grpc"], "GRAPHTIDE_QUERY_CA_FILE": str(ca.file)}
         gateway = cluster.start(
-            "gateway", "worker", "gateway", *NO_PORTS, "--port", "0", settings=asked | faces(ca, "gateway")
+            "gateway", "worker", "gateway", *NO_PORTS, "--port", "0", settings=asked | tls_settings(ca, "gateway")
         )
         trust = ssl.create_default_context(cafile=str(ca.file))
         trust.load_cert_chain(*ca.issue("caller")[:2])
@@ -85,8 +85,8 @@ def test_document_is_published_and_found_with_every_connection_secured(
             assert [one["doc_id"] for one in answer["passages"]] == ["a"]
             assert client.get("/readyz").json()["components"]["query"] == "well"
         assert all(one.is_ready() for one in cluster.processes.values())
-        said = "".join(one.logged() for one in cluster.processes.values())
-        assert secured_kafka.password not in said and secured_neo4j.password not in said
+        logs = "".join(one.logged() for one in cluster.processes.values())
+        assert secured_kafka.password not in logs and secured_neo4j.password not in logs
     finally:
         cluster.end()
 
@@ -96,11 +96,11 @@ def test_process_ends_and_says_so_when_a_password_is_wrong(
 ) -> None:
     """One sentence names the setting, and not the password; the doctor reports the same."""
     cluster = secured(secured_kafka, secured_neo4j, tmp_path)
-    for name, told in (("KAFKA_SASL_PASSWORD", "kafka_sasl_password"), ("BOLT_PASSWORD", "bolt_password")):
+    for name, setting in (("KAFKA_SASL_PASSWORD", "kafka_sasl_password"), ("BOLT_PASSWORD", "bolt_password")):
         wrong = {f"GRAPHTIDE_{name}": WRONG}
         ended = cluster.run("worker", "extract", *NO_PORTS, "--data", str(tmp_path / name), settings=wrong)
-        assert ended.returncode == 1 and told in ended.stderr, ended.stderr
+        assert ended.returncode == 1 and setting in ended.stderr, ended.stderr
         doctor = cluster.run("doctor", settings={**wrong, "GRAPHTIDE_DATA": str(tmp_path / name)})
-        assert doctor.returncode == 1 and told in doctor.stdout, doctor.stdout
+        assert doctor.returncode == 1 and setting in doctor.stdout, doctor.stdout
         for output in (ended.stdout, ended.stderr, doctor.stdout, doctor.stderr):
             assert WRONG not in output

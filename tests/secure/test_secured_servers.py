@@ -41,7 +41,7 @@ def mutual(server: SecuredKafka) -> KafkaAddress:
     return KafkaAddress(server.mutual, "SSL", **files, prefix=f"{uuid.uuid4().hex[:8]}-")
 
 
-async def said(address: KafkaAddress) -> GraphtideError:
+async def refusal_of(address: KafkaAddress) -> GraphtideError:
     """Return the error message of a log that is refused."""
     log = KafkaLog(address, QUICK)
     try:
@@ -74,7 +74,7 @@ async def test_wrong_password_of_kafka_is_broken_and_named_nowhere(
     """The error reports the refused login; neither it nor any log line, nor a repr, contains the password."""
     caplog.set_level(logging.WARNING)  # library loggers are silent below it (infra/observability/logging_config.py)
     address = replace(sasl(secured_kafka, mechanism), sasl_password=WRONG)
-    error = await said(address)
+    error = await refusal_of(address)
     assert isinstance(error, Broken) and "kafka_sasl_password" in str(error)
     everything = f"{error!r} {error.__cause__!r} {address!r} {caplog.text}"
     assert WRONG not in everything
@@ -85,10 +85,10 @@ async def test_kafka_that_is_signed_by_another_authority_is_not_trusted(
 ) -> None:
     """A client without a required certificate is refused, and sends no password to an untrusted broker."""
     other = authority(tmp_path, "other")
-    error = await said(replace(sasl(secured_kafka), ssl_ca_file=str(other.file)))
+    error = await refusal_of(replace(sasl(secured_kafka), ssl_ca_file=str(other.file)))
     assert "kafka_ssl_ca_file" in str(error) and secured_kafka.password not in str(error)
-    assert await said(replace(mutual(secured_kafka), ssl_cert_file="", ssl_key_file=""))
-    missing = await said(replace(sasl(secured_kafka), ssl_ca_file=str(tmp_path / "none.pem")))
+    assert await refusal_of(replace(mutual(secured_kafka), ssl_cert_file="", ssl_key_file=""))
+    missing = await refusal_of(replace(sasl(secured_kafka), ssl_ca_file=str(tmp_path / "none.pem")))
     assert isinstance(missing, Broken) and "TLS files" in str(missing)
 
 

@@ -94,20 +94,20 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
         await self._pass()
         if (graph, doc_id) not in self.documents:
             raise NotFound(f"graph {graph} has no document {doc_id}")
-        revision, held = self.documents[graph, doc_id]
-        if held is None:
+        revision, stored = self.documents[graph, doc_id]
+        if stored is None:
             state, live = RevisionState.DELETED, None
-            held = DocumentMessage(graph, doc_id, "")
+            stored = DocumentMessage(graph, doc_id, "")
         else:
             state, live = RevisionState.APPLIED, revision
         facts = tuple(
             StatedFact(f.subject, f.predicate, f.object, f.description, f.weight, "", f"{doc_id}#0")
-            for f in held.facts or ()
+            for f in stored.facts or ()
         )
-        frame = (held.info.title, held.info.source, held.info.occurred_at)
-        metadata = {key: json.loads(value) for key, value in held.info.metadata}
+        frame = (stored.info.title, stored.info.source, stored.info.occurred_at)
+        metadata = {key: json.loads(value) for key, value in stored.info.metadata}
         token = self._token(graph)
-        return DocumentStatus(graph, doc_id, state, revision, "", token, live, *frame, metadata, held.text, facts)
+        return DocumentStatus(graph, doc_id, state, revision, "", token, live, *frame, metadata, stored.text, facts)
 
     async def query(self, graph: str, ask: QueryRequest) -> Answer:
         await self._pass()
@@ -157,7 +157,9 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         await self._pass()
         await self.document(graph, doc_id)
-        others = sorted(name for (held, name), (_, document) in self.documents.items() if held == graph and document)
+        others = sorted(
+            name for (of_graph, name), (_, document) in self.documents.items() if of_graph == graph and document
+        )
         rows = (RelatedDocument(name, "", 0.5, 0.5, 0.0, ()) for name in others if name != doc_id)
         return RelatedDocuments(doc_id, self._version[self._known(graph)], tuple(rows)[:count])
 
@@ -196,8 +198,8 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
         await self._pass()
-        held = [] if query.resolved else [replace(letter, text="", original="") for letter in self.letters]
-        return LetterList(tuple(each for each in held if each.graph == graph)[: query.limit], "")
+        letters = [] if query.resolved else [replace(letter, text="", original="") for letter in self.letters]
+        return LetterList(tuple(each for each in letters if each.graph == graph)[: query.limit], "")
 
     async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
         await self._pass()
@@ -240,20 +242,27 @@ class InMemoryApplication(InMemoryBrowser, InMemoryStandingQuestions):
         return f"{graph}.{self._version[graph]}"
 
     def _live(self, graph: str) -> list[DocumentMessage]:
-        return [held for (name, _), (_, held) in sorted(self.documents.items()) if name == graph and held is not None]
+        return [
+            document
+            for (name, _), (_, document) in sorted(self.documents.items())
+            if name == graph and document is not None
+        ]
 
     def _sha(self, graph: str) -> str:
-        return sha256(b"".join(held.key.encode() + held.encode() for held in self._live(graph))).hexdigest()
+        return sha256(b"".join(document.key.encode() + document.encode() for document in self._live(graph))).hexdigest()
 
     def _ranked(self, graph: str, ask: QueryRequest) -> list[RankedPassage]:
         words = set(ask.question.lower().strip("?").split())
         wanted = ask.filters.doc_ids
         passages = [
             RankedPassage(
-                held.doc_id, f"{held.doc_id}#0", float(len(words & set(held.text.lower().split()))), held.text
+                document.doc_id,
+                f"{document.doc_id}#0",
+                float(len(words & set(document.text.lower().split()))),
+                document.text,
             )
-            for held in self._live(graph)
-            if not wanted or held.doc_id in wanted
+            for document in self._live(graph)
+            if not wanted or document.doc_id in wanted
         ]
         return sorted(passages, key=lambda each: (-each.score, each.doc_id))[: ask.top_k]
 

@@ -30,11 +30,11 @@ class UnsupportedError(NotImplementedError):
 class Search:
     """A counted search of one pattern in texts."""
 
-    def __init__(self, pattern: re.Pattern[Any], most_steps: int) -> None:
+    def __init__(self, pattern: re.Pattern[Any], max_steps: int) -> None:
         self.tree = parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE if _is_bytes(pattern) else pattern.flags)
         self._flags = pattern.flags
         self._is_bytes = _is_bytes(pattern)
-        self._most = most_steps
+        self._max_steps = max_steps
         self._text: Sequence[int] = ()
         self._end = -1
         self.steps = 0
@@ -62,7 +62,7 @@ class Search:
 
     def _step(self) -> None:
         self.steps += 1
-        if self.steps > self._most:
+        if self.steps > self._max_steps:
             raise TooManySteps
 
     def _accept(self, at: int) -> bool:
@@ -114,14 +114,14 @@ class Search:
 
     def _branch(self, branches: Sequence[tuple[Callable[[int], bool] | None, Continue]]) -> Continue:
         """Try the alternatives that can begin here, as `re` does; -1 denotes the end of the text."""
-        held: dict[int, list[Continue]] = {}
+        branches_of: dict[int, list[Continue]] = {}
 
         def match(at: int) -> bool:
             self._step()
             one = self._text[at] if at < len(self._text) else -1
-            if one not in held:
-                held[one] = [then for first, then in branches if first is None or (one >= 0 and first(one))]
-            return any(then(at) for then in held[one])
+            if one not in branches_of:
+                branches_of[one] = [then for first, then in branches if first is None or (one >= 0 and first(one))]
+            return any(then(at) for then in branches_of[one])
 
         return match
 
@@ -160,28 +160,28 @@ class Search:
         return match
 
     def _repeat(self, kind: Any, value: Any, then: Continue) -> Continue:
-        least, most, nodes = value
+        minimum, maximum, nodes = value
         body = list(nodes)
         if kind is c.POSSESSIVE_REPEAT:
-            return self._possessive(self._alone(body), least, most, then)
+            return self._possessive(self._alone(body), minimum, maximum, then)
         if len(body) == 1 and body[0][0] in _CHARACTERS:
-            return self._run(kind is c.MAX_REPEAT, self.fits(body[0]), least, most, then)
-        return self._group(kind is c.MAX_REPEAT, body, least, most, then)
+            return self._run(kind is c.MAX_REPEAT, self.fits(body[0]), minimum, maximum, then)
+        return self._group(kind is c.MAX_REPEAT, body, minimum, maximum, then)
 
-    def _possessive(self, inner: Callable[[int], int], least: int, most: int, then: Continue) -> Continue:
+    def _possessive(self, inner: Callable[[int], int], minimum: int, maximum: int, then: Continue) -> Continue:
         def match(at: int) -> bool:
             count = 0
-            while count < most and (end := inner(at)) >= 0:
+            while count < maximum and (end := inner(at)) >= 0:
                 count += 1
                 if end == at:
-                    count = max(count, least)
+                    count = max(count, minimum)
                     break
                 at = end
-            return count >= least and then(at)
+            return count >= minimum and then(at)
 
         return match
 
-    def _run(self, greedy: bool, fits: Callable[[int], bool], least: int, most: int, then: Continue) -> Continue:
+    def _run(self, greedy: bool, fits: Callable[[int], bool], minimum: int, maximum: int, then: Continue) -> Continue:
         def reach(at: int, until: int) -> int:
             while at < until and fits(self._text[at]):
                 self._step()
@@ -189,9 +189,9 @@ class Search:
             return at
 
         def match(at: int) -> bool:
-            last = min(len(self._text), at + int(most))
-            first = reach(at, min(last, at + least))
-            if first < at + least:
+            last = min(len(self._text), at + int(maximum))
+            first = reach(at, min(last, at + minimum))
+            if first < at + minimum:
                 return False
             if greedy:
                 return any(then(end) for end in range(reach(first, last), first - 1, -1))
@@ -204,13 +204,13 @@ class Search:
 
         return match
 
-    def _group(self, greedy: bool, body: Sequence[Node], least: int, most: int, then: Continue) -> Continue:
+    def _group(self, greedy: bool, body: Sequence[Node], minimum: int, maximum: int, then: Continue) -> Continue:
         """Count repetitions on a stack, so that the one compiled body can be re-entered."""
         stack: list[tuple[int, int]] = []
 
         def again(at: int) -> bool:
             count, began = stack[-1]
-            if at == began and count >= least:
+            if at == began and count >= minimum:
                 return False
             stack.append((count + 1, at))
             try:
@@ -221,20 +221,20 @@ class Search:
         inner = self._sequence(body, again)
 
         def leave(at: int) -> bool:
-            held = stack.copy()
+            before = stack.copy()
             stack.pop()
             try:
                 return then(at)
             finally:
-                stack[:] = held
+                stack[:] = before
 
         def enter(at: int) -> bool:
             self._step()
             count = stack[-1][0]
-            if count < least:
+            if count < minimum:
                 return inner(at)
             options = (inner, leave) if greedy else (leave, inner)
-            return any(option(at) for option in options if option is leave or count < most)
+            return any(option(at) for option in options if option is leave or count < maximum)
 
         def match(at: int) -> bool:
             stack.append((0, -1))
@@ -266,25 +266,25 @@ class Search:
         name = str(code).removeprefix("CATEGORY_")
         kind = name.removeprefix("NOT_")
         if plain and one > 127:
-            held = False
+            belongs = False
         elif kind == "WORD":
-            held = char.isalnum() or char == "_"
+            belongs = char.isalnum() or char == "_"
         elif kind == "DIGIT":
-            held = unicodedata.category(char) == "Nd"
+            belongs = unicodedata.category(char) == "Nd"
         elif kind == "SPACE":
-            held = char.isspace() and not (plain and 28 <= one <= 31)
+            belongs = char.isspace() and not (plain and 28 <= one <= 31)
         else:
             raise UnsupportedError(str(code))
-        return held is (kind == name)
+        return belongs is (kind == name)
 
     def fits(self, node: Node) -> Callable[[int], bool]:
         """Return whether a node of one character matches the character."""
-        held: dict[int, bool] = {}
+        known: dict[int, bool] = {}
 
         def fits(one: int) -> bool:
-            if one not in held:
-                held[one] = any(self._plainly_fits(node, variant) for variant in self._variants(one))
-            return held[one]
+            if one not in known:
+                known[one] = any(self._plainly_fits(node, variant) for variant in self._variants(one))
+            return known[one]
 
         return fits
 

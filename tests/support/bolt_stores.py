@@ -25,13 +25,13 @@ def through(wire: Proxy, server: GraphServer) -> BoltAddress:
 async def filled(backend: BoltBackend, walk: Walk, steps: int) -> tuple[Watermark, Rows]:
     """Commit a few random deltas to a graph; return the expected content."""
     fold = Rows(walk.graph)
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     for _ in range(steps):
         delta = walk.delta()
         fold.apply(delta)
-        await backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
-        held = replace(held, next_offset=held.next_offset + 1)
-    return held, fold
+        await backend.store.commit(Commit(0, watermark, watermark.next_offset + 1, (GraphCommit(delta, {}),), ()))
+        watermark = replace(watermark, next_offset=watermark.next_offset + 1)
+    return watermark, fold
 
 
 async def nodes(backend: BoltBackend) -> dict[str, int]:

@@ -44,10 +44,10 @@ class InMemoryBrowser:
     async def list_documents(self, graph: str, query: DocumentQuery) -> DocumentPage:
         await self._pass()
         self._known(graph)
-        held = sorted((name, of) for (inside, name), of in self.documents.items() if inside == graph)
+        documents = sorted((name, of) for (inside, name), of in self.documents.items() if inside == graph)
         rows = (
             ListedDocument(name, "", "", RevisionState.APPLIED if message else RevisionState.DELETED, revision, "")
-            for name, (revision, message) in held
+            for name, (revision, message) in documents
             if name.startswith(query.prefix)
         )
         return DocumentPage(tuple(rows)[: query.limit], "")

@@ -57,6 +57,6 @@ def traces(folder: Path, canaries: Iterable[Canary], vectors: Mapping[str, Itera
                 sought += [(f"vector of {name}", data), (f"vector of {name} in base64", base64.b64encode(data)[:-8])]
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            held = path.read_bytes()
-            found += [f"{path.name}: {label}" for label, data in sought if data in held]
+            content = path.read_bytes()
+            found += [f"{path.name}: {label}" for label, data in sought if data in content]
     return found

@@ -19,7 +19,7 @@ import httpx
 from graphtide.infra.kafka.address import KafkaAddress
 from tests.support import failpoints
 from tests.support.neo4j_server import GraphServer
-from tests.support.processes import ProcessResources, held
+from tests.support.processes import ProcessResources, resources_of
 
 START_S = 120.0
 GRAPHTIDE = [sys.executable, "-c", "from graphtide.services.cli import main; main()"]
@@ -139,7 +139,7 @@ class Cluster:
         if not line:
             raise ProcessEnded(f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}")
         one.addresses = json.loads(line)
-        one.begun = held(one.process.pid)
+        one.begun = resources_of(one.process.pid)
         return one
 
     def worker(self, name: str, role: str) -> Process:

@@ -43,7 +43,7 @@ POINTS = {
 if __name__ == "__main__":
     from graphtide.services.cli import main
 
-    graph_deletion.ERASED_AT_ONCE = 4  # the deletion of a small graph takes several portions
+    graph_deletion.ERASE_BATCH_SIZE = 4  # the deletion of a small graph takes several portions
     failpoints.POINTS.clear()
     failpoints.POINTS.update(POINTS)
     failpoints.arm_to_kill(os.environ.pop(failpoints.VARIABLE))

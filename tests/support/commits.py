@@ -87,7 +87,7 @@ async def write_to(
     """Commit the documents, then the deletion of `gone`, to every store alike; return the writer."""
     writer = Consolidator(GRAPH)
     live: dict[str, Extraction] = {}
-    held = [await store.claim(0) for store in stores]
+    watermark = [await store.claim(0) for store in stores]
     news: list[tuple[str, Extraction | None]] = [
         (extraction.doc_id, extraction) async for extraction in extracted(documents)
     ]
@@ -99,7 +99,7 @@ async def write_to(
         live |= {doc_id: new for doc_id, new in batch.items() if new is not None}
         for number, store in enumerate(stores):
             step = at // batch_size
-            mark = type(held[number])(held[number].epoch, step)
+            mark = type(watermark[number])(watermark[number].epoch, step)
             await store.commit(Commit(0, mark, step + 1, (part,), ()))
     return writer
 

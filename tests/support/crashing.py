@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 
 from tests.support import failpoints
-from tests.support.processes import Service, check_bounded, held, start_service
+from tests.support.processes import Service, check_bounded, resources_of, start_service
 
 ROOT = Path(__file__).parents[2]
 Body = dict[str, Any]
@@ -44,7 +44,7 @@ def start_armed(data: Path, failpoint: str, settings: Mapping[str, str] | None =
         assert code == -signal.SIGKILL, f"the service ended with {code} before it listened"
         return None
     addresses = json.loads(line)
-    return Service(process, addresses["http"], addresses["grpc"], held(process.pid))
+    return Service(process, addresses["http"], addresses["grpc"], resources_of(process.pid))
 
 
 @dataclass

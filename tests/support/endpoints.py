@@ -54,7 +54,7 @@ class Endpoint(Generic[S]):
     port: int = 0
     faults: deque[Fault] = field(default_factory=deque)
     seen: list[S] = field(default_factory=list)
-    most_at_once: int = 0
+    max_concurrent: int = 0
     hold: threading.Event | None = None
     arrived: queue.SimpleQueue[int] = field(default_factory=queue.SimpleQueue)
 
@@ -91,7 +91,7 @@ class Endpoint(Generic[S]):
         with self._lock:
             self.seen.append(seen)
             self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
+            self.max_concurrent = max(self.max_concurrent, self._at_once)
             self.arrived.put(self._at_once)
             return self.refusal(seen) or (self.faults.popleft() if self.faults else Fault())
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Fact, Mention, Vector
 from graphtide.streams.messages import unit_key
@@ -47,9 +49,15 @@ def vector(text: str, dimensions: int = 16) -> Vector:
     """Return a deterministic unit vector of a text; texts that share words are near each other."""
     total = np.zeros(dimensions)
     for word in text.casefold().split():
-        seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
-        total += np.random.default_rng(seed).standard_normal(dimensions)
+        total += _direction(word, dimensions)
     return (total / np.linalg.norm(total)).astype(np.float16)
+
+
+@lru_cache(2_000)
+def _direction(word: str, dimensions: int) -> NDArray[np.float64]:
+    """Return a deterministic direction of a word; a new generator for each takes 30 us."""
+    seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
+    return np.random.default_rng(seed).standard_normal(dimensions)
 
 
 def heading(text: str, mentions: Sequence[tuple[str, str, str]]) -> tuple[str, str]:

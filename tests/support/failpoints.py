@@ -122,6 +122,6 @@ if __name__ == "__main__":
     from graphtide.services.cli import main
 
     arm_to_kill(os.environ.pop(VARIABLE))
-    graph_deletion.ERASED_AT_ONCE = 4  # the deletion of a small graph takes several portions
+    graph_deletion.ERASE_BATCH_SIZE = 4  # the deletion of a small graph takes several portions
     sys.argv[0] = "graphtide"
     main()

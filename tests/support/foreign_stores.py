@@ -62,33 +62,33 @@ SMALL = Described(
 )
 
 
-def write_graphrag(folder: Path, held: Described, old_names: bool = False) -> Path:
+def write_graphrag(folder: Path, described: Described, old_names: bool = False) -> Path:
     """Write the tables of GraphRAG 3, or of 0.3 with its names; return the folder."""
     prefix = "create_final_" if old_names else ""
     name, text, document = ("name", "text", "document_ids") if old_names else ("title", "text", "document_id")
-    numbers = range(len(held.texts))
+    numbers = range(len(described.texts))
     tables: dict[str, dict[str, Sequence[Any]]] = {
         "documents": {"id": ["doc-1"], "title": ["deal.txt"], "raw_content" if old_names else "text": ["…"]},
         "text_units": {
-            "id": [held.passage_id(number) for number in numbers],
+            "id": [described.passage_id(number) for number in numbers],
             "human_readable_id": list(numbers),
-            text: held.texts,
+            text: described.texts,
             document: [["doc-1"] if old_names else "doc-1" for _ in numbers],
         },
         "entities": {
-            "id": [f"e{number}" for number in range(len(held.entities))],
-            name: [each.source.upper() for each in held.entities],
-            "type": [each.kind.upper() for each in held.entities],
-            "description": [" ".join(each.about) for each in held.entities],
-            "text_unit_ids": [held.ids_of(each) for each in held.entities],
+            "id": [f"e{number}" for number in range(len(described.entities))],
+            name: [each.source.upper() for each in described.entities],
+            "type": [each.kind.upper() for each in described.entities],
+            "description": [" ".join(each.about) for each in described.entities],
+            "text_unit_ids": [described.ids_of(each) for each in described.entities],
         },
         "relationships": {
-            "id": [f"r{number}" for number in range(len(held.relations))],
-            "source": [each.source.upper() for each in held.relations],
-            "target": [each.target.upper() for each in held.relations],
-            "description": [" ".join(each.about) for each in held.relations],
-            "weight": [each.weight for each in held.relations],
-            "text_unit_ids": [held.ids_of(each) for each in held.relations],
+            "id": [f"r{number}" for number in range(len(described.relations))],
+            "source": [each.source.upper() for each in described.relations],
+            "target": [each.target.upper() for each in described.relations],
+            "description": [" ".join(each.about) for each in described.relations],
+            "weight": [each.weight for each in described.relations],
+            "text_unit_ids": [described.ids_of(each) for each in described.relations],
         },
         "communities": {"id": ["c0"], "community": [0]},
     }
@@ -98,31 +98,31 @@ def write_graphrag(folder: Path, held: Described, old_names: bool = False) -> Pa
     return folder
 
 
-def write_lightrag(folder: Path, held: Described) -> Path:
+def write_lightrag(folder: Path, described: Described) -> Path:
     """Write the stores of LightRAG's working folder; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     chunks = {
-        held.passage_id(number): {
+        described.passage_id(number): {
             "tokens": len(text.split()),
             "content": text,
             "full_doc_id": "doc-1",
             "chunk_order_index": number,
             "file_path": "deals/deal.txt",
         }
-        for number, text in enumerate(held.texts)
+        for number, text in enumerate(described.texts)
     }
     (folder / "kv_store_text_chunks.json").write_text(json.dumps(chunks))
     (folder / "kv_store_full_docs.json").write_text(json.dumps({"doc-1": {"content": "…"}}))
     (folder / "vdb_entities.json").write_text("{}")
     graph = networkx.Graph()
-    for each in held.entities:
-        graph.add_node(each.source, entity_id=each.source, entity_type=each.kind, **_fields(held, each))
-    for each in held.relations:
-        fields = _fields(held, each) | {"keywords": each.kind.replace(", ", ","), "weight": each.weight}
+    for each in described.entities:
+        graph.add_node(each.source, entity_id=each.source, entity_type=each.kind, **_fields(described, each))
+    for each in described.relations:
+        fields = _fields(described, each) | {"keywords": each.kind.replace(", ", ","), "weight": each.weight}
         graph.add_edge(each.source, each.target, **fields)
     networkx.write_graphml(graph, folder / "graph_chunk_entity_relation.graphml")
     return folder
 
 
-def _fields(held: Described, fact: Fact) -> dict[str, Any]:
-    return {"description": SEPARATOR.join(fact.about), "source_id": SEPARATOR.join(held.ids_of(fact))}
+def _fields(described: Described, fact: Fact) -> dict[str, Any]:
+    return {"description": SEPARATOR.join(fact.about), "source_id": SEPARATOR.join(described.ids_of(fact))}

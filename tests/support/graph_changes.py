@@ -55,10 +55,10 @@ def elements(records: Iterable[Record], graph: str) -> Elements:
     return found
 
 
-def digest_of(held: Elements) -> str:
+def digest_of(elements: Elements) -> str:
     """Return the digest of a graph from its elements: that of `graph/digest` from its rows."""
     things = defaultdict[object, list[str]](list)
-    for number, line in enumerate(_lines(held)):
+    for number, line in enumerate(_lines(elements)):
         things[_thing(line) or number].append(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
     lanes = [0] * 1024
     for lines in things.values():
@@ -74,15 +74,15 @@ def _thing(line: Sequence[object]) -> object:
     return line[places[str(line[0])]] if line[0] in places else None
 
 
-def _lines(held: Elements) -> Iterable[Sequence[object]]:
-    nodes = held.nodes
+def _lines(elements: Elements) -> Iterable[Sequence[object]]:
+    nodes = elements.nodes
     about = {key: own for key, (_, own) in nodes.items()}
     labels = {key: (own["name"], own["type"]) for key, (kind, own) in nodes.items() if kind == "Label"}
-    entity_of = {start: about[end]["id"] for start, end, _ in held.of("NAMES")}
-    subject = {start: end for start, end, _ in held.of("SUBJECT")}
-    object_ = {start: end for start, end, _ in held.of("OBJECT")}
+    entity_of = {start: about[end]["id"] for start, end, _ in elements.of("NAMES")}
+    subject = {start: end for start, end, _ in elements.of("SUBJECT")}
+    object_ = {start: end for start, end, _ in elements.of("OBJECT")}
     chunks: dict[str, list[Body]] = defaultdict(list)
-    for start, end, _ in held.of("HAS"):
+    for start, end, _ in elements.of("HAS"):
         chunks[start].append(about[end])
     named: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for label, entity in entity_of.items():
@@ -105,14 +105,14 @@ def _lines(held: Elements) -> Iterable[Sequence[object]]:
             yield "statement", *triple(key), own["count"], round(own["weight"] * 1000)
         elif kind == "Entity":
             yield "entity", own["id"], own["name"], own["type"], sorted(named[own["id"]]), own["mentions"]
-    for start, end, own in held.of("MENTIONS"):
+    for start, end, own in elements.of("MENTIONS"):
         yield "mention", labels[end], about[start]["chunk_id"], own["name"], own["description"], own["count"]
-    for start, end, own in held.of("SUPPORTS"):
+    for start, end, own in elements.of("SUPPORTS"):
         shown = own["description"], own["sentence"], round(own["weight"] * 1000), own["count"]
         yield "evidence", *triple(end), about[start]["chunk_id"], *shown, own["valid_from"], own["valid_to"]
-    for start, end, own in held.of("SAME_AS"):
+    for start, end, own in elements.of("SAME_AS"):
         yield "same-as", sorted((labels[start], labels[end])), own["rule"]
-    for start, end, own in held.of("RELATES"):
+    for start, end, own in elements.of("RELATES"):
         yield "edge", sorted((about[start]["id"], about[end]["id"])), own["weight"], own["trussness"]
 
 

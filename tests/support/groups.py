@@ -80,17 +80,17 @@ class MemberConsumer:
         self._topic = topic
         self._name = name
         self._inner = group.log.consumer(topic, name)
-        self._held: frozenset[int] = frozenset()
+        self._assigned: frozenset[int] = frozenset()
 
     def assigned(self) -> frozenset[int]:
-        return self._held
+        return self._assigned
 
     async def poll(
         self, limit: int, timeout_s: float, among: Collection[int] | None = None
     ) -> Sequence[ConsumedRecord]:
         if await self._changed():
             return []
-        chosen = self._held if among is None else self._held & set(among)
+        chosen = self._assigned if among is None else self._assigned & set(among)
         self._member.changed.clear()
         reading = asyncio.create_task(self._inner.poll(limit, timeout_s, chosen))
         waiting = asyncio.create_task(self._member.changed.wait())
@@ -106,9 +106,9 @@ class MemberConsumer:
         return []
 
     async def _changed(self) -> bool:
-        if self._member.asleep or self._member.assigned == self._held:
+        if self._member.asleep or self._member.assigned == self._assigned:
             return False
-        gained, self._held = self._member.assigned - self._held, self._member.assigned
+        gained, self._assigned = self._member.assigned - self._assigned, self._member.assigned
         committed = await self._group.log.committed(self._topic, self._name)
         for number in gained:
             await self._inner.seek(Position(number, committed[number]))
@@ -119,7 +119,7 @@ class MemberConsumer:
             await self._inner.commit(position)
 
     async def seek(self, position: Position) -> None:
-        if position.partition in self._held:
+        if position.partition in self._assigned:
             await self._inner.seek(position)
 
     async def close(self) -> None:

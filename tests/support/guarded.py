@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import jwt
@@ -16,13 +17,17 @@ from graphtide.services.access.keys import new_key
 from graphtide.services.access.tokens import TokenRules, TokenVerifier
 
 ISSUER, AUDIENCE = "https://issuer.example", "graphtide"
-_SIGNER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-_OTHER_SIGNER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@cache
+def _signer(name: str) -> rsa.RSAPrivateKey:
+    """Return the key of an issuer, which all tests of a process share: making one takes 50 ms."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def public_pem() -> str:
     """Return the key that tokens of `token` are verified with."""
-    return _SIGNER.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    return _signer("own").public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def token(*, graphs: object = ("notes",), actions: object = ("read",), stranger: bool = False, **claims: object) -> str:
@@ -31,7 +36,7 @@ def token(*, graphs: object = ("notes",), actions: object = ("read",), stranger:
     claimed: dict[str, object] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 600}
     claimed |= {"graphtide": {"graphs": graphs, "actions": actions}, **claims}
     kept = {name: value for name, value in claimed.items() if value is not None}
-    return jwt.encode(kept, _OTHER_SIGNER if stranger else _SIGNER, "RS256")
+    return jwt.encode(kept, _signer("other" if stranger else "own"), "RS256")
 
 
 def rules(folder: Path, algorithm: str = "RS256", key: str = "") -> TokenRules:

@@ -125,10 +125,10 @@ class ModelledGraph:
         found = []
         for doc_id in sorted({*self.live, *self.edits}):
             status = self.request("GET", f"/documents/{doc_id}").json()
-            held = status.get("text", "") if status.get("state") != "deleted" else ""
-            if held != self.live.get(doc_id, {"text": ""})["text"]:
+            text = status.get("text", "") if status.get("state") != "deleted" else ""
+            if text != self.live.get(doc_id, {"text": ""})["text"]:
                 state = {name: status.get(name) for name in ("state", "revision", "live_revision", "reason", "token")}
-                found.append(f"{doc_id} holds {held[:40]!r}, {state}, edits {self.edits.get(doc_id, [])[-6:]}")
+                found.append(f"{doc_id} holds {text[:40]!r}, {state}, edits {self.edits.get(doc_id, [])[-6:]}")
         return found
 
     def settle(self) -> None:

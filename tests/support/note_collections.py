@@ -57,8 +57,8 @@ def verdict(question: Mapping[str, Any], answer: str) -> str:
     """Return "right", "wrong" or "false refusal"."""
     refused = answer == NOTHING_FITS
     if question.get("refuse"):
-        held = question.get("or_must")
-        return "right" if refused or (held and _matches(answer, held, question)) else "wrong"
+        alternatives = question.get("or_must")
+        return "right" if refused or (alternatives and _matches(answer, alternatives, question)) else "wrong"
     if refused:
         return "false refusal"
     return "right" if _matches(answer, question["must"], question) else "wrong"

@@ -64,8 +64,8 @@ def unread(address: KafkaAddress, topic: str, group: str) -> int:
     consumer = Consumer(options)
     try:
         name = address.topic(topic)
-        held = consumer.list_topics(name, FLUSH_S).topics[name].partitions
-        committed = consumer.committed([TopicPartition(name, number) for number in held], FLUSH_S)
+        partitions = consumer.list_topics(name, FLUSH_S).topics[name].partitions
+        committed = consumer.committed([TopicPartition(name, number) for number in partitions], FLUSH_S)
         ends = [consumer.get_watermark_offsets(each, FLUSH_S)[1] for each in committed]
         return sum(max(0, end - max(0, each.offset)) for end, each in zip(ends, committed, strict=True))
     finally:

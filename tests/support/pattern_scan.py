@@ -190,9 +190,9 @@ def _samples_of(search: Search, node: Node) -> list[str]:
     if kind in (c.NOT_LITERAL, c.ANY, c.IN):
         return _fitting(search, node)
     if kind in _REPEATS:
-        least, most, body = value
-        count = min(max(1, least), int(most), 12)
-        return [sample * count for sample in samples(search, list(body))] + ([""] if least == 0 else [])
+        minimum, maximum, body = value
+        count = min(max(1, minimum), int(maximum), 12)
+        return [sample * count for sample in samples(search, list(body))] + ([""] if minimum == 0 else [])
     if kind in (c.ASSERT, c.ASSERT_NOT, c.AT):
         return [""]
     inner = [samples(search, each) for each in _inside(kind, value)]

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import IO
 
 FIRST, AFTER_LAST = 12_000, 30_000
-_held: list[IO[bytes]] = []
+_reserved: list[IO[bytes]] = []
 
 
 @atexit.register
 def _release() -> None:
     """Release the ports when the process ends."""
-    while _held:
-        _held.pop().close()
+    while _reserved:
+        _reserved.pop().close()
 
 
 def free_port() -> int:
@@ -49,7 +49,7 @@ def _hold(path: Path) -> bool:
     except OSError:
         file.close()
         return False
-    _held.append(file)
+    _reserved.append(file)
     return True
 
 

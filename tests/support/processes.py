@@ -37,7 +37,7 @@ megabyte, a pool of connections 32 files, a pool of threads 36.
 """
 
 
-def held(pid: int) -> ProcessResources | None:
+def resources_of(pid: int) -> ProcessResources | None:
     """Return the current resources of the process; None when it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
@@ -52,7 +52,7 @@ def held(pid: int) -> ProcessResources | None:
 
 def check_bounded(name: str, pid: int, begun: ProcessResources | None) -> None:
     """Check I9: a process that has not ended holds at most MAX_GROWTH more than at its start."""
-    now = held(pid)
+    now = resources_of(pid)
     if now is None or begun is None:
         return
     for kind in ("peak_bytes", "files", "threads"):
@@ -125,7 +125,7 @@ def start_service(
     if not line:
         raise RuntimeError(f"the service ended with {process.wait()} before it listened")
     addresses = json.loads(line)
-    return Service(process, addresses["http"], addresses["grpc"], held(process.pid))
+    return Service(process, addresses["http"], addresses["grpc"], resources_of(process.pid))
 
 
 @contextmanager

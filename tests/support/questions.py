@@ -56,10 +56,10 @@ class InMemoryStandingQuestions:
     async def list_questions(self, graph: str, limit: int, cursor: str) -> QuestionPage:
         await self._pass()
         self._known(graph)
-        held: Mapping[str, StandingQuestion] = {
+        stored: Mapping[str, StandingQuestion] = {
             name: each for (of, name), each in self.questions.items() if of == graph
         }
-        return QuestionPage(tuple(held[name] for name in sorted(held))[:limit], "")
+        return QuestionPage(tuple(stored[name] for name in sorted(stored))[:limit], "")
 
     async def question_events(self, graph: str, question_id: str, after: str) -> AsyncIterator[StandingEvent | None]:
         await self.question(graph, question_id)

@@ -26,7 +26,7 @@ def end_values(known: OptionField) -> list[object]:
         return [False, True]
     if known.choices:
         return list(known.choices)
-    ends: list[object] = [known.least, known.most]
+    ends: list[object] = [known.minimum, known.maximum]
     return ends if known.kind in (int, float) else [{"knows": end} for end in ends]
 
 
@@ -35,8 +35,8 @@ def outside_values(known: OptionField) -> Iterator[object]:
     yield None
     yield []
     yield "many" if not known.choices else "none of them"
-    if known.least is not None and known.most is not None:
-        beyond = (known.least - 1, known.most + 1, 10**400, float("inf"), float("nan"))
+    if known.minimum is not None and known.maximum is not None:
+        beyond = (known.minimum - 1, known.maximum + 1, 10**400, float("inf"), float("nan"))
         yield from beyond if known.kind in (int, float) else ({"knows": number} for number in beyond)
     if known.kind is int:
         yield known.default + 0.5
@@ -44,6 +44,6 @@ def outside_values(known: OptionField) -> Iterator[object]:
 
 
 def _inside(rng: random.Random, known: OptionField) -> object:
-    if known.kind is int and known.least is not None and known.most is not None:
-        return rng.randint(int(known.least), int(known.most))
+    if known.kind is int and known.minimum is not None and known.maximum is not None:
+        return rng.randint(int(known.minimum), int(known.maximum))
     return known.default if known.kind in (float, int, bool) or known.choices else {"is near": 2.0, "knows": 0.5}

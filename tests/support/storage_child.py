@@ -26,11 +26,11 @@ ENOUGH = 2_000
 """The number of commits after which the test no longer kills this process."""
 
 
-def commit_of(walk: Walk, held: Watermark) -> Commit:
+def commit_of(walk: Walk, watermark: Watermark) -> Commit:
     """Return the next commit of the walk: version v consumes offset v - 1 and ends revision v - 1."""
     at = walk.version
     outcome = RevisionOutcome("g", f"doc {at}", at, RevisionState.APPLIED)
-    return Commit(0, held, at + 1, (walk.commit(at),), (outcome,), (Record("g", b"%d" % (at + 1)),))
+    return Commit(0, watermark, at + 1, (walk.commit(at),), (outcome,), (Record("g", b"%d" % (at + 1)),))
 
 
 def say(what: str, number: int) -> None:
@@ -50,7 +50,7 @@ async def work(folder: Path, seed: int, moment: str, count: int) -> None:
     walk = Walk(Random(seed))
     for _ in range((await backend.store.graphs()).get("g", 0)):
         walk.commit(walk.version)
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     if moment:
         await arm(backend, moment, count)
     tasks = [asyncio.create_task(noise(backend)) for _ in range(3)]
@@ -59,9 +59,9 @@ async def work(folder: Path, seed: int, moment: str, count: int) -> None:
         if (await backend.log.end(DOCUMENTS))[0] <= at:
             [position] = await backend.ledger.accept([Record(f"g|doc {at}", b"text")])
             say("accepted", position.offset)
-        await backend.store.commit(commit_of(walk, held))
+        await backend.store.commit(commit_of(walk, watermark))
         say("committed", walk.version)
-        held = Watermark(held.epoch, walk.version)
+        watermark = Watermark(watermark.epoch, walk.version)
 
 
 async def arm(backend: SqliteBackend, moment: str, count: int) -> None:

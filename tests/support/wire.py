@@ -37,7 +37,7 @@ def wire(address: str) -> Iterator[Proxy]:
         thread.join(30)
 
 
-def lose_answers_to_commits(one: Proxy, every: int, most: int) -> list[int]:
+def lose_answers_to_commits(one: Proxy, every: int, limit: int) -> list[int]:
     """Lose the answer to every nth COMMIT, at most `most` times; return a list whose item is the growing count.
 
     The server receives and executes these commits; the client cannot know it.
@@ -47,7 +47,7 @@ def lose_answers_to_commits(one: Proxy, every: int, most: int) -> list[int]:
     def on_bytes(data: bytes) -> bool:
         if COMMIT in data:
             seen[0] += 1
-            if seen[0] % every == 0 and lost[0] < most:
+            if seen[0] % every == 0 and lost[0] < limit:
                 lost[0] += 1
                 one.drop_answers()
         return False

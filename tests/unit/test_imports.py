@@ -69,13 +69,22 @@ def test_import_scan_sees_a_forbidden_import_when_there_is_one(tmp_path: Path) -
     assert list(imported(file)) == ["services"]
 
 
+@pytest.mark.thorough
 def test_service_and_command_line_import_no_optional_part() -> None:
     """The client of a language model takes a third of a process's start time; `graphtide eval` loads the evaluation."""
     modules = ("process.serve", "wiring", "cluster.wiring", "cli", "cli.top_level.app")
     imports = ", ".join(f"graphtide.services.{module}" for module in modules)
-    told = f"import {imports}, sys; print([n for n in sys.modules if n == 'openai' or 'services.evaluation' in n])"
-    done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    script = f"import {imports}, sys; print([n for n in sys.modules if n == 'openai' or 'services.evaluation' in n])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.thorough
+def test_processes_of_a_cluster_import_no_pandas() -> None:
+    """It is installed with gqlalchemy, and the driver of the graph database would load it: 69 MiB in each process."""
+    script = "import graphtide.infra.bolt.backend, sys; print('pandas' in sys.modules); import pandas"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def modules_imported(file: Path) -> Iterator[str]:

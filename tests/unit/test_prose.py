@@ -88,8 +88,15 @@ def test_prose_checks_code_and_pages_when_no_file_is_named() -> None:
     "definition",
     ["said = 1", "self._told = 1", "def away(): ...", "shelf: int = 1", "def f(here): ...", "for wish in (): ..."],
 )
-def test_dialect_in_the_names_of_the_package_is_found(definition: str) -> None:
-    """A definition of a banned name is found in the package, with underscores, too, and not in tests."""
-    hits = list(hits_in(Path("graph/module.py"), f'"""A module."""\n{definition}\n'))
+@pytest.mark.parametrize("file", ["graph/module.py", "tests/unit/test_module.py"])
+def test_dialect_in_names_is_found(definition: str, file: str) -> None:
+    """A definition of a banned name is found in the package and in tests, with underscores, too."""
+    hits = list(hits_in(Path(file), f'"""A module."""\n{definition}\n'))
     assert [hit.line for hit in hits] == [2]
-    assert not list(hits_in(Path("tests/unit/module.py"), f'"""A module."""\n{definition}\n'))
+
+
+def test_names_of_unmigrated_folders_are_left_until_they_are_renamed() -> None:
+    """They keep `held`, `most` and `least`; other banned names are found there, too."""
+    text = '"""A module."""\nheld = 1\nsaid = 2\n'
+    assert [hit.line for hit in hits_in(Path("infra/hnsw/module.py"), text)] == [3]
+    assert [hit.line for hit in hits_in(Path("infra/kafka/module.py"), text)] == [2, 3]

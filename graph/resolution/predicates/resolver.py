@@ -155,8 +155,8 @@ class PredicateResolver:
     def _similar(self, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs whose vectors are similar enough, and those that were until now, from one product."""
         numbers = sorted({number for pair in pairs for number in pair})
-        held = [(number, self._features[number].vector) for number in numbers]
-        rows = {number: vector for number, vector in held if vector is not None}
+        known = [(number, self._features[number].vector) for number in numbers]
+        rows = {number: vector for number, vector in known if vector is not None}
         places = {number: place for place, number in enumerate(rows)}
         comparable = [(a, b) for a, b in pairs if a in places and b in places]
         near = set[Pair]()
@@ -164,8 +164,8 @@ class PredicateResolver:
             vectors = np.stack(list(rows.values())).astype(np.float32)  # exact, see similarity.STEP
             first, second = ([places[number] for number in column] for column in zip(*comparable, strict=True))
             products = np.einsum("nd,nd->n", vectors[first], vectors[second])
-            least = MIN_COSINE_MILLI * (STEP * STEP) / 1000
-            near = {pair for pair, product in zip(comparable, products.tolist(), strict=True) if product >= least}
+            threshold = MIN_COSINE_MILLI * (STEP * STEP) / 1000
+            near = {pair for pair, product in zip(comparable, products.tolist(), strict=True) if product >= threshold}
         return [pair for pair in pairs if pair in near or self._pairs.has(*pair)]
 
     def _score(self, pair: Pair) -> None:

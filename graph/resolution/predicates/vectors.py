@@ -44,10 +44,10 @@ def residual(statement: Unit | None, subject: Unit | None, object_: Unit | None)
 
 def predicate_vector(residuals: Iterable[NDArray[np.int64] | None]) -> Quantised | None:
     """Return the mean direction of some statements (d,); None without one."""
-    held = [each for each in residuals if each is not None]
-    if not held:
+    present = [each for each in residuals if each is not None]
+    if not present:
         return None
-    total = np.sum(held, axis=0)
+    total = np.sum(present, axis=0)
     length = int(np.dot(total, total))
     return quantise((total / np.sqrt(np.float64(length))).astype(np.float32)) if length else None
 

@@ -100,8 +100,8 @@ def community(graph: AttributedGraph, layer: str, k: int, members: Members) -> C
 
 def rate(reports: Sequence[CommunityReportText], question: str) -> list[Rated]:
     """Return every report with its joint relevance score, best first; equal ones by title and text."""
-    _, held = terms.occurrences(question, [f"{report.title}\n{report.text}" for report in reports])
-    covered = held @ terms.weights(held) if held.size else np.zeros(len(reports))
+    _, occurrences = terms.occurrences(question, [f"{report.title}\n{report.text}" for report in reports])
+    covered = occurrences @ terms.weights(occurrences) if occurrences.size else np.zeros(len(reports))
     rows = zip(reports, covered.tolist(), strict=True)
     rated = [Rated(report, report.community.relevance + share, share) for report, share in rows]
     return sorted(rated, key=lambda row: (-row.score, row.report.title, row.report.text))

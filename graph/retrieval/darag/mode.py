@@ -127,10 +127,10 @@ def _coarse_reports(
 
 def _part(each: Rated, written: Written | None) -> RetrievedPart:
     """Return a chosen report; the citations of a written one are checked, and remain."""
-    one = each.report
+    report = each.report
     if written is not None:
-        return RetrievedPart(neutralise(one.title), one.text, one.sources, each.score)
-    return quoted_part(one.title, one.text, one.sources, each.score)
+        return RetrievedPart(neutralise(report.title), report.text, report.sources, each.score)
+    return quoted_part(report.title, report.text, report.sources, each.score)
 
 
 def _scores(
@@ -231,16 +231,16 @@ def _edges(view: LiveView, chosen: Sequence[Rated]) -> tuple[TraceItem, ...]:
     return tuple(sorted(items, key=lambda item: (-item.score, item.id))[:RELATIONS])
 
 
-def _members(view: LiveView, one: Community) -> str:
-    if one.layer == PASSAGES:
-        return " + ".join(view.chunks[n].chunk_id for n in one.members)
-    return " + ".join(view.entity_id(n) for n in one.members)
+def _members(view: LiveView, community: Community) -> str:
+    if community.layer == PASSAGES:
+        return " + ".join(view.chunks[n].chunk_id for n in community.members)
+    return " + ".join(view.entity_id(n) for n in community.members)
 
 
-def _parts(one: Community) -> tuple[tuple[str, float], ...]:
+def _parts(community: Community) -> tuple[tuple[str, float], ...]:
     return (
-        ("k", float(one.k)),
-        ("members", float(len(one.members))),
-        ("QRScore", one.relevance),
-        ("density", one.density),
+        ("k", float(community.k)),
+        ("members", float(len(community.members))),
+        ("QRScore", community.relevance),
+        ("density", community.density),
     )

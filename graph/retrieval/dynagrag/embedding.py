@@ -57,12 +57,12 @@ def gather(view: LiveView, egos: Sequence[EgoGraph]) -> EgoGraphVectors:
     )
 
 
-def _features(numbers: list[int], held: list[tuple[Vector, int]], dimensions: int) -> Features:
+def _features(numbers: list[int], weighted: list[tuple[Vector, int]], dimensions: int) -> Features:
     vectors = np.zeros((len(numbers), dimensions), np.float32)
-    weights = np.array([weight if vector.size else 0 for vector, weight in held], np.float64)
-    there = [vector for vector, _ in held if vector.size]
+    weights = np.array([weight if vector.size else 0 for vector, weight in weighted], np.float64)
+    there = [vector for vector, _ in weighted if vector.size]
     if there:
-        vectors[[bool(vector.size) for vector, _ in held]] = unit_rows(np.array(there, np.float32), dimensions)
+        vectors[[bool(vector.size) for vector, _ in weighted]] = unit_rows(np.array(there, np.float32), dimensions)
     return Features({number: place for place, number in enumerate(numbers)}, vectors, weights)
 
 

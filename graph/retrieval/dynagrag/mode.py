@@ -40,7 +40,7 @@ def retrieve_dynagrag(view: LiveView, question: Question, settings: Dynagrag | N
     pruned = pruned_subgraphs(choice, question, settings, learned)
     trees = [explore(each, settings.traversal, ENTITIES) for each in pruned]
     rows = zip(choice.chosen, pruned, trees, strict=True)
-    parts = tuple(verbalise(view, admits, one, tree, candidate.similarity) for candidate, one, tree in rows)
+    parts = tuple(verbalise(view, admits, graph, tree, candidate.similarity) for candidate, graph, tree in rows)
     ranked = rank(view, question.vector, seeds, supported(view, admits, choice.chosen, pruned), question.top_k)
     passages = tuple(_passage(view, each) for each in ranked)
     trace = Trace(shown.steps(view, choice, pruned, trees, ranked, learned)) if question.explain else None
@@ -66,6 +66,6 @@ def pruned_subgraphs(
     return [prune(ego, gathered, judged, asked) for ego in egos]
 
 
-def _passage(view: LiveView, one: Ranked) -> RetrievedPassage:
-    chunk = view.chunks[one.number]
-    return RetrievedPassage(chunk.chunk_id, chunk.doc_id, one.score, chunk.text)
+def _passage(view: LiveView, ranked: Ranked) -> RetrievedPassage:
+    chunk = view.chunks[ranked.number]
+    return RetrievedPassage(chunk.chunk_id, chunk.doc_id, ranked.score, chunk.text)

@@ -42,11 +42,11 @@ def verbalise(
     shown = [relation for relation, _ in tree.parents.values()] + between
     evidence = {number: _evidence(view, admits, pruned.ego.relations[number].statement) for number in shown}
     chunks = {each.chunk for each in evidence.values()} or set(_alone(view, admits, pruned.ego.centre))
-    held = {} if admits is not None else _held(view, pruned, tree, chunks)
-    chunks.update(chunk for _, chunk in held.values())
+    described = {} if admits is not None else _descriptions(view, pruned, tree, chunks)
+    chunks.update(chunk for _, chunk in described.values())
     sources = sorted(chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
     summaries = _summaries(view, pruned, tree, sources) | {
-        place: description for place, (description, _) in held.items()
+        place: description for place, (description, _) in described.items()
     }
     lines = []
     for place, depth in tree.pre_order():
@@ -100,7 +100,7 @@ def _summaries(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: list
     return found
 
 
-def _held(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: set[int]) -> dict[int, tuple[str, int]]:
+def _descriptions(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: set[int]) -> dict[int, tuple[str, int]]:
     """Return a sentence of the stored summary of each entity that has one, and a passage that the sentence cites.
 
     The first sentence that cites a shown passage is taken; for the centre otherwise its first sentence, which shows one

@@ -50,8 +50,8 @@ def rank(
     span = max((seeds.passages[0].cosine if seeds.passages else 1.0) - low, MIN_SPAN)
     found = []
     for number, value in cosine.items():
-        near, held = (value - low) / span, support.get(number, 0.0)
-        found.append(Ranked(number, round(near + held, DECIMALS), near, held))
+        near, backed = (value - low) / span, support.get(number, 0.0)
+        found.append(Ranked(number, round(near + backed, DECIMALS), near, backed))
     return sorted(found, key=lambda passage: (-passage.score, view.chunks[passage.number].chunk_id))[:count]
 
 

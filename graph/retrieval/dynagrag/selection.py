@@ -37,7 +37,7 @@ class EgoGraphSelection:
     """The ego-graphs chosen, best first, the number of candidates, and every vector they need."""
 
     chosen: tuple[Candidate, ...]
-    looked_at: int
+    considered: int
     gathered: EgoGraphVectors
 
 
@@ -76,8 +76,8 @@ def widened(
     ego-graphs of at most `explored` entities, and their vectors.
     """
     around = EgoGraphs(view, admits, replace(settings.caps, nodes=max(settings.explored, settings.caps.nodes)))
-    chosen = tuple(replace(one, ego=around.around(one.ego.centre)) for one in choice.chosen)
-    return EgoGraphSelection(chosen, choice.looked_at, gather(view, [one.ego for one in chosen]))
+    chosen = tuple(replace(candidate, ego=around.around(candidate.ego.centre)) for candidate in choice.chosen)
+    return EgoGraphSelection(chosen, choice.considered, gather(view, [candidate.ego for candidate in chosen]))
 
 
 def centres(

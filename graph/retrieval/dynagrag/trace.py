@@ -71,7 +71,7 @@ def _subgraphs(view: LiveView, choice: EgoGraphSelection) -> TraceStep:
         for each in choice.chosen
     )
     tops = ", ".join(view.entities[each.top].name for each in choice.chosen)
-    about = f"The most similar of {choice.looked_at} ego-graphs with different key entities: {tops}."
+    about = f"The most similar of {choice.considered} ego-graphs with different key entities: {tops}."
     return TraceStep("subgraphs", about, items)
 
 
@@ -102,12 +102,14 @@ def _relations(view: LiveView, pruned: Sequence[Pruned]) -> tuple[TraceItem, ...
 
 def _traversals(view: LiveView, pruned: Sequence[Pruned], trees: Sequence[TraversalTree]) -> tuple[TraceItem, ...]:
     found = []
-    for one, tree in zip(pruned, trees, strict=True):
+    for graph, tree in zip(pruned, trees, strict=True):
         depths = dict(tree.pre_order())
         for step, place in enumerate(tree.order[:SHOWN]):
-            node = one.ego.nodes[place]
+            node = graph.ego.nodes[place]
             parts = (("step", float(step)), ("depth", float(depths[place])))
-            found.append(TraceItem(view.entity_id(node), view.entities[node].name, float(one.similarity[place]), parts))
+            found.append(
+                TraceItem(view.entity_id(node), view.entities[node].name, float(graph.similarity[place]), parts)
+            )
     return tuple(found)
 
 

@@ -35,8 +35,8 @@ class TraversalTree:
             stack.extend((child, depth + 1) for child in reversed(self.children.get(place, ())))
 
 
-def explore(pruned: Pruned, traversal: Traversal, most: int) -> TraversalTree:
-    """Return the first `most` entities from the centre on.
+def explore(pruned: Pruned, traversal: Traversal, limit: int) -> TraversalTree:
+    """Return the first `limit` entities from the centre on.
 
     Dynamic similarity-aware BFS (section 3.4): the best discovered entity is explored next, by mask times similarity to
     the question, so that a similar neighbour's neighbours precede a less similar neighbour. The paper gives no formula:
@@ -49,7 +49,7 @@ def explore(pruned: Pruned, traversal: Traversal, most: int) -> TraversalTree:
     order: list[int] = []
     parents: dict[int, tuple[int, int]] = {}
     children: dict[int, list[int]] = defaultdict(list)
-    while waiting and len(order) < most:
+    while waiting and len(order) < limit:
         _, _, place = heapq.heappop(waiting)
         order.append(place)
         if place != CENTRE:
@@ -67,8 +67,8 @@ def _beside(pruned: Pruned) -> dict[int, list[tuple[int, int]]]:
     best: dict[tuple[int, int], int] = {}
     for number, relation in enumerate(pruned.ego.relations):
         for pair in ((relation.subject, relation.object), (relation.object, relation.subject)):
-            held = best.get(pair)
-            if held is None or pruned.relations[number] > pruned.relations[held]:
+            chosen = best.get(pair)
+            if chosen is None or pruned.relations[number] > pruned.relations[chosen]:
                 best[pair] = number
     beside: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for (place, other), number in sorted(best.items()):

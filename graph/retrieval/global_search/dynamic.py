@@ -83,14 +83,14 @@ class Selection:
 
         Cost: the next reports.
         """
-        rated = [(max(0, min(MAX_REPORTS, rating)), one) for rating, one in zip(ratings, self._open, strict=True)]
-        relevant = [(rating, one) for rating, one in rated if rating >= self._relevant]
+        rated = [(max(0, min(MAX_REPORTS, rating)), report) for rating, report in zip(ratings, self._open, strict=True)]
+        relevant = [(rating, report) for rating, report in rated if rating >= self._relevant]
         self._note(rated)
         under: list[int] = []
-        for rating, one in relevant:
-            self._kept[one.community] = (rating, one)
-            self._kept.pop(self._above.get(one.community, 0), None)
-            under += self._below(view, one.community, one.community)
+        for rating, report in relevant:
+            self._kept[report.community] = (rating, report)
+            self._kept.pop(self._above.get(report.community, 0), None)
+            under += self._below(view, report.community, report.community)
         self._open = self._readable(view, under)
         return tuple(self._open)
 
@@ -98,12 +98,12 @@ class Selection:
         """Return the present relevant reports, the most relevant first, and the passages they cite."""
         scope = self._scope(view)
         found: list[tuple[int, ReportView]] = []
-        for rating, one in self._kept.values():
-            now = readable(view, one.community, scope) if view.contents.entities(one.community) else None
+        for rating, report in self._kept.values():
+            now = readable(view, report.community, scope) if view.contents.entities(report.community) else None
             if now is not None:
                 found.append((rating, now))
         found.sort(key=lambda pair: (-pair[0], -pair[1].rating, -pair[1].size, view.contents.digest(pair[1].community)))
-        parts: list[RetrievedPart] = [replace(one.part, score=float(rating)) for rating, one in found]
+        parts: list[RetrievedPart] = [replace(report.part, score=float(rating)) for rating, report in found]
         return handed_out(view, self._question, mode, parts, self._steps)
 
     def _readable(self, view: LiveView, communities: Iterable[int]) -> list[ReportView]:
@@ -136,7 +136,8 @@ class Selection:
 
     def _note(self, rated: Sequence[tuple[int, ReportView]]) -> None:
         items = [
-            TraceItem("", one.part.title, float(rating), (("entities", float(one.size)),)) for rating, one in rated
+            TraceItem("", report.part.title, float(rating), (("entities", float(report.size)),))
+            for rating, report in rated
         ]
         items.sort(key=lambda item: (-item.score, item.name))
         below = f"the children of reports rated below {self._relevant} are not read"

@@ -75,10 +75,10 @@ class ReportScope:
         """Return the report without the findings that were not valid; without its summary, too, if there are any."""
         if not self.validity.asked:
             return report
-        held = tuple(finding for finding in report.findings if self._held(view, finding))
-        return report if held == report.findings else replace(report, findings=held, summary="")
+        findings = tuple(finding for finding in report.findings if self._is_supported(view, finding))
+        return report if findings == report.findings else replace(report, findings=findings, summary="")
 
-    def _held(self, view: LiveView, finding: ReportFinding) -> bool:
+    def _is_supported(self, view: LiveView, finding: ReportFinding) -> bool:
         """Return whether any of its passages states any of its relations as of then. A finding without relations has no
         date.
         """
@@ -105,10 +105,10 @@ def level_of(view: LiveView, question: Question) -> int:
 
 def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView | None:
     """Return the community's report; None when nothing of it is in the question's scope. Bounded cost."""
-    held = view.reports.report(view, community)
-    if held is None:
+    stored = view.reports.report(view, community)
+    if stored is None:
         view.reports.request((community,))
-    report = scope.narrowed(view, extractive_report(community_context(view, community)) if held is None else held)
+    report = scope.narrowed(view, extractive_report(community_context(view, community)) if stored is None else stored)
     admits = scope.admits
     chunks = dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks)
     sources = tuple(chunk for chunk in chunks if admits is None or admits(view.chunk_numbers[chunk]))

@@ -72,9 +72,9 @@ def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits | N
 
 
 def choose_terminals(
-    view: LiveView, question: Question, admits: ChunkPredicate | None, most: int
+    view: LiveView, question: Question, admits: ChunkPredicate | None, limit: int
 ) -> tuple[list[int], str]:
-    """Return at most `most` entities to connect, in the question's order, and how they were found.
+    """Return at most `limit` entities to connect, in the question's order, and how they were found.
 
     Proper names precede common words that are also an entity's name; those count only if there are fewer than two
     proper names. The nearest entities by vector are added only if there are still fewer than two.
@@ -83,7 +83,7 @@ def choose_terminals(
     proper = [entity.node for entity in found if entity.proper]
     named = proper if len(proper) >= 2 else [entity.node for entity in found]
     if len(named) >= 2:
-        return named[:most], "Entities that the question names."
+        return named[:limit], "Entities that the question names."
     allowed = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     index = searched_indexes(view, question).entities
     hits = nearest(index, question.vector, ENTITIES, view.entity_id, allowed)

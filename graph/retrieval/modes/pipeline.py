@@ -175,16 +175,16 @@ def _kept_report(view: LiveView, question: Question, touched: Iterable[Community
 
 
 def _community(
-    view: LiveView, touched: Iterable[CommunityRegion], admits: ChunkPredicate | None, most: int
+    view: LiveView, touched: Iterable[CommunityRegion], admits: ChunkPredicate | None, limit: int
 ) -> tuple[RetrievedPart, ...]:
     """Return the broad context: the statements among the explored entities of the question's main community."""
     parts = []
     for region in touched:
         lines, sources = list[str](), list[str]()
-        for place, one in enumerate(region.entities):
+        for place, member in enumerate(region.entities):
             for other in region.entities[place + 1 :]:
-                if len(lines) < most and other in view.neighbours.get(one, ()):
-                    for number in between(view, one, other, admits)[:1]:
+                if len(lines) < limit and other in view.neighbours.get(member, ()):
+                    for number in between(view, member, other, admits)[:1]:
                         chunk = supporting_passages(view, number, admits)[0]
                         sources.append(view.chunks[chunk].chunk_id)
                         lines.append(f"{verbalise(view, number)} [{sources[-1]}]")

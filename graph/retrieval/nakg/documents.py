@@ -134,10 +134,10 @@ def shared_strength(view: LiveView, chunks: Sequence[Sequence[int]]) -> Scores:
 
 def _together(groups: Sequence[Sequence[int]], size: int) -> Mask:
     """Return which two of `size` places are in one of the groups, (size, size)."""
-    held = np.zeros((size, len(groups)), np.float32)
+    membership = np.zeros((size, len(groups)), np.float32)
     for column, places in enumerate(groups):
-        held[places, column] = 1.0
-    found: Mask = held @ held.T > 0
+        membership[places, column] = 1.0
+    found: Mask = membership @ membership.T > 0
     return found
 
 

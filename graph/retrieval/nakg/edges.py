@@ -46,12 +46,12 @@ def connect(documents: Documents, learned: Weights, settings: Nakg) -> DocumentG
 
 def candidate_pairs(cosine: Scores, clusters: NDArray[np.intp], documents: Documents, settings: Nakg) -> Mask:
     """Return pairs (m, m) of one cluster, with a shared entity or a mentioned title, or with one among the other's
-    `least` nearest.
+    `min_links` nearest.
     """
     together = (clusters[:, None] == clusters) & (clusters[:, None] != NOISE)
     others = cosine.copy()
     np.fill_diagonal(others, -np.inf)
-    pairs: Mask = together | (documents.shared > 0) | documents.titled | _best(others, settings.least)
+    pairs: Mask = together | (documents.shared > 0) | documents.titled | _best(others, settings.min_links)
     np.fill_diagonal(pairs, False)
     return pairs | pairs.T
 
@@ -64,11 +64,11 @@ def edge_weights(cosine: Scores, titled: Mask, learned: Weights) -> Scores:
 def attention(worth: Scores, settings: Nakg) -> Scores:
     """Return alpha_ij of equation 2, (m, m): shares of `worth` among the edges a document keeps.
 
-    It keeps the best `settings.kept` of at least `threshold`, and always the best `least`; an edge that either end
+    It keeps the best `settings.kept` of at least `threshold`, and always the best `min_links`; an edge that either end
     keeps is kept. Deviation: in the paper attention is trained end to end on questions; this project trains on none, so
     attention is the learned weight (e_ij) plus the strength of the shared entities.
     """
-    kept = (_best(worth, settings.kept(len(worth))) & (worth >= settings.threshold)) | _best(worth, settings.least)
+    kept = (_best(worth, settings.kept(len(worth))) & (worth >= settings.threshold)) | _best(worth, settings.min_links)
     edges = np.where((kept | kept.T) & (worth > 0), worth, 0.0)
     total = edges.sum(axis=1, keepdims=True)
     shares: Scores = edges / np.where(total > 0, total, 1.0)

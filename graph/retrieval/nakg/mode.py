@@ -70,8 +70,8 @@ def meaning(
     Messages run between documents; a passage is shifted as its document is. Passages of documents outside the graph
     keep their vectors.
     """
-    held = graph.documents.vectors
-    moved = propagate(held, graph.attention, settings.layers) - held
+    own = graph.documents.vectors
+    moved = propagate(own, graph.attention, settings.layers) - own
     row = {doc_id: place for place, doc_id in enumerate(graph.documents.ids)}
     places = np.array([row.get(view.chunks[number].doc_id, -1) for number in passages.numbers])
     vectors = passages.vectors + np.where((places >= 0)[:, None], moved[places], np.float32(0))

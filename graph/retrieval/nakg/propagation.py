@@ -21,11 +21,11 @@ def propagate(vectors: Vectors, attention: Scores, layers: int) -> Vectors:
     length. The paper does not define sigma; here it is tanh. Deviation: W, trained end to end in the paper, is the
     identity. Cost O(layers * m^2 * d).
     """
-    held, shares = vectors, attention.astype(np.float32)
+    moved, shares = vectors, attention.astype(np.float32)
     for _ in range(layers):
-        held = held + np.tanh(shares @ held)
-        held /= np.maximum(np.sqrt(np.einsum("md,md->m", held, held)), TINY)[:, None]
-    return held
+        moved = moved + np.tanh(shares @ moved)
+        moved /= np.maximum(np.sqrt(np.einsum("md,md->m", moved, moved)), TINY)[:, None]
+    return moved
 
 
 def pass_relevance(relevance: Scores, links: Scores, share: float, layers: int) -> Scores:
@@ -34,7 +34,7 @@ def pass_relevance(relevance: Scores, links: Scores, share: float, layers: int) 
     A message is a relevance instead of a vector, weighted by the structural link (n, n), and the strongest one counts
     instead of a sum: the passages of a chain are linked to one relevant passage, those near a common topic to many.
     """
-    held = relevance
+    passed = relevance
     for _ in range(layers if len(links) else 0):
-        held = relevance + share * (links * held).max(axis=1)
-    return held
+        passed = relevance + share * (links * passed).max(axis=1)
+    return passed

@@ -45,11 +45,11 @@ def lexical(question: str, texts: Sequence[str]) -> Lexical:
     spaced = [terms.spaced(text) for text in texts]
     places = [positions(text.split(), frozenset(asked)) for text in spaced]
     known = [word for word in asked if any(word in found for found in places)]
-    held = np.array([[word in found for word in known] for found in places], bool).reshape(len(texts), len(known))
-    weight = dict(zip(known, terms.weights(held).tolist(), strict=True))
+    contained = np.array([[word in found for word in known] for found in places], bool).reshape(len(texts), len(known))
+    weight = dict(zip(known, terms.weights(contained).tolist(), strict=True))
     sequence = [word for word in sequence if word in weight]
     rows = zip(spaced, places, strict=True)
-    whole = held @ np.array([weight[word] for word in known])
+    whole = contained @ np.array([weight[word] for word in known])
     in_part = np.array([partial(text, found, weight) for text, found in rows])
     return Lexical(whole + in_part, np.array([ordered(sequence, found, weight) for found in places]))
 

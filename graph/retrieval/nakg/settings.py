@@ -31,10 +31,10 @@ class Nakg:
     documents: int = option(128, "documents of the question's graph", 2, 512)
     passages: int = 64
     connections: int = option(10, "links that a document keeps", 1, 50, "degree")
-    least: int = 2
+    min_links: int = 2
     share: float = 0.3
     threshold: float = option(0.5, "weight of a link beyond a document's two best", 0, 1)
 
     def kept(self, count: int) -> int:
         """Return how many connections each of `count` documents keeps: max(2, 0.3 N), at most `connections`."""
-        return min(max(self.least, int(self.share * count)), self.connections)
+        return min(max(self.min_links, int(self.share * count)), self.connections)

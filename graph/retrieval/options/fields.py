@@ -38,20 +38,20 @@ class InvalidOption(ValueError):  # noqa: N818 - named for what is wrong, as els
 @dataclass(frozen=True, slots=True)
 class _Declaration:
     name: str
-    least: float | None
-    most: float | None
+    minimum: float | None
+    maximum: float | None
     about: str
 
 
 @dataclass(frozen=True, slots=True)
 class OptionField:
-    """An option of a mode. `least` and `most` are inclusive, for weights of each number; None for other types."""
+    """An option of a mode. `minimum` and `maximum` are inclusive, for weights of each number; None for other types."""
 
     name: str
     kind: Any
     default: Any
-    least: float | None
-    most: float | None
+    minimum: float | None
+    maximum: float | None
     about: str
 
     @property
@@ -61,11 +61,13 @@ class OptionField:
         return tuple(each.value for each in self.kind) if is_choice else ()
 
 
-def option(default: object, about: str, least: float | None = None, most: float | None = None, name: str = "") -> Any:
+def option(
+    default: object, about: str, minimum: float | None = None, maximum: float | None = None, name: str = ""
+) -> Any:
     """Declare a field as an option that a question may set. `name` differs from the field's where that is no word of
     the method's source.
     """
-    return field(default=default, metadata={_DECLARED: _Declaration(name, least, most, about)})
+    return field(default=default, metadata={_DECLARED: _Declaration(name, minimum, maximum, about)})
 
 
 @cache
@@ -82,7 +84,7 @@ def _fields(settings: type) -> Iterator[OptionField]:
             yield from _fields(hints[each.name])
         elif declared is not None:
             name = declared.name or each.name
-            yield OptionField(name, hints[each.name], each.default, declared.least, declared.most, declared.about)
+            yield OptionField(name, hints[each.name], each.default, declared.minimum, declared.maximum, declared.about)
 
 
 def read_value(known: OptionField, value: object) -> OptionValue:
@@ -105,9 +107,9 @@ def _number(known: OptionField, value: object) -> int | float:
         raise InvalidOption(known.name, f"must be a number, not {_shown(value)}")
     if known.kind is int and value != int(value):
         raise InvalidOption(known.name, f"must be a whole number, not {_shown(value)}")
-    least, most = known.least, known.most
-    if (least is not None and value < least) or (most is not None and value > most):
-        raise InvalidOption(known.name, f"must be from {least:g} to {most:g}, not {_shown(value)}")
+    minimum, maximum = known.minimum, known.maximum
+    if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+        raise InvalidOption(known.name, f"must be from {minimum:g} to {maximum:g}, not {_shown(value)}")
     return int(value) if known.kind is int else float(value)
 
 

@@ -34,7 +34,7 @@ def _field_schema(known: OptionField) -> dict[str, Any]:
         return {"type": "boolean", **about}
     if known.choices:
         return {"type": "string", "enum": list(known.choices), **about}
-    limits = {"minimum": known.least, "maximum": known.most}
+    limits = {"minimum": known.minimum, "maximum": known.maximum}
     if known.kind in (int, float):
         return {"type": "integer" if known.kind is int else "number", **limits, **about}
     names, number = {"minLength": 1, "maxLength": MAX_NAME_CHARS}, {"type": "number", **limits}
@@ -65,5 +65,5 @@ def _range(known: OptionField) -> str:
         return "true, false"
     if known.choices:
         return ", ".join(known.choices)
-    limits = f"{known.least:g} to {known.most:g}"
+    limits = f"{known.minimum:g} to {known.maximum:g}"
     return limits if known.kind in (int, float) else f"numbers by name, {limits}"

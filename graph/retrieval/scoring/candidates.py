@@ -98,8 +98,8 @@ def gather(
     kinds = (links.about, links.mentioning)
     more = set().union(*(_injected(view, base.numbers, expanded, kind, settings.injected) for kind in kinds))
     found = base.joined(view, score_passages(view, question, more))
-    asked, held = _occurrences(view, question, found.numbers)
-    candidates = replace(found.candidates(mass, scale, named), held=held, words=terms.weights(held))
+    asked, contained = _occurrences(view, question, found.numbers)
+    candidates = replace(found.candidates(mass, scale, named), contained=contained, words=terms.weights(contained))
     opening, second = (unary_scores(candidates, weights) for weights in (weighting.first, weighting.second))
     firsts = np.sort(best_first(opening, weighting.firsts))
     places = {number: place for place, number in enumerate(found.numbers)}
@@ -116,8 +116,8 @@ def _occurrences(view: LiveView, question: Question, numbers: Sequence[int]) -> 
     chunks = [view.chunks[number] for number in numbers]
     documents = [view.documents.get(chunk.doc_id) for chunk in chunks]
     titles = [document.info.title if document else "" for document in documents]
-    asked, held = terms.occurrences(question.text, [*titles, *(chunk.text for chunk in chunks)])
-    return asked, held[: len(chunks)] | held[len(chunks) :]
+    asked, contained = terms.occurrences(question.text, [*titles, *(chunk.text for chunk in chunks)])
+    return asked, contained[: len(chunks)] | contained[len(chunks) :]
 
 
 def _links_from(
@@ -146,11 +146,11 @@ def _injected(
     count: int,
 ) -> set[int]:
     """Return the first `count` new passages that links lead to, from the best passage on, strongest links first."""
-    held, found = set(present), set[int]()
+    known, found = set(present), set[int]()
     for number in expanded:
         if len(found) == count:
             break
-        new = {n: strength for n, strength in links(number).items() if n not in held and n not in found}
+        new = {n: strength for n, strength in links(number).items() if n not in known and n not in found}
         found.update(new if len(found) + len(new) <= count else strongest(view, new, count - len(found)))
     return found
 
@@ -196,8 +196,8 @@ class ScoredPassages:
         """Return candidates with their similarity, the walk's mass and their names, and no words yet."""
         walk = mass.of(walk_chunks(self.numbers))
         names = np.array([(named or {}).get(number, 0.0) for number in self.numbers])
-        held = np.zeros((len(self.numbers), 0), dtype=bool)
-        return Candidates(self.cosine, walk, names, self.vectors, held, np.zeros(0), scale)
+        contained = np.zeros((len(self.numbers), 0), dtype=bool)
+        return Candidates(self.cosine, walk, names, self.vectors, contained, np.zeros(0), scale)
 
 
 def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> ScoredPassages:
@@ -206,7 +206,7 @@ def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> 
         (row.chunk_id, number, row.vector_bytes) for number in found if (row := view.chunks[number]).vector_bytes
     )
     numbers, dimensions = [number for _, number, _ in rows], view.indexes.chunks.dimensions
-    stored = vector_of(b"".join(held for _, _, held in rows)).reshape(-1, dimensions)
+    stored = vector_of(b"".join(vector_bytes for _, _, vector_bytes in rows)).reshape(-1, dimensions)
     vectors = unit_rows(stored.astype(np.float32), dimensions)
     unit = question.vector / np.float32(np.linalg.norm(question.vector) or 1)
     return ScoredPassages(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))

@@ -71,7 +71,7 @@ WEIGHTING = Weighting()
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The features of n passages; `held` (n, words) marks which of the question's words each has.
+    """The features of n passages; `contained` (n, words) marks which of the question's words each has.
 
     `cosine`, `walk` (mass, 0 for an unreached passage) and `named` (the specificity of the question's name for what the
     passage is about, 0 without one) are (n,), `words` the words' weights summing to 1, `scale` the cosine of the worst
@@ -82,7 +82,7 @@ class Candidates:
     walk: Scores
     named: Scores
     vectors: Vectors
-    held: Occurrences
+    contained: Occurrences
     words: Scores
     scale: tuple[float, float]
 
@@ -107,7 +107,9 @@ class Links:
     @classmethod
     def mean(cls, links: Sequence[Links]) -> Links:
         """Return the mean of the links from at least one passage."""
-        return cls(*(np.mean(each, axis=0) for each in zip(*((one.bridges, one.about) for one in links), strict=True)))
+        return cls(
+            *(np.mean(each, axis=0) for each in zip(*((link.bridges, link.about) for link in links), strict=True))
+        )
 
 
 def on_scale(values: Scores, lowest: float, span: float) -> Scores:
@@ -151,7 +153,7 @@ def unary_terms(candidates: Candidates, weights: UnaryWeights) -> tuple[tuple[st
         ("nearness", weights.nearness * nearness(candidates)),
         ("walk", weights.walk * reach(candidates.walk)),
         ("named", weights.named * candidates.named),
-        ("words", weights.words * (candidates.held @ candidates.words)),
+        ("words", weights.words * (candidates.contained @ candidates.words)),
     )
 
 
@@ -178,11 +180,11 @@ def next_terms(
 def _added_terms(
     candidates: Candidates, chosen: Sequence[int], links: Links, mean: Links, weighting: Weighting
 ) -> tuple[tuple[str, Scores], ...]:
-    fresh = ~candidates.held[list(chosen)].any(axis=0) * candidates.words
+    fresh = ~candidates.contained[list(chosen)].any(axis=0) * candidates.words
     return (
         ("bridge", weighting.bridge * (links.bridges - mean.bridges)),
         ("about", weighting.about * (links.about - mean.about)),
-        ("coverage", weighting.coverage * (candidates.held @ fresh)),
+        ("coverage", weighting.coverage * (candidates.contained @ fresh)),
     )
 
 

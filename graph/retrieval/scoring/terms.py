@@ -40,19 +40,19 @@ def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Occurre
     asked = sorted(set(words(question)))
     if not asked or not texts:
         return [], np.zeros((len(texts), 0), dtype=bool)
-    held = word_occurrences(asked, [text if text.isascii() else _folded(text) for text in texts])
-    seen = np.flatnonzero(held.any(axis=0))
-    return [asked[column] for column in seen], held[:, seen]
+    contained = word_occurrences(asked, [text if text.isascii() else _folded(text) for text in texts])
+    seen = np.flatnonzero(contained.any(axis=0))
+    return [asked[column] for column in seen], contained[:, seen]
 
 
-def weights(held: Occurrences) -> Weights:
+def weights(contained: Occurrences) -> Weights:
     """Return each word's share of the question, (words,) summing to 1: its squared inverse document frequency.
 
     The frequency is counted among the candidates. Squared, because in a tf-idf product the word's weight occurs once in
     the question and once in the passage. IDF as in Robertson & Zaragoza 2009, section 3.3, plus one to stay positive.
     """
-    texts = held.shape[0]
-    having = held.sum(axis=0, dtype=np.float64)
+    texts = contained.shape[0]
+    having = contained.sum(axis=0, dtype=np.float64)
     squared = np.log1p((texts - having + 0.5) / (having + 0.5)) ** 2
     total = squared.sum()
     shares: Weights = squared / total if total else squared

@@ -90,8 +90,8 @@ def explore(
         visited[visit.node] = visit
         for statement, other in _leading_from(view, visit.node, admits, near):
             priority = near.of(other) * weigh(view.predicate_of(statement))
-            held = waiting.get(other)
-            if other not in visited and priority >= guide.threshold and (held is None or held.priority < priority):
+            queued = waiting.get(other)
+            if other not in visited and priority >= guide.threshold and (queued is None or queued.priority < priority):
                 waiting[other] = Visit(other, priority, statement)
     return tuple(visited.values())
 

@@ -31,15 +31,15 @@ def regions(view: LiveView, weights: Mapping[int, float], level: int = 0) -> tup
 
     Ties are broken by the name of the first entity. Entities without relations are in no community, and left out.
     """
-    held: dict[int, list[int]] = {}
+    members: dict[int, list[int]] = {}
     for node in sorted(weights, key=lambda node: (-weights[node], view.entity_id(node))):
         community = view.hierarchy.community(node, level)
         if community:
-            held.setdefault(community, []).append(node)
-    whole = sum(weights[node] for nodes in held.values() for node in nodes) or 1.0
+            members.setdefault(community, []).append(node)
+    whole = sum(weights[node] for nodes in members.values() for node in nodes) or 1.0
     found = [
         CommunityRegion(community, sum(weights[node] for node in nodes) / whole, tuple(nodes))
-        for community, nodes in held.items()
+        for community, nodes in members.items()
     ]
     return tuple(sorted(found, key=lambda region: (-region.share, view.entity_id(region.entities[0]))))
 

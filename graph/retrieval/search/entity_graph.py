@@ -40,14 +40,14 @@ class EntityPathGraph:
         A frequent relation is cheap. A hub (a country, a year) is an unspecific link between two of its neighbours, and
         expensive to traverse. The sources leave the weights open.
         """
-        held = self._view.neighbours
-        edges = held.get(node, {})
+        adjacency = self._view.neighbours
+        edges = adjacency.get(node, {})
         degree, stated = len(edges), None if self._admits is None else self._stated(node)
         for other, edge in edges.items():
-            if len(held[other]) == 1 and other not in self._ends:
+            if len(adjacency[other]) == 1 and other not in self._ends:
                 continue
             if stated is None or other in stated:
-                generic = 1 + math.log10(degree * len(held[other])) / 2
+                generic = 1 + math.log10(degree * len(adjacency[other])) / 2
                 yield other, max(1, round(UNIT * generic / (1 + math.log(edge.weight))))
 
     def _stated(self, node: int) -> set[int]:

@@ -164,8 +164,8 @@ class _Voronoi:
                 bridged |= self._bridge(node, other, cost)
                 continue
             place = _Place(origin.distance + cost, origin.terminal, node)
-            held = self._places.get(other)
-            if held is None or place.distance < held.distance:
+            known = self._places.get(other)
+            if known is None or place.distance < known.distance:
                 self._places[other] = place
                 heapq.heappush(heap, (place.distance, self._name(other), other))
         return bridged
@@ -193,7 +193,7 @@ class _Voronoi:
             one, other = group[pair[0]], group[pair[1]]
             if one != other:
                 chosen.append(pair)
-                group = {terminal: one if held == other else held for terminal, held in group.items()}
+                group = {terminal: one if root == other else root for terminal, root in group.items()}
         return chosen
 
     def _dearest(self) -> int:

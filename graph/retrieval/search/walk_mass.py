@@ -29,9 +29,9 @@ class WalkMass(Mapping[int, float]):
         if self._ascending is None:
             order = np.argsort(self.nodes)
             self._ascending = self.nodes[order], self.mass[order]
-        held, mass = self._ascending
-        places = np.searchsorted(held, nodes).clip(max=len(held) - 1)
-        return np.where(held[places] == nodes, mass[places], 0.0)
+        known, mass = self._ascending
+        places = np.searchsorted(known, nodes).clip(max=len(known) - 1)
+        return np.where(known[places] == nodes, mass[places], 0.0)
 
     def only(self, kept: NDArray[np.bool_]) -> WalkMass:
         """Return the mass of the marked nodes alone."""

@@ -45,7 +45,7 @@ from graphtide.streams.errors import Broken
 KIND = "graph database"
 NODES, TIES = "nodes.jsonl.gz", "relationships.jsonl.gz"
 PORTION = 1_000
-CLEARED_AT_ONCE = 5_000
+CLEAR_BATCH_SIZE = 5_000
 KEPT_MEMOS = "cluster"
 """The memo table that names the cluster's embedding model."""
 COMPRESSION = 3
@@ -93,7 +93,7 @@ async def restore(
         if row["found"] and not force:
             raise Broken(f"the graph database {address.shown} holds data: restore into another one, or use --force")
         await database.ask(schema_cypher.BEGIN_RESTORE)
-        while (await database.ask(backup_cypher.clear_all(), limit=CLEARED_AT_ONCE))[0]["found"]:
+        while (await database.ask(backup_cypher.clear_all(), limit=CLEAR_BATCH_SIZE))[0]["found"]:
             continue
         await _fill(database, source, on_progress)
         await _check(database, manifest)
@@ -146,7 +146,7 @@ async def _fill(database: BoltDatabase, source: Path, on_progress: Progress) -> 
         if found["made"] != len(ties):
             raise Broken(f"{source / TIES} ties nodes that {NODES} does not hold: use another backup")
         on_progress("relationships", done := done + len(rows), 0)
-    while (await database.ask(backup_cypher.end_restore(), limit=CLEARED_AT_ONCE))[0]["found"]:
+    while (await database.ask(backup_cypher.end_restore(), limit=CLEAR_BATCH_SIZE))[0]["found"]:
         continue
     await asyncio.to_thread(execute, database.address, backup_cypher.restored_index(database.dialect, drop=True))
 
@@ -166,16 +166,16 @@ def _portions(path: Path, column: int) -> Iterator[tuple[Any, list[Any]]]:
     """Yield the rows of a file, at most PORTION with equal values in a column at a time. Memory: one portion
     per value.
     """
-    held: dict[str, list[Any]] = defaultdict(list)
+    by_key: dict[str, list[Any]] = defaultdict(list)
     with _file(path, "rt") as file:
         for line in file:
             row = json.loads(line)
-            some = held[json.dumps(row[column])]
+            some = by_key[json.dumps(row[column])]
             some.append(row)
             if len(some) == PORTION:
                 yield row[column], some
                 some.clear()
-    for some in held.values():
+    for some in by_key.values():
         if some:
             yield some[0][column], some
 

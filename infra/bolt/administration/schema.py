@@ -34,7 +34,7 @@ SCHEMA_VERSION = 4
 
 An upgrade adds what an older schema lacks; its data stays as it is.
 """
-PLACED_AT_ONCE = 5_000
+PLACE_BATCH_SIZE = 5_000
 _THERE_ALREADY = "already exists"
 _EQUAL_ALREADY = "EquivalentSchemaRuleAlreadyExists"
 
@@ -116,7 +116,7 @@ def stored_schema(address: BoltAddress) -> int:
 
 def _place_revisions(client: Administration) -> None:
     """Set the position of revisions of an older schema as their identity; a repeated run after a crash continues."""
-    while found := list(client.execute_and_fetch(revision_cypher.UNPLACED_REVISIONS, {"limit": PLACED_AT_ONCE})):
+    while found := list(client.execute_and_fetch(revision_cypher.UNPLACED_REVISIONS, {"limit": PLACE_BATCH_SIZE})):
         rows = [{"key": row["key"], "place": in_order(row["partition"], row["position"])} for row in found]
         client.execute(revision_cypher.PLACE_REVISIONS, {"rows": rows})
 

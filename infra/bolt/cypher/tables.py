@@ -71,10 +71,10 @@ class NodeTable:
         """Delete the nodes of $keys."""
         return f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) DETACH DELETE n"
 
-    def delete_free(self, held_by: str) -> str:
-        """Delete those nodes of $keys that have no relationship of the types `held_by`."""
+    def delete_free(self, relation: str) -> str:
+        """Delete those nodes of $keys that have no relationship of the types `relation`."""
         return (
-            f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) OPTIONAL MATCH (n)-[r:{held_by}]-()"
+            f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) OPTIONAL MATCH (n)-[r:{relation}]-()"
             " WITH n, count(r) AS held WHERE held = 0 DETACH DELETE n"
         )
 

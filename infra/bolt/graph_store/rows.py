@@ -103,8 +103,8 @@ async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> frozens
     stay = [
         {**row, "chunk_keys": [chunk_key for chunk_key in row["chunk_keys"] if chunk_key in new]} for row in documents
     ]
-    held = [row for row in stay if row["key"] not in moved and row["chunk_keys"]]
-    await _derive(tx, _HAS, [*(row for row in documents if row["key"] in moved), *held], moved)
+    unmoved = [row for row in stay if row["key"] not in moved and row["chunk_keys"]]
+    await _derive(tx, _HAS, [*(row for row in documents if row["key"] in moved), *unmoved], moved)
     for table, rows, derived in ((tables.LABEL, labels, _NAMES), (tables.STATEMENT, statements, _ENDS)):
         moved = await _upsert(tx, table, scope, rows)
         await _derive(tx, derived, [row for row in rows if row["key"] in moved], moved)

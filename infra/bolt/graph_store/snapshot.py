@@ -113,8 +113,8 @@ def entity_row(
 def statement_row(*row: Any) -> TripleRow:
     number, predicate, subject, object_, count, weight_milli, _, version, vector_sum, vector = row
     total = to_bytes(vector_sum)
-    held = np.frombuffer(total[SUM_HEADER_BYTES:], np.float16) if vector is None else to_vector(vector)
-    return TripleRow(number, subject, predicate, object_, count, weight_milli, total, held, version)
+    mean = np.frombuffer(total[SUM_HEADER_BYTES:], np.float16) if vector is None else to_vector(vector)
+    return TripleRow(number, subject, predicate, object_, count, weight_milli, total, mean, version)
 
 
 def _hierarchy(tx: BlockingTransaction, scope: str, next_community: int | None) -> Hierarchy | None:

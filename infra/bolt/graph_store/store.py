@@ -32,7 +32,7 @@ from graphtide.infra.bolt.graph_store.values import (
     verdict_rows,
 )
 from graphtide.infra.bolt.ledger import BoltLedger
-from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
+from graphtide.streams.checks import check_ends, check_epoch, check_next, check_replacement, check_watermark
 from graphtide.streams.errors import GraphtideError, Retryable
 from graphtide.streams.ports import (
     MAX_OVERWRITTEN,
@@ -56,7 +56,7 @@ OPTIMISTIC_READS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _StoredWatermark:
     """State of a partition's watermark node while it is locked."""
 
     watermark: Watermark
@@ -139,8 +139,8 @@ class BoltStore:
         """Return whether a commit of unknown outcome happened: the watermark then has its token. Waits for a running
         commit.
         """
-        held = await self._database.read(lambda tx: _hold_watermark(tx, partition))
-        return True if held.last_commit == token else None
+        stored = await self._database.read(lambda tx: _hold_watermark(tx, partition))
+        return True if stored.last_commit == token else None
 
     async def _check(self, commit: Commit, part: GraphCommit) -> None:
         """Raise early if the commit would be refused, before a graph is written in vain."""
@@ -200,7 +200,7 @@ class BoltStore:
         found = await self._database.ask_each_key(graph_cypher.DELETIONS, list(dict.fromkeys(graphs)))
         return {row["name"]: deletion.read(row) for row in found}
 
-    async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
+    async def erase(self, partition: int, expected: Watermark, graph: str, limit: int) -> int:
         """See GraphStore.erase. Rows of dead scopes are swept first, in transactions of their own."""
         known = (await self.deletions([graph])).get(graph)
         if known is None or known.erased:
@@ -208,7 +208,7 @@ class BoltStore:
         await self._builds.sweep()
 
         async def work(tx: Transaction) -> int:
-            check_held(partition, held, (await _hold_watermark(tx, partition)).watermark)
+            check_epoch(partition, expected, (await _hold_watermark(tx, partition)).watermark)
             return await deletion.erase(tx, known, limit)
 
         return await self._database.write(work)
@@ -224,8 +224,8 @@ class BoltStore:
         keys = list(dict.fromkeys(key(graph, doc_id) for doc_id in doc_ids))
         found = await self._database.ask_each_key(document_cypher.READ_STANDINGS, keys)
         rows = undeleted(found, ("doc_id", "revision"))
-        held = {row["doc_id"]: StoredDocument(row["revision"], bytes_of_value(row["extraction"])) for row in rows}
-        return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+        stored = {row["doc_id"]: StoredDocument(row["revision"], bytes_of_value(row["extraction"])) for row in rows}
+        return {doc_id: stored[doc_id] for doc_id in doc_ids if doc_id in stored}
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """See GraphStore.verdicts."""
@@ -331,27 +331,31 @@ class BoltStore:
 _LINK = ("key", "community_key")
 
 
-async def _hold_watermark(tx: Transaction, partition: int) -> _Held:
+async def _hold_watermark(tx: Transaction, partition: int) -> _StoredWatermark:
     found = await tx.run(partition_cypher.HOLD_WATERMARK, partition=partition)
     if not found:
-        return _Held(NO_WATERMARK, 0, "")
+        return _StoredWatermark(NO_WATERMARK, 0, "")
     [row] = found
-    return _Held(Watermark(row["epoch"], row["next_offset"]), row["notices"], row["last_commit"] or "")
+    return _StoredWatermark(Watermark(row["epoch"], row["next_offset"]), row["notices"], row["last_commit"] or "")
 
 
 async def _advance(tx: Transaction, commit: Commit, token: str) -> int:
     """Compare and set the watermark; return the partition's notice count before the commit. Raises Fenced."""
-    values = {"epoch": commit.held.epoch, "held_offset": commit.held.next_offset, "next_offset": commit.next_offset}
+    values = {
+        "epoch": commit.expected.epoch,
+        "held_offset": commit.expected.next_offset,
+        "next_offset": commit.next_offset,
+    }
     announced = len(commit.notices) + (MAX_OVERWRITTEN * len(commit.graphs) if commit.overwritten else 0)
     found = await tx.run(
         partition_cypher.ADVANCE, partition=commit.partition, announced=announced, last_commit=token, **values
     )
     if found:
-        check_watermark(commit, commit.held)  # watermark equal to the commit's: check that the advance is possible
+        check_watermark(commit, commit.expected)  # watermark equal to the commit's: check that the advance is possible
         return int(found[0]["notices"]) - announced
-    held = await _hold_watermark(tx, commit.partition)
-    check_watermark(commit, held.watermark)
-    return held.notices
+    stored = await _hold_watermark(tx, commit.partition)
+    check_watermark(commit, stored.watermark)
+    return stored.notices
 
 
 async def _head(tx: Transaction, graph: str) -> Head:

@@ -44,30 +44,30 @@ class MemoryVectorStore:
 
     def __init__(self, capacity: int = 100_000) -> None:
         self._capacity = capacity
-        self._held: OrderedDict[bytes, bytes] = OrderedDict()
+        self._vectors: OrderedDict[bytes, bytes] = OrderedDict()
 
     def keys(self) -> tuple[bytes, ...]:
         """Return the keys, least recently used first."""
-        return tuple(self._held)
+        return tuple(self._vectors)
 
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        found = {key: self._held[key] for key in keys if key in self._held}
+        found = {key: self._vectors[key] for key in keys if key in self._vectors}
         for key in found:
-            self._held.move_to_end(key)
+            self._vectors.move_to_end(key)
         return found
 
     async def put_many(self, items: Mapping[bytes, bytes]) -> None:
         for key, value in items.items():
-            self._held[key] = value
-            self._held.move_to_end(key)
-        while len(self._held) > self._capacity:
-            self._held.popitem(last=False)
+            self._vectors[key] = value
+            self._vectors.move_to_end(key)
+        while len(self._vectors) > self._capacity:
+            self._vectors.popitem(last=False)
 
     async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
         kept = frozenset(keep)
-        doomed = [key for key in self._held if len(key) != KEY_BYTES or (key.startswith(scope) and key not in kept)]
+        doomed = [key for key in self._vectors if len(key) != KEY_BYTES or (key.startswith(scope) and key not in kept)]
         for key in doomed:
-            del self._held[key]
+            del self._vectors[key]
         return len(doomed)
 
 
@@ -97,10 +97,10 @@ class MemoisedEmbedder:
         alone = {key: text for key, text in wanted.items() if key not in self._in_flight}
         if alone:  # nothing was awaited since the check for calls in flight, so no other task can have started these
             tasks.add(self._start(alone))
-        held: dict[bytes, bytes] = {}
+        vectors: dict[bytes, bytes] = {}
         for part in await asyncio.gather(*map(asyncio.shield, tasks)):
-            held.update(part)
-        return np.stack([np.frombuffer(held[key], "<f4") for key in keys]).astype(np.float32, copy=False)
+            vectors.update(part)
+        return np.stack([np.frombuffer(vectors[key], "<f4") for key in keys]).astype(np.float32, copy=False)
 
     def key(self, text: str) -> bytes:
         """Return the key of a text's vector in the payer's graph."""
@@ -122,17 +122,17 @@ class MemoisedEmbedder:
 
     async def _look_up(self, texts: dict[bytes, str]) -> Mapping[bytes, bytes]:
         """Return stored vectors, and get the rest from the model and store them."""
-        held = await self._known(list(texts))
-        missing = {key: text for key, text in texts.items() if key not in held}
+        cached = await self._known(list(texts))
+        missing = {key: text for key, text in texts.items() if key not in cached}
         if not missing:
-            return held
+            return cached
         vectors = await self._embedder.embed(list(missing.values()))
         computed = {key: row.astype("<f4").tobytes() for key, row in zip(missing, vectors, strict=True)}
         await self._store.put_many(computed)
         size = 4 * vectors.shape[1]
-        if any(len(value) != size for value in held.values()):  # another model once had this name: request all again
+        if any(len(value) != size for value in cached.values()):  # another model once had this name: request all again
             return await self._replace(texts)
-        return held | computed
+        return cached | computed
 
     async def _replace(self, texts: dict[bytes, str]) -> Mapping[bytes, bytes]:
         vectors = await self._embedder.embed(list(texts.values()))

@@ -60,8 +60,8 @@ class MemoisedExtractor:
         return scoped(digest.digest())
 
     async def _look_up(self, key: bytes, text: str, title: str) -> ExtractionResult:
-        held = (await self._store.get_many([key])).get(key)
-        known = None if held is None else _decoded(held)
+        cached = (await self._store.get_many([key])).get(key)
+        known = None if cached is None else _decoded(cached)
         if known is not None:
             self._tally.remembered()
             return known

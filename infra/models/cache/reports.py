@@ -35,8 +35,8 @@ class MemoisedReporter:
     async def report(self, subject: CommunityContext) -> Report:
         """See `graphtide.streams.summarize.report_writer.Reporter`."""
         key = self._key(subject)
-        held = (await self._store.get_many([key])).get(key)
-        known = None if held is None else _decoded(held)
+        cached = (await self._store.get_many([key])).get(key)
+        known = None if cached is None else _decoded(cached)
         if known is not None:
             return known
         report = await self._reporter.report(subject)

@@ -36,8 +36,8 @@ class MemoisedSummarizer:
         """See `graphtide.streams.summarize.summary_writer.Summarizer`."""
         shown = [_FORMAT, self.name, profile.name, profile.type, [item.text for item in profile.descriptions]]
         key = scoped(sha256(json.dumps(shown).encode()).digest())
-        held = (await self._store.get_many([key])).get(key)
-        known = None if held is None else _decoded(held, len(profile.descriptions))
+        cached = (await self._store.get_many([key])).get(key)
+        known = None if cached is None else _decoded(cached, len(profile.descriptions))
         if known:
             return known
         sentences = await self._summarizer.summarize(profile)

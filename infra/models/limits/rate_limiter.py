@@ -57,14 +57,14 @@ class TokenBucket:
 
     def __init__(self, per_minute: int, now: float) -> None:
         self._whole = per_minute
-        self._per_minute = self._most = self._left = float(per_minute)
+        self._per_minute = self._capacity = self._left = float(per_minute)
         self._at = now
 
     def share(self, asking: int, there: int, now: float) -> None:
         """Set the rate to 1/``asking`` of the allowance per minute, and the capacity to 1/``there`` of it."""
         self._fill(now)
-        self._per_minute, self._most = self._whole / asking, self._whole / there
-        self._left = min(self._left, self._most)
+        self._per_minute, self._capacity = self._whole / asking, self._whole / there
+        self._left = min(self._left, self._capacity)
 
     def delay_s(self, amount: float, now: float) -> float:
         """Return the seconds until ``amount``, or the whole bucket if smaller, may be taken; 0 when it may be taken
@@ -73,11 +73,11 @@ class TokenBucket:
         if not self._whole:
             return 0.0
         self._fill(now)
-        missing = min(amount, self._most) - self._left
+        missing = min(amount, self._capacity) - self._left
         return max(0.0, missing * 60 / self._per_minute) if missing > 1e-9 else 0.0
 
     def _fill(self, now: float) -> None:
-        self._left = min(self._most, self._left + (now - self._at) * self._per_minute / 60)
+        self._left = min(self._capacity, self._left + (now - self._at) * self._per_minute / 60)
         self._at = now
 
     def take(self, amount: float) -> None:

@@ -116,19 +116,19 @@ class ExtractiveGenerator:
         """
         if self._embedder is None:
             return [0.0] * len(units)
-        first = await self._pool.run(partial(_most_covering, plan, units), small=small)
+        first = await self._pool.run(partial(_best_covering, plan, units), small=small)
         vectors = await self._embedder.embed([plan.text, *(_titled(units[place]) for place in first)])
         values = [float(value) for value in vectors[1:] @ vectors[0]]
         found = dict(zip(first, values, strict=True))
-        least = min(values, default=0.0)
-        return [found.get(place, least) for place in range(len(units))]
+        lowest = min(values, default=0.0)
+        return [found.get(place, lowest) for place in range(len(units))]
 
 
 def _answered(plan: QuestionPlan, units: list[Unit], similar: list[float]) -> list[Quotation]:
     return choose(score_units(plan, units, similar))
 
 
-def _most_covering(plan: QuestionPlan, units: list[Unit]) -> list[int]:
+def _best_covering(plan: QuestionPlan, units: list[Unit]) -> list[int]:
     """Return the places of the units that cover most of the question, in their order."""
     scored = score_units(plan, units, [0.0] * len(units)).scored
     order = sorted(range(len(units)), key=lambda place: -scored[place].score)
@@ -176,7 +176,7 @@ def _citing(part: ContextPart) -> Callable[[str, tuple[int, ...]], tuple[int, ..
         if marked:
             return tuple(number - 1 for number in given if 0 < number <= len(part.sources))
         content = keys_of(text)
-        shares = [len(content & held) / len(content) if content else 0.0 for held in words]
+        shares = [len(content & present) / len(content) if content else 0.0 for present in words]
         best = max(range(len(shares)), key=shares.__getitem__, default=None)
         return () if best is None or shares[best] < _SUPPORTS else (best,)
 

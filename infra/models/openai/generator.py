@@ -66,20 +66,20 @@ class OpenAIGenerator:
             yield NOTHING_FITS
             yield Generated(NOTHING_FITS)
             return
-        checked, given, held, began = CitationChecker(len(citable(context, parts))), "", "", False
+        checked, given, pending, began = CitationChecker(len(citable(context, parts))), "", "", False
         async for item in self._chat.stream(self._messages(question, context, parts)):
             if isinstance(item, ChatReply):  # the last item; the iterator runs to its end, and so does the call
                 last = item
                 continue
-            held += item
-            if not began and NOTHING_FITS.startswith(held.strip()):
+            pending += item
+            if not began and NOTHING_FITS.startswith(pending.strip()):
                 continue  # it may be the sentence that nothing fits, which makes no claim and needs no mark
             began = True
-            if piece := checked.take(held):
+            if piece := checked.take(pending):
                 given += piece
                 yield piece
-            held = ""
-        rest = _rest(checked, held, last) if began else _whole(checked, held, last)
+            pending = ""
+        rest = _rest(checked, pending, last) if began else _whole(checked, pending, last)
         if rest:
             yield rest
         yield Generated(given + rest, checked.cited, 1, last.prompt_tokens, last.completion_tokens)
@@ -127,14 +127,14 @@ def _read(text: str) -> tuple[str, int]:
     return answer.strip(), max(0, min(100, rating))
 
 
-def _whole(checked: CitationChecker, held: str, last: ChatReply) -> str:
+def _whole(checked: CitationChecker, pending: str, last: ChatReply) -> str:
     """Return an answer of which no piece has been sent, because it may be the sentence that nothing fits."""
-    return NOTHING_FITS if held.strip() in ("", NOTHING_FITS) else _rest(checked, held, last)
+    return NOTHING_FITS if pending.strip() in ("", NOTHING_FITS) else _rest(checked, pending, last)
 
 
-def _rest(checked: CitationChecker, held: str, last: ChatReply) -> str:
+def _rest(checked: CitationChecker, pending: str, last: ChatReply) -> str:
     """Return the remaining text when the model has ended: the end of its last sentence."""
-    rest = checked.take(held) + checked.end()
+    rest = checked.take(pending) + checked.end()
     return f"{rest} {CUT_OFF}" if last.finish == "length" else rest
 
 

@@ -26,7 +26,7 @@ SCHEMA = Schema(
     },
 )
 UNRATED = 1
-_MOST = 5
+_MAX_RATING = 5
 _MAX_CHARS = 8_000
 
 
@@ -57,4 +57,4 @@ class OpenAIRater:
 def _read(text: str, count: int) -> list[int]:
     ratings = object_of(text).get("ratings")
     rows = ratings if isinstance(ratings, list) and len(ratings) == count else [None] * count
-    return [max(0, min(_MOST, row)) if isinstance(row, int) else UNRATED for row in rows]
+    return [max(0, min(_MAX_RATING, row)) if isinstance(row, int) else UNRATED for row in rows]

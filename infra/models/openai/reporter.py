@@ -131,5 +131,5 @@ def _finding(row: object, numbered: Mapping[int, ReportFinding]) -> ReportFindin
     return ReportFinding(text, tuple(chunks), tuple(relations))
 
 
-def _line(value: object, most: int) -> str:
-    return " ".join(value.split())[:most] if isinstance(value, str) else ""
+def _line(value: object, max_chars: int) -> str:
+    return " ".join(value.split())[:max_chars] if isinstance(value, str) else ""

@@ -73,7 +73,7 @@ class CitationChecker:
         given, out, at = self._sentence[start:until], "", 0
         for found in _CITED.finditer(given):
             out += self._quoted(given[at : found.start()])
-            out += self._emitted(self._held(found, start))
+            out += self._emitted(self._checked(found, start))
             at = found.end()
         return out + self._quoted(given[at:])
 
@@ -91,7 +91,7 @@ class CitationChecker:
         self._before = (self._before + text)[-_CONTEXT_CHARS:]
         return text
 
-    def _held(self, found: re.Match[str], start: int) -> str:
+    def _checked(self, found: re.Match[str], start: int) -> str:
         """Return adjacent citations in one form, without unknown passages; a blank before them, after words."""
         numbers = dict.fromkeys(int(number) for number in _NUMBER.findall(found[0]))
         valid = [number for number in numbers if 0 < number <= self._passages]

@@ -121,11 +121,11 @@ def _body(answer: str) -> Item:
 
 def _lists(body: Item) -> tuple[list[object], list[object]]:
     found = body.get("entities"), body.get("relations")
-    for name, value, most in zip(("entities", "relations"), found, (MAX_ENTITIES, MAX_RELATIONS), strict=True):
+    for name, value, limit in zip(("entities", "relations"), found, (MAX_ENTITIES, MAX_RELATIONS), strict=True):
         if not isinstance(value, list):
             raise MalformedReply(f"it has no list of {name}")
-        if len(value) > most:
-            raise MalformedReply(f"it has {len(value)} {name}; at most {most} are allowed")
+        if len(value) > limit:
+            raise MalformedReply(f"it has {len(value)} {name}; at most {limit} are allowed")
     return cast(tuple[list[object], list[object]], found)
 
 
@@ -221,13 +221,13 @@ def _line(text: str) -> str:
     return " ".join(well_formed(text).translate(_CONTROLS).split())
 
 
-def _short(value: object, most: int) -> str:
-    """Return at most `most` characters of a line, ending at the end of a word."""
+def _short(value: object, max_chars: int) -> str:
+    """Return at most `max_chars` characters of a line, ending at the end of a word."""
     text = _line(value) if isinstance(value, str) else ""
-    return text if len(text) <= most else text[: most - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"
+    return text if len(text) <= max_chars else text[: max_chars - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"
 
 
 def _weight(strength: object) -> float:
     """Return the strength in thousandths above 0 up to 1; a value that is not a number counts as 1."""
-    held = number_of(strength, 0.001, 1.0)
-    return 1.0 if held is None else held
+    weight = number_of(strength, 0.001, 1.0)
+    return 1.0 if weight is None else weight

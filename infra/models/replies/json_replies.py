@@ -67,7 +67,7 @@ class Pieces:
         return well_formed(self._half)
 
 
-def number_of(value: object, least: float, most: float) -> float | None:
+def number_of(value: object, minimum: float, maximum: float) -> float | None:
     """Return a number limited to its bounds; None for other values, infinite ones and booleans included.
 
     Python reads whole numbers of any length, which no float holds: they are bounded before they become one.
@@ -76,4 +76,4 @@ def number_of(value: object, least: float, most: float) -> float | None:
         return None
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return float(max(least, min(most, value)))
+    return float(max(minimum, min(maximum, value)))

@@ -101,9 +101,9 @@ def _loaded(content: bytes, texts: Sequence[str]) -> object:
     """Return the JSON of an answer. Raises ValueError, for one that is longer than escaped texts and scores are, too:
     its parsing would delay the event loop.
     """
-    most = REPLY_BYTES + MAX_ESCAPED_BYTES * sum(map(len, texts))
-    if len(content) > most:
-        raise ValueError(f"it has {len(content)} bytes, more than {most}")
+    limit = REPLY_BYTES + MAX_ESCAPED_BYTES * sum(map(len, texts))
+    if len(content) > limit:
+        raise ValueError(f"it has {len(content)} bytes, more than {limit}")
     return json.loads(content)
 
 

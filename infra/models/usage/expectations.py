@@ -30,10 +30,10 @@ class _Seen:
 
 
 class Expectations:
-    """Expected lengths of one model's answers. `most` is the longest answer that is requested of it."""
+    """Expected lengths of one model's answers. `limit` is the longest answer that is requested of it."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._seen: dict[Stage, _Seen] = {}
 
     def completion(self, stage: Stage, material: int) -> int:
@@ -42,13 +42,13 @@ class Expectations:
         if stage is Stage.EXTRACT:
             stated = max(0, seen.completion - HEADING_TOKENS * seen.calls)
             ratio = (EXTRACTION_RATIO * _WEIGHT_TOKENS + stated) / (_WEIGHT_TOKENS + seen.material)
-            return min(self._most, HEADING_TOKENS + round(ratio * material))
+            return min(self._limit, HEADING_TOKENS + round(ratio * material))
         mean = (MEANS.get(stage, 300) * _WEIGHT_CALLS + seen.completion) / (_WEIGHT_CALLS + seen.calls)
-        return min(self._most, round(mean))
+        return min(self._limit, round(mean))
 
     def learn(self, stage: Stage, material: int, completion: int, calls: int = 1) -> None:
         """Record the length of an answer, or of the answers of some calls."""
         seen = self._seen.setdefault(stage, _Seen())
         seen.calls += calls
         seen.material += material
-        seen.completion += min(completion, calls * self._most)
+        seen.completion += min(completion, calls * self._limit)

@@ -31,10 +31,10 @@ class MemoryUsageLedger:
 
     async def settle(self, number: int, spent: ModelUsage) -> None:
         """See UsageLedger.settle."""
-        held = self._open.pop(number, None)
-        if held is None:
+        reserved = self._open.pop(number, None)
+        if reserved is None:
             return
-        charge, _ = held
+        charge, _ = reserved
         key = (charge.graph, charge.day, charge.stage)
         self._settled[key] = self._settled.get(key, ModelUsage()) + spent
         if charge.doc_id:

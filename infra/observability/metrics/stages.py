@@ -197,8 +197,8 @@ class Metrics:
 
     def event_to_queryable_ms(self, graph: str) -> dict[str, float]:
         """Return p50, p95 and p99 of the latest revisions since the process started; empty without any."""
-        held = sorted(self._latest.get(graph, ()))
-        if not held:
+        latencies = sorted(self._latest.get(graph, ()))
+        if not latencies:
             return {}
-        at = {f"p{share}": held[min(len(held) - 1, len(held) * share // 100)] for share in (50, 95, 99)}
+        at = {f"p{share}": latencies[min(len(latencies) - 1, len(latencies) * share // 100)] for share in (50, 95, 99)}
         return {name: round(seconds * 1000, 1) for name, seconds in at.items()}

@@ -33,8 +33,8 @@ class ViewGauges(Collector):
             version.add_metric([name], view.version)
             for kind, count in counts(view).items():
                 rows.add_metric([name, kind], count)
-            for index, held in _indexes(view):
-                figures = held.statistics()
+            for index, live in _indexes(view):
+                figures = live.statistics()
                 vectors.add_metric([name, index, "live"], figures.live)
                 vectors.add_metric([name, index, "deleted"], figures.tombstones)
                 size.add_metric([name, index], figures.size_bytes)

@@ -25,7 +25,7 @@ CONSUMED = {DOCUMENTS: "extract", EXTRACTIONS: "consolidate", DELTAS: "summarize
 """The one group that reads each topic in the embedded runtime: records it has committed are not read again."""
 CHECKPOINT_ATTEMPTS = 20
 CHECKPOINT_WAIT_S = 0.25
-MEMOS_AT_ONCE = 10_000
+MEMO_BATCH_SIZE = 10_000
 
 
 async def purge_rows(database: SqliteDatabase) -> dict[str, int]:
@@ -46,7 +46,7 @@ def _purge(connection: sqlite3.Connection) -> dict[str, int]:
     deleted = _deleted_documents(connection)
     removed["dead_letters"] = _purge_letters(connection, deleted)
     for name in deletion.deleted_names(connection):
-        while deletion.forget_memos(connection, name, MEMOS_AT_ONCE):
+        while deletion.forget_memos(connection, name, MEMO_BATCH_SIZE):
             continue
     connection.executemany(
         "UPDATE revisions SET reason = '' WHERE reason <> '' AND doc_id = ?2"

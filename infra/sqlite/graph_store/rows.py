@@ -134,10 +134,10 @@ def _write_predicate_links(connection: sqlite3.Connection, graph: int, delta: Gr
     of_graph = "UPDATE verdicts SET same = -1 - same WHERE graph = ? AND a_type = ?"
     if delta.snapshot:
         connection.execute(f"{of_graph} AND same > 0 AND same % 2 = 1", (graph, PREDICATE_TYPE))
-    one = f"{of_graph} AND a_name = ? AND b_type = ? AND b_name = ?"
+    row = f"{of_graph} AND a_name = ? AND b_type = ? AND b_name = ?"
     for pairs, condition in ((delta.gone.predicate_links, "same >= 0"), (delta.predicate_links, "same < 0")):
         keys = [(graph, PREDICATE_TYPE, a, PREDICATE_TYPE, b) for a, b in pairs]
-        connection.executemany(f"{one} AND {condition}", keys)
+        connection.executemany(f"{row} AND {condition}", keys)
 
 
 def _mentions(graph: int, rows: Sequence[MentionRow]) -> list[tuple[Any, ...]]:

@@ -185,8 +185,8 @@ def _chunk(chunk: int, chunk_id: str, doc_id: str, ordinal: int, text: str, vers
 
 def _statement(row: list[Any]) -> TripleRow:
     statement, subject, predicate, object_, count, weight_milli, version, vector_sum, vector = row
-    held = _vector(vector_sum[SUM_HEADER_BYTES:] if vector is None else vector)
-    return TripleRow(statement, subject, predicate, object_, count, weight_milli, vector_sum, held, version)
+    mean = _vector(vector_sum[SUM_HEADER_BYTES:] if vector is None else vector)
+    return TripleRow(statement, subject, predicate, object_, count, weight_milli, vector_sum, mean, version)
 
 
 def _vector(data: bytes) -> Vector:

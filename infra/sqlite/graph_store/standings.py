@@ -41,12 +41,12 @@ def read(
     connection: sqlite3.Connection, name: str, doc_ids: Sequence[str], *, vectors: bool = True
 ) -> dict[str, StoredDocument]:
     """Return the stored ones of these documents, in their order; large ones without their vectors if not `vectors`."""
-    held: dict[str, StoredDocument] = {}
+    stored: dict[str, StoredDocument] = {}
     for portion in portions(doc_ids):
         for doc_id, revision, row, extraction in _rows(connection, name, portion, LARGE_BYTES):
             value = extraction if row is None else _read_large(connection, row, vectors)
-            held[doc_id] = StoredDocument(revision, value)
-    return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+            stored[doc_id] = StoredDocument(revision, value)
+    return {doc_id: stored[doc_id] for doc_id in doc_ids if doc_id in stored}
 
 
 def look_up(connection: sqlite3.Connection, name: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument] | None:
@@ -54,8 +54,8 @@ def look_up(connection: sqlite3.Connection, name: str, doc_ids: Sequence[str]) -
     rows = _rows(connection, name, doc_ids, LOOKUP_BYTES)
     if any(large is not None for _, _, large, _ in rows):
         return None
-    held = {doc_id: StoredDocument(revision, extraction) for doc_id, revision, _, extraction in rows}
-    return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+    stored = {doc_id: StoredDocument(revision, extraction) for doc_id, revision, _, extraction in rows}
+    return {doc_id: stored[doc_id] for doc_id in doc_ids if doc_id in stored}
 
 
 def _rows(connection: sqlite3.Connection, name: str, doc_ids: Sequence[str], large_bytes: int) -> Sequence[_Row]:

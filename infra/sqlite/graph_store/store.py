@@ -18,7 +18,7 @@ from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.graph_store import deletion, graphs, rows, snapshot, standings
 from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import PARTITION, AppendedRecords, SqliteLog
-from graphtide.streams.checks import check_ends, check_held, check_next, check_replacement, check_watermark
+from graphtide.streams.checks import check_ends, check_epoch, check_next, check_replacement, check_watermark
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import (
     Commit,
@@ -113,11 +113,11 @@ class SqliteGraphStore:
         """See GraphStore.deletions."""
         return await self._database.read(lambda connection: deletion.last(connection, graphs))
 
-    async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
+    async def erase(self, partition: int, expected: Watermark, graph: str, limit: int) -> int:
         """See GraphStore.erase."""
 
         def work(connection: sqlite3.Connection) -> int:
-            check_held(partition, held, _watermark(connection, partition))
+            check_epoch(partition, expected, _watermark(connection, partition))
             return deletion.erase(connection, graph, limit)
 
         return await self._database.write(work)
@@ -127,9 +127,9 @@ class SqliteGraphStore:
     ) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
         if len(doc_ids) <= standings.LOOKUP_DOCUMENTS:
-            held = await self._database.look_up(lambda connection: standings.look_up(connection, graph, doc_ids))
-            if held is not None:
-                return held
+            stored = await self._database.look_up(lambda connection: standings.look_up(connection, graph, doc_ids))
+            if stored is not None:
+                return stored
         return await self._database.read(lambda connection: standings.read(connection, graph, doc_ids, vectors=vectors))
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:

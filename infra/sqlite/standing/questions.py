@@ -66,7 +66,9 @@ _LAST = (
 )
 """Questions, each with its last event if there is one since its registration."""
 _SETTLED = "coalesce(e.version, q.version), coalesce(e.seq, q.seq), coalesce(e.body, q.evidence)"
-_HELD = f"SELECT q.id, q.definition, coalesce(e.occurred_ms, q.changed_ms), q.answer, q.answer_seq, {_SETTLED} {_LAST}"
+_STORED = (
+    f"SELECT q.id, q.definition, coalesce(e.occurred_ms, q.changed_ms), q.answer, q.answer_seq, {_SETTLED} {_LAST}"
+)
 _DUE = "SELECT DISTINCT id FROM question_events INDEXED BY question_answers_due WHERE answer_due AND graph = ?"
 _ANSWERED = "SELECT id FROM questions INDEXED BY question_answers WHERE answer <> '' AND graph = ?"
 """Named indexes: SQLite would otherwise prefer the primary key, and read every event of the graph."""
@@ -75,10 +77,10 @@ _ANSWERED = "SELECT id FROM questions INDEXED BY question_answers WHERE answer <
 class SqliteQuestionStore:
     """See QuestionStore."""
 
-    def __init__(self, database: SqliteDatabase, most: int = MAX_QUESTIONS) -> None:
-        """Create a store of at most `most` questions of each graph."""
+    def __init__(self, database: SqliteDatabase, max_questions: int = MAX_QUESTIONS) -> None:
+        """Create a store of at most `max_questions` questions of each graph."""
         self._database = database
-        self._most = most
+        self._max_questions = max_questions
         self._memo = SettledMemo()
 
     async def create(self) -> None:
@@ -95,16 +97,16 @@ class SqliteQuestionStore:
 
         def work(connection: sqlite3.Connection) -> StoredQuestion:
             number = graphs.number(connection, graph)
-            held = _get(connection, number, definition.id)
-            if held is not None and held.definition == definition:
-                return held
-            if held is None:
-                check_count(graph, _count(connection, graph), self._most)
+            stored = _get(connection, number, definition.id)
+            if stored is not None and stored.definition == definition:
+                return stored
+            if stored is None:
+                check_count(graph, _count(connection, graph), self._max_questions)
             self._memo.open(connection, number).pop(definition.id, None)
             connection.execute(
                 "INSERT INTO questions (graph, id, definition) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
                 " definition = excluded.definition, version = 0, evidence = '[]', answer = '', answer_seq = 0, seq = ?",
-                (number, definition.id, definition.encode(), held.seq if held else 0),
+                (number, definition.id, definition.encode(), stored.seq if stored else 0),
             )
             _end_answers(connection, number, definition.id)
             return _get(connection, number, definition.id) or StoredQuestion(definition)
@@ -133,7 +135,7 @@ class SqliteQuestionStore:
 
     async def page(self, graph: str, after: str, limit: int) -> Sequence[StoredQuestion]:
         """See QuestionStore.page."""
-        query = f"{_HELD} AND q.id > ? ORDER BY q.id LIMIT ?"
+        query = f"{_STORED} AND q.id > ? ORDER BY q.id LIMIT ?"
         return await self._database.read(
             lambda connection: [
                 _question(*row)
@@ -159,11 +161,13 @@ class SqliteQuestionStore:
             number = graphs.known(connection, graph)
             if number is None:
                 return []
-            held = self._memo.open(connection, number)
-            held |= _get_all(connection, number, [row.question_id for row in evaluated if row.question_id not in held])
+            settled = self._memo.open(connection, number)
+            settled |= _get_all(
+                connection, number, [row.question_id for row in evaluated if row.question_id not in settled]
+            )
             first, events = list[EvaluatedQuestion](), list[QuestionEvent]()
             for each in evaluated:
-                question = held.get(each.question_id)
+                question = settled.get(each.question_id)
                 if question is None or not question.admits(each, version):
                     continue
                 event = event_of(question, each, version, at_ms)
@@ -172,7 +176,7 @@ class SqliteQuestionStore:
                 events += [] if event is None else [event]
                 first += [each] if event is None else []
                 seq = question.seq + (event is not None)
-                held[each.question_id] = SettledEvidence(question.definition, version, seq, each.after)
+                settled[each.question_id] = SettledEvidence(question.definition, version, seq, each.after)
             _store_first(connection, number, version, at_ms, first)
             _store_events(connection, number, events)
             return events
@@ -215,7 +219,7 @@ def _count(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _get(connection: sqlite3.Connection, graph: int | None, question_id: str) -> StoredQuestion | None:
-    row = connection.execute(f"{_HELD} AND q.id = ?", (graph, question_id)).fetchone()
+    row = connection.execute(f"{_STORED} AND q.id = ?", (graph, question_id)).fetchone()
     return _question(*row) if row else None
 
 

@@ -14,7 +14,7 @@ import sqlite3
 from graphtide.streams.standing.settling import SettledEvidence
 from graphtide.streams.standing.store import MAX_QUESTIONS
 
-HELD, GRAPHS = 2 * MAX_QUESTIONS, 1_000
+MAX_ROWS, GRAPHS = 2 * MAX_QUESTIONS, 1_000
 """Maximum number of questions that are held, of all graphs, and of these graphs: beyond, all are read again."""
 _COUNTER_BITS = 32
 
@@ -24,20 +24,20 @@ class SettledMemo:
 
     def __init__(self) -> None:
         self._stamps = itertools.count(secrets.randbits(62 - _COUNTER_BITS) << _COUNTER_BITS)
-        self._held: dict[int, tuple[int, dict[str, SettledEvidence]]] = {}
+        self._settled: dict[int, tuple[int, dict[str, SettledEvidence]]] = {}
 
     def open(self, connection: sqlite3.Connection, graph: int) -> dict[str, SettledEvidence]:
         """Return the states that are held of a graph, for a write to its questions: the caller keeps them current.
 
         Call it in the transaction of the write, before the write.
         """
-        if len(self._held) > GRAPHS or sum(len(held) for _, held in self._held.values()) > HELD:
-            self._held.clear()
+        if len(self._settled) > GRAPHS or sum(len(settled) for _, settled in self._settled.values()) > MAX_ROWS:
+            self._settled.clear()
         row = connection.execute("SELECT stamp FROM question_stamps WHERE graph = ?", (graph,)).fetchone()
-        noted, held = self._held.get(graph, (None, {}))
+        noted, settled = self._settled.get(graph, (None, {}))
         if row is None or row[0] != noted:
-            held = {}
+            settled = {}
         stamp = next(self._stamps)
-        self._held[graph] = stamp, held
+        self._settled[graph] = stamp, settled
         connection.execute("INSERT OR REPLACE INTO question_stamps (graph, stamp) VALUES (?, ?)", (graph, stamp))
-        return held
+        return settled

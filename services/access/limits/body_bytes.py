@@ -19,14 +19,14 @@ class BodyBytes:
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._held = 0
-        self._held_by: Counter[str] = Counter()
+        self._bytes = 0
+        self._bytes_of: Counter[str] = Counter()
         self._bodies_of: Counter[str] = Counter()
 
     @property
     def size_bytes(self) -> int:
         """Return the number of bytes of all bodies."""
-        return self._held
+        return self._bytes
 
     def body(self, name: str) -> BodyShare:
         """Return the share of one body of the caller; "" for a caller without a share of its own."""
@@ -34,22 +34,22 @@ class BodyBytes:
 
     def take(self, name: str, size: int, first: bool) -> None:
         """Hold `size` more bytes for a body, `first` if it holds none yet. Raises Overloaded."""
-        free, bodies = self._total - self._held - size, self._bodies_of[name] + first
-        if free < 0 or (name and bodies > 1 and self._held_by[name] + size > free):
+        free, bodies = self._total - self._bytes - size, self._bodies_of[name] + first
+        if free < 0 or (name and bodies > 1 and self._bytes_of[name] + size > free):
             raise Overloaded(
-                f"request bodies of {self._held} bytes are in progress already; try again later", RETRY_AFTER_S
+                f"request bodies of {self._bytes} bytes are in progress already; try again later", RETRY_AFTER_S
             )
-        self._held += size
-        self._held_by[name] += size
+        self._bytes += size
+        self._bytes_of[name] += size
         self._bodies_of[name] = bodies
 
     def release(self, name: str, size: int) -> None:
         """Release all bytes of one body."""
-        self._held -= size
-        self._held_by[name] -= size
+        self._bytes -= size
+        self._bytes_of[name] -= size
         self._bodies_of[name] -= 1
         if not self._bodies_of[name]:
-            del self._bodies_of[name], self._held_by[name]
+            del self._bodies_of[name], self._bytes_of[name]
 
 
 class BodyShare:

@@ -24,7 +24,7 @@ class FairPlaces:
         """Create the limit; `of_what` names the counted things in errors."""
         self._total = total
         self._of_what = of_what
-        self._held: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
         self._running = 0
 
     @property
@@ -39,21 +39,21 @@ class FairPlaces:
         """
         if self._running >= self._total:
             raise Overloaded(f"{self._running} {self._of_what} are in progress already; try again later", RETRY_AFTER_S)
-        held = self._held.get(name, 0)
-        if name and held and held >= self._total - self._running:
+        taken = self._taken.get(name, 0)
+        if name and taken and taken >= self._total - self._running:
             raise Overloaded(
-                f"{held} {self._of_what} of {name} are in progress already; wait for one to end", RETRY_AFTER_S
+                f"{taken} {self._of_what} of {name} are in progress already; wait for one to end", RETRY_AFTER_S
             )
         return self._holding(name)
 
     @contextmanager
     def _holding(self, name: str) -> Iterator[None]:
-        self._held[name] += 1
+        self._taken[name] += 1
         self._running += 1
         try:
             yield
         finally:
             self._running -= 1
-            self._held[name] -= 1
-            if not self._held[name]:
-                del self._held[name]
+            self._taken[name] -= 1
+            if not self._taken[name]:
+                del self._taken[name]

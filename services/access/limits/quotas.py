@@ -83,8 +83,8 @@ class Quotas:
         who = CALLER.get().who
         quota = who.allowance.quota
         if quota:
-            held = await self._held(who, documents)
-            self._check(who, quota, held, documents)  # no other task runs between the check and the reservation
+            usage = await self._usage(who, documents)
+            self._check(who, quota, usage, documents)  # no other task runs between the check and the reservation
         return self._keep(documents)
 
     @contextmanager
@@ -99,7 +99,7 @@ class Quotas:
                 self._entering[graph] -= amount
                 self._accepted[graph] += amount
 
-    async def _held(self, who: Principal, documents: Sequence[Entering]) -> dict[str, GraphUse]:
+    async def _usage(self, who: Principal, documents: Sequence[Entering]) -> dict[str, GraphUse]:
         runtime, views = self._runtime, self._runtime.views
         graphs = {name for name in (*views.evicted, *views.versions(), *self._accepted) if who.reaches(name)}
         graphs |= {document.graph for document in documents}
@@ -124,37 +124,39 @@ class Quotas:
         self, graph: str, content: GraphContent, doc_ids: Collection[str]
     ) -> tuple[int, Amount, dict[str, int]]:
         """Return the figures of a graph that is not in memory, as `_figures` does, without loading it."""
-        held = await self._runtime.store.standings(graph, sorted(doc_ids)) if doc_ids else {}
-        sizes = await asyncio.to_thread(_text_sizes, graph, held)
+        stored = await self._runtime.store.standings(graph, sorted(doc_ids)) if doc_ids else {}
+        sizes = await asyncio.to_thread(_text_sizes, graph, stored)
         return content.version, Amount(content.size.documents, content.size.text_bytes), sizes
 
-    def _check(self, who: Principal, quota: Quota, held: Mapping[str, GraphUse], documents: Sequence[Entering]) -> None:
-        waiting = {graph: self._waiting(graph, use) for graph, use in held.items()}
+    def _check(
+        self, who: Principal, quota: Quota, usage: Mapping[str, GraphUse], documents: Sequence[Entering]
+    ) -> None:
+        waiting = {graph: self._waiting(graph, use) for graph, use in usage.items()}
         added, replaced = Counter[str](), 0
         for graph, doc_id in {(document.graph, document.doc_id) for document in documents}:
-            added[graph] += doc_id not in held[graph].replaced
-            replaced += held[graph].replaced.get(doc_id, 0)
-        used = sum((use.stored for use in held.values()), NOTHING)
+            added[graph] += doc_id not in usage[graph].replaced
+            replaced += usage[graph].replaced.get(doc_id, 0)
+        used = sum((use.stored for use in usage.values()), NOTHING)
         wanted = Amount(sum(added.values()), sum(document.size_bytes for document in documents) - replaced)
-        filled = {graph for graph, use in held.items() if use.stored.documents or waiting[graph].documents}
+        filled = {graph for graph, use in usage.items() if use.stored.documents or waiting[graph].documents}
         begun = len({document.graph for document in documents} - filled)
         late = sum(waiting.values(), NOTHING)
-        for name, most, now, waits, more in (
+        for name, limit, now, waits, more in (
             ("documents", quota.documents, used.documents, late.documents, wanted.documents),
             ("bytes", quota.size_bytes, used.size_bytes, late.size_bytes, wanted.size_bytes),
             ("graphs", quota.graphs, len(filled), 0, begun),
         ):
-            if most and more > 0 and now + waits + more > most:
+            if limit and more > 0 and now + waits + more > limit:
                 self._runtime.metrics.over_quota(name)
-                raise _refusal(who, name, most, now, more, late.documents)
+                raise _refusal(who, name, limit, now, more, late.documents)
 
-    def _waiting(self, graph: str, held: GraphUse) -> Amount:
-        own = self._accepted[graph] - held.settled + self._entering[graph]
-        return Amount(max(own.documents, held.pending), own.size_bytes)
+    def _waiting(self, graph: str, usage: GraphUse) -> Amount:
+        own = self._accepted[graph] - usage.settled + self._entering[graph]
+        return Amount(max(own.documents, usage.pending), own.size_bytes)
 
 
-def _refusal(who: Principal, name: str, most: int, now: int, more: int, waiting: int) -> QuotaExceeded | Overloaded:
-    message = f"{who.name} may store {most} {name} in its graphs; they hold {now}, and {more} more do not fit"
+def _refusal(who: Principal, name: str, limit: int, now: int, more: int, waiting: int) -> QuotaExceeded | Overloaded:
+    message = f"{who.name} may store {limit} {name} in its graphs; they hold {now}, and {more} more do not fit"
     if waiting:
         return Overloaded(f"{message} while {waiting} revisions wait to be applied: try again later", 1.0)
     return QuotaExceeded(f"{message}: delete documents, or raise the quota of the key")

@@ -13,19 +13,19 @@ class Buckets:
 
     def __init__(self, max_names: int = 10_000) -> None:
         self._max_names = max_names
-        self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._buckets)
 
     def take(self, name: str, per_second: float, burst: float, now: float) -> float:
         """Take one token and return 0; take none and return the seconds until the next one if the bucket is empty.
         O(1).
         """
-        left, at = self._held.pop(name, (burst, now))
+        left, at = self._buckets.pop(name, (burst, now))
         left = min(burst, left + max(0.0, now - at) * per_second)
         wait_s = 0.0 if left >= 1 else (1 - left) / per_second
-        self._held[name] = (left if wait_s else left - 1, now)
-        if len(self._held) > self._max_names:
-            self._held.popitem(last=False)
+        self._buckets[name] = (left if wait_s else left - 1, now)
+        if len(self._buckets) > self._max_names:
+            self._buckets.popitem(last=False)
         return wait_s

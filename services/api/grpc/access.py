@@ -135,9 +135,9 @@ class _GatedCall:
             gate.charge(self._caller)
         graph = self._graph = getattr(message, "graph", None if name == LISTING else EVERY_GRAPH)
         gate.permit(self._caller, action_of(name), graph)
-        most = who.allowance.max_body_bytes
-        if most and message.ByteSize() > most:
-            raise TooLarge(f"the request exceeds the {most} bytes that {who.name} may send; split it")
+        limit = who.allowance.max_body_bytes
+        if limit and message.ByteSize() > limit:
+            raise TooLarge(f"the request exceeds the {limit} bytes that {who.name} may send; split it")
 
     def check(self) -> None:
         """Verify the credential again, for a stream that is open for long. Raises Unauthenticated, Forbidden."""

@@ -33,8 +33,8 @@ class PublishBatches:
     def __init__(self, application: Application, limits: RequestLimits) -> None:
         self._application = application
         self._limits = limits
-        self._held: list[DocumentMessage] = []
-        self._held_bytes = 0
+        self._documents: list[DocumentMessage] = []
+        self._bytes = 0
         self._seen = 0
         self._accepted = 0
         self._tokens: list[str] = []
@@ -52,11 +52,11 @@ class PublishBatches:
                     error.field, f"{error.message}; so are {MAX_REJECTED} other documents of the stream: correct them"
                 ) from error
             return
-        if self._held and self._held[0].graph != document.graph:
+        if self._documents and self._documents[0].graph != document.graph:
             await self._publish()
-        self._held.append(document)
-        self._held_bytes += request.ByteSize()
-        if len(self._held) >= min(BATCH_DOCUMENTS, self._limits.max_batch_documents) or self._held_bytes >= BATCH_BYTES:
+        self._documents.append(document)
+        self._bytes += request.ByteSize()
+        if len(self._documents) >= min(BATCH_DOCUMENTS, self._limits.max_batch_documents) or self._bytes >= BATCH_BYTES:
             await self._publish()
 
     def _document(self, request: pb.PublishRequest) -> DocumentMessage:
@@ -75,11 +75,11 @@ class PublishBatches:
         return pb.PublishSummary(token=last, accepted=self._accepted, rejected=rejected, tokens=self._tokens)
 
     async def _publish(self) -> None:
-        if self._held:
-            receipt = await self._application.publish(self._held)
+        if self._documents:
+            receipt = await self._application.publish(self._documents)
             self._tokens.append(receipt.token)
             self._accepted += receipt.accepted
-            self._held, self._held_bytes = [], 0
+            self._documents, self._bytes = [], 0
 
 
 class Whole:
@@ -87,29 +87,29 @@ class Whole:
 
     def __init__(self, limits: RequestLimits) -> None:
         self._limits = limits
-        self._held: list[DocumentMessage] = []
-        self._held_bytes = 0
+        self._documents: list[DocumentMessage] = []
+        self._bytes = 0
 
     def add(self, request: pb.DocumentRecord) -> None:
         """Add the next document. Raises Invalid for a malformed one, and TooLarge for more than a batch may hold."""
-        self._held_bytes += request.ByteSize()
-        if len(self._held) >= self._limits.max_batch_documents or self._held_bytes > self._limits.max_batch_bytes:
-            most = f"{self._limits.max_batch_documents} documents or {self._limits.max_batch_bytes} bytes"
-            raise TooLarge(f"the batch has more than {most}; send several batches")
-        if self._held and self._held[0].graph != request.graph:
+        self._bytes += request.ByteSize()
+        if len(self._documents) >= self._limits.max_batch_documents or self._bytes > self._limits.max_batch_bytes:
+            limit = f"{self._limits.max_batch_documents} documents or {self._limits.max_batch_bytes} bytes"
+            raise TooLarge(f"the batch has more than {limit}; send several batches")
+        if self._documents and self._documents[0].graph != request.graph:
             raise Invalid("graph", "differs from the graph of the previous documents; send one graph per stream")
         key = document_key(graph_name(request.graph), document_id(request.id))
         check_value_count(request.document, self._limits.max_document_values)
         try:
-            self._held.append(decode_document(key, request.document))
+            self._documents.append(decode_document(key, request.document))
         except Rejected as error:
             raise Invalid("document", str(error)) from error
 
     def documents(self) -> list[DocumentMessage]:
         """Return all documents. Raises Invalid when there are none."""
-        if not self._held:
+        if not self._documents:
             raise Invalid("body", "the stream held no document; send at least one")
-        return self._held
+        return self._documents
 
 
 def _printable(doc_id: str) -> str:

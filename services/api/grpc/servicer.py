@@ -66,10 +66,10 @@ class Servicer(QuestionCalls):
     async def PublishAll(  # noqa: N802
         self, requests: AsyncIterator[pb.DocumentRecord], context: ServicerContext
     ) -> pb.Receipt:
-        held = Whole(self._limits)
+        whole = Whole(self._limits)
         async for request in requests:
-            await read_aside(partial(held.add, request), request.ByteSize())
-        receipt = await self._application.publish(held.documents())
+            await read_aside(partial(whole.add, request), request.ByteSize())
+        receipt = await self._application.publish(whole.documents())
         return pb.Receipt(token=receipt.token)
 
     async def Delete(self, request: pb.DocumentRef, context: ServicerContext) -> pb.Receipt:  # noqa: N802

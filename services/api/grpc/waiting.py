@@ -1,7 +1,7 @@
 """Limits on calls that wait for their next message: duration and number.
 
-The invariants: a call waits at most `timeout_s` for a message; at most `most` calls wait, and a new one is never
-refused: instead the oldest wait of the peer with the most waits ends. So a message that is sent at once is served
+The invariants: a call waits at most `timeout_s` for a message; at most `max_messages` calls wait, and a new one is
+never refused: instead the oldest wait of the peer with the most waits ends. So a message that is sent at once is served
 however many other calls wait.
 """
 
@@ -18,8 +18,8 @@ from graphtide.services.api.schema.errors import SlowBody
 class MessageWaits:
     """The waits of one server. Belongs to one event loop."""
 
-    def __init__(self, most: int, timeout_s: float) -> None:
-        self._most = most
+    def __init__(self, max_messages: int, timeout_s: float) -> None:
+        self._max_messages = max_messages
         self._timeout_s = timeout_s
         self._waiting = 0
         self._by_peer: dict[str, dict[asyncio.Timeout, None]] = {}
@@ -32,7 +32,7 @@ class MessageWaits:
         """Limit the time of the block. Raises SlowBody at the limit, or when another call needs the place. O(peers)
         when full.
         """
-        if self._waiting >= self._most:
+        if self._waiting >= self._max_messages:
             self._end_oldest()
         network = network_of(peer)
         try:
@@ -45,8 +45,8 @@ class MessageWaits:
                     self._forget(network, limit)
         except TimeoutError:
             raise SlowBody(
-                f"the message did not arrive within {self._timeout_s:g} s, or more than {self._most} calls wait for "
-                "their messages; send the message at once"
+                f"the message did not arrive within {self._timeout_s:g} s, or more than {self._max_messages} calls "
+                "wait for their messages; send the message at once"
             ) from None
 
     def _end_oldest(self) -> None:

@@ -83,15 +83,15 @@ class Seat:
         self._place = place
         self._body = body
         self.received = received
-        self._held = ExitStack()
+        self._place_taken = ExitStack()
 
     def take(self) -> None:
         """Take a place. Raises Overloaded."""
-        self._held.enter_context(self._place())
+        self._place_taken.enter_context(self._place())
 
     def leave(self) -> None:
         """Release the place, if one is held."""
-        self._held.close()
+        self._place_taken.close()
 
     def end(self) -> None:
         """Release the place and the bytes of the body: the request is served."""

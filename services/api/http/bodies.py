@@ -88,13 +88,13 @@ class BodyPace:
     def deadline(self, size: int) -> float:
         """Return the time at which the next bytes must have arrived after `size` bytes."""
         limits = self.limits
-        rate, most_s = limits.min_body_bytes_per_s, limits.body_timeout_s
-        paced_s = limits.body_grace_s + (size + 1) / rate if rate else most_s
-        if paced_s < most_s:
+        rate, max_s = limits.min_body_bytes_per_s, limits.body_timeout_s
+        paced_s = limits.body_grace_s + (size + 1) / rate if rate else max_s
+        if paced_s < max_s:
             self.refusal = f"the body arrived at less than {rate} bytes per second; send it again"
         else:
-            self.refusal = f"the body was incomplete after {most_s:g} s; send it again"
-        return self.began + min(paced_s, most_s)
+            self.refusal = f"the body was incomplete after {max_s:g} s; send it again"
+        return self.began + min(paced_s, max_s)
 
 
 async def _collect(request: Request, max_bytes: int, check: Check, progress: Callable[[int], None]) -> bytes:

@@ -94,6 +94,7 @@ def entity_json(graph: str, entity: EntityStatus) -> Json:
         "labels": [{"name": each.name, "mentions": each.mentions} for each in entity.labels[:MAX_FACTS]],
         "reports": [report_uri(graph, community) for community in entity.communities],
         "relations": relations,
+        "relation_count": entity.relation_count,
         "version": entity.version,
     }
     return fitted(body, "relations")

@@ -624,7 +624,7 @@ class EntityRef(_message.Message):
     def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., at: _Optional[str] = ...) -> None: ...
 
 class EntityStatus(_message.Message):
-    __slots__ = ("id", "name", "type", "mentions", "labels", "merges", "relations", "communities", "version", "description")
+    __slots__ = ("id", "name", "type", "mentions", "labels", "merges", "relations", "communities", "version", "description", "relation_count")
     class Label(_message.Message):
         __slots__ = ("name", "type", "mentions", "chunks")
         NAME_FIELD_NUMBER: _ClassVar[int]
@@ -659,6 +659,7 @@ class EntityStatus(_message.Message):
     COMMUNITIES_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    RELATION_COUNT_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     type: str
@@ -669,7 +670,8 @@ class EntityStatus(_message.Message):
     communities: _containers.RepeatedScalarFieldContainer[int]
     version: int
     description: str
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[EntityStatus.Label, _Mapping]]] = ..., merges: _Optional[_Iterable[_Union[EntityStatus.Merge, _Mapping]]] = ..., relations: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ..., communities: _Optional[_Iterable[int]] = ..., version: _Optional[int] = ..., description: _Optional[str] = ...) -> None: ...
+    relation_count: int
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[EntityStatus.Label, _Mapping]]] = ..., merges: _Optional[_Iterable[_Union[EntityStatus.Merge, _Mapping]]] = ..., relations: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ..., communities: _Optional[_Iterable[int]] = ..., version: _Optional[int] = ..., description: _Optional[str] = ..., relation_count: _Optional[int] = ...) -> None: ...
 
 class CommunityReport(_message.Message):
     __slots__ = ("community", "level", "title", "summary", "sources", "version", "findings", "rating")

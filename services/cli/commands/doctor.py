@@ -29,21 +29,21 @@ def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
         why, cure = "no process starts with these settings", "correct the setting at the place named above"
         return _body([DoctorFinding("settings", str(error), why, cure)], ["settings"])
     found = [*settings_findings(settings), *folder_findings(settings)]
-    looked = ["settings", "data folder"]
+    checked = ["settings", "data folder"]
     service, answers = _service(settings, url, connection)
     if not answers:
         service += port_findings(settings)
     found += service
-    looked.append("the running service" if answers else "ports")
+    checked.append("the running service" if answers else "ports")
     if settings.embedding_base_url or settings.llm_base_url:
         from graphtide.services.doctor.endpoints import endpoint_findings
 
         found += asyncio.run(_all(endpoint_findings(settings)))
-        looked.append("endpoints")
+        checked.append("endpoints")
     if settings.names_cluster:
         found += asyncio.run(_all(cluster_findings(settings)))
-        looked.append("cluster")
-    return _body(found, looked)
+        checked.append("cluster")
+    return _body(found, checked)
 
 
 def _service(settings: Settings, url: str, connection: Connection) -> tuple[list[DoctorFinding], bool]:
@@ -71,5 +71,5 @@ async def _all(findings: AsyncIterator[DoctorFinding]) -> list[DoctorFinding]:
     return [each async for each in findings]
 
 
-def _body(findings: Iterable[DoctorFinding], looked: list[str]) -> Json:
-    return {"findings": [asdict(each) for each in findings], "looked_at": looked}
+def _body(findings: Iterable[DoctorFinding], checked: list[str]) -> Json:
+    return {"findings": [asdict(each) for each in findings], "looked_at": checked}

@@ -91,8 +91,8 @@ class _Import:
     def _forget_missing(self) -> None:
         """Forget what the service does not hold, such as after the graph was deleted."""
         if self._state.documents:
-            held = self._in_graph()
-            self._state.documents = {id_: each for id_, each in self._state.documents.items() if id_ in held}
+            stored = self._in_graph()
+            self._state.documents = {id_: each for id_, each in self._state.documents.items() if id_ in stored}
 
     def _in_graph(self) -> set[str]:
         try:

@@ -137,14 +137,14 @@ class _Pass:
         Counts may lag behind what the service accepted, so a smaller count only makes this ask for the list.
         """
         stats = self._stats()
-        held = stats["counts"].get("documents", 0) if stats else 0
-        if held < len(self._state.documents):
+        stored = stats["counts"].get("documents", 0) if stats else 0
+        if stored < len(self._state.documents):
             accepted = {each["id"] for each in listed_documents(self._client, self._options.graph)} if stats else set()
             for doc_id in [doc_id for doc_id in self._state.documents if doc_id not in accepted]:
                 del self._state.documents[doc_id]
             kept = self._state.documents.keys()
             self._state.files = {name: each for name, each in self._state.files.items() if kept >= set(each.doc_ids)}
-        self._adopting = bool(held) and not self._state.documents
+        self._adopting = bool(stored) and not self._state.documents
 
     def _stats(self) -> Json | None:
         try:
@@ -239,9 +239,9 @@ class _Pass:
     def _is_in_graph(self, source: DocumentSource) -> bool:
         """Return True if the service holds the document as it is in the folder."""
         body: dict[str, Any] = json.loads(source.line)
-        held = self._status(source.doc_id)
+        stored = self._status(source.doc_id)
         names = ("text", "media_type", "source", *(name for name in ("title", "occurred_at") if body.get(name)))
-        return held is not None and held["state"] == "applied" and all(held[n] == body.get(n, "") for n in names)
+        return stored is not None and stored["state"] == "applied" and all(stored[n] == body.get(n, "") for n in names)
 
     def _status(self, doc_id: str) -> Json | None:
         try:
@@ -353,9 +353,9 @@ class _Pass:
         waiting, wait = list(dict.fromkeys(self._waiting)), DocumentWait(self._client.tell)
         advance = self._bar("in the graph", len(waiting))
         for doc_id in waiting:
-            held = wait.ended(doc_id, partial(self._status, doc_id))
-            if held is not None and held["state"] == "failed":
-                self._result.failed.append(Unreadable(doc_id, f"failed: {held['reason']}"))
+            ended = wait.ended(doc_id, partial(self._status, doc_id))
+            if ended is not None and ended["state"] == "failed":
+                self._result.failed.append(Unreadable(doc_id, f"failed: {ended['reason']}"))
                 self._forget(doc_id)
             advance(1)
 

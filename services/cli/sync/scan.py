@@ -69,7 +69,7 @@ def scan_tree(tree: FileTree) -> FolderScan:
         folder = folders.pop()
         try:
             entries = sorted(tree.entries(folder), key=lambda each: each.name)
-            held = (*found.rules_of(folder), *_own_rules(tree, folder, entries))
+            rules = (*found.rules_of(folder), *_own_rules(tree, folder, entries))
         except OSError as error:
             if not folder:
                 raise SourceUnavailableError(
@@ -78,8 +78,8 @@ def scan_tree(tree: FileTree) -> FolderScan:
             found.unread.add(folder)
             found.skipped.append(Unreadable(folder, f"cannot be listed: {_reason(error)}; its documents are kept"))
             continue
-        found._rules[folder] = held
-        inner = [name for name, each in _open_entries(entries, folder, held) if _sort(found, each, name)]
+        found._rules[folder] = rules
+        inner = [name for name, each in _open_entries(entries, folder, rules) if _sort(found, each, name)]
         folders.extend(reversed(inner))
     return found
 

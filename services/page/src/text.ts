@@ -11,6 +11,11 @@ export function plural(value: number, noun: string, many = `${noun}s`): string {
   return `${count(value)} ${value === 1 ? noun : many}`;
 }
 
+/** Return the number of shown things, with that of all where more exist: "20 of 57". */
+export function shownOf(shown: number, total: number): string {
+  return total > shown ? `${count(shown)} of ${count(total)}` : count(shown);
+}
+
 export function decimal(value: number, digits = 2): string {
   return Number.isFinite(value) ? String(Number(value.toFixed(digits))) : "–";
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { documentOf, findQuote, markSpans, period, splitCitations, toUnits } from "../src/text";
+import { documentOf, findQuote, markSpans, period, shownOf, splitCitations, toUnits } from "../src/text";
 
 describe("spans", () => {
   it("count code points as the service does", () => {
@@ -45,4 +45,11 @@ it("periods name what is known", () => {
     "1998",
     "",
   ]);
+});
+
+describe("numbers of what is shown", () => {
+  it("names the total only where more exists", () => {
+    expect(shownOf(3, 3)).toBe("3");
+    expect(shownOf(20, 1057)).toBe("20 of 1,057");
+  });
 });

@@ -41,7 +41,7 @@ class BatchPlanner:
         """Read the deletion of a graph again."""
         self._deletions.pop(graph, None)
 
-    async def plan(self, delivered: Sequence[ConsumedRecord], held: Watermark) -> ConsolidationBatch:
+    async def plan(self, delivered: Sequence[ConsumedRecord], watermark: Watermark) -> ConsolidationBatch:
         """Return the planned batch, without the revisions that deletions of their graphs cover."""
         batch = await _decoded(delivered)
         unread = [graph for graph in batch.newest if graph not in self._deletions]
@@ -51,13 +51,13 @@ class BatchPlanner:
         for graph in list(batch.newest):
             if (deletion := self._deletions[graph]) is not None:
                 batch.leave_out(deletion)
-                await self._finish_erasure(deletion, held)
+                await self._finish_erasure(deletion, watermark)
         return batch
 
-    async def _finish_erasure(self, deletion: GraphDeletion, held: Watermark) -> None:
+    async def _finish_erasure(self, deletion: GraphDeletion, watermark: Watermark) -> None:
         graph = deletion.graph
         if not deletion.erased:
-            await self._dependencies.eraser.erase(graph, self._partition, held, lambda _: None)
+            await self._dependencies.eraser.erase(graph, self._partition, watermark, lambda _: None)
             self._deletions[graph] = replace(deletion, erased=True)
 
 
@@ -81,9 +81,9 @@ class GraphApplier:
         self, graph: str, messages: Mapping[str, ExtractionMessage], batch: ConsolidationBatch
     ) -> GraphCommit | None:
         """Apply one graph's part of the batch to its write model. Returns None when it changes nothing."""
-        held = await self._dependencies.store.standings(graph, list(messages))
-        large = sum(len(document.extraction or b"") for document in held.values()) > LARGE_BYTES
-        step = partial(batch.step, graph, messages, held)
+        stored = await self._dependencies.store.standings(graph, list(messages))
+        large = sum(len(document.extraction or b"") for document in stored.values()) > LARGE_BYTES
+        step = partial(batch.step, graph, messages, stored)
         changes, documents, size = await asyncio.to_thread(step) if large else step()
         if not documents:
             return None
@@ -98,11 +98,11 @@ class GraphApplier:
         """Raise Rejected for vectors of another length than the graph's: they can be neither compared nor indexed."""
         for change in changes:
             for unit in change.new.units[:1] if change.new else ():  # a record has one length for all
-                held = model.dimensions
-                if held and unit.vector.size != held and await self._holds_any(graph):
+                expected = model.dimensions
+                if expected and unit.vector.size != expected and await self._holds_any(graph):
                     raise Rejected(
                         f"the document's vectors have {unit.vector.size} dimensions and those of graph {graph!r}"
-                        f" have {held}: they come from two embedding models; use one model per graph"
+                        f" have {expected}: they come from two embedding models; use one model per graph"
                     )
                 model.dimensions = unit.vector.size
 

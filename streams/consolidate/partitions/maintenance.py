@@ -67,7 +67,7 @@ class MaintenanceServer:
             await self._dependencies.following.take(part.delta)
         await eraser.leave_marks(request)  # 2. and 3.
         progress = partial(self._report_progress, request)
-        erased = await eraser.erase(graph, self._partition, self._watermark.held, progress)  # 4.
+        erased = await eraser.erase(graph, self._partition, self._watermark.current, progress)  # 4.
         self._planner.forget(graph)
         reply = MaintenanceReply(graph, request.kind, request.id, checked={"erased": erased})
         await self._watermark.commit(ConsolidationBatch(), next_offset, (reply.record(),))  # 5.

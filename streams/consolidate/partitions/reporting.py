@@ -34,6 +34,6 @@ def trace_revisions(batch: ConsolidationBatch, since_ns: int) -> None:
     """Add a span to the trace of each revision's document: the span of the batch itself is in one trace only."""
     ours = inject()
     for outcome in batch.outcomes if ours else ():
-        parents = [batch.carried.get((outcome.graph, outcome.doc_id, outcome.revision), ()), ours]
+        parents = [batch.record_headers.get((outcome.graph, outcome.doc_id, outcome.revision), ()), ours]
         attributes = {"graph": outcome.graph, "doc_id": outcome.doc_id, "state": outcome.state.value}
         record_span("apply", parents, since_ns, revision=outcome.revision, **attributes)

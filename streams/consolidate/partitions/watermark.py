@@ -37,7 +37,7 @@ class PartitionWatermark:
     """The position of one writer in its partition. Every commit passes through it, and advances or keeps it."""
 
     def __init__(self, partition: int, dependencies: WriterDependencies) -> None:
-        self.held = Watermark(0, 0)
+        self.current = Watermark(0, 0)
         self._partition = partition
         self._dependencies = dependencies
         self._overtaken: set[int] = set()
@@ -48,25 +48,25 @@ class PartitionWatermark:
     @property
     def next_offset(self) -> int:
         """Return the first offset whose record is not applied."""
-        return self.held.next_offset
+        return self.current.next_offset
 
     async def claim(self) -> None:
         """Become the partition's writer. Raises Broken when log and store have different histories."""
-        self.held = await self._dependencies.store.claim(self._partition)
+        self.current = await self._dependencies.store.claim(self._partition)
         self._overtaken.clear()
         self._dependencies.following.forget_expected()
         await self._check()
 
     async def _check(self) -> None:
-        held = self.held.next_offset
+        next_offset = self.current.next_offset
         end = (await self._dependencies.log.end(EXTRACTIONS)).get(self._partition, 0)
-        if held > end:
+        if next_offset > end:
             raise Broken(
-                f"the graph store has consumed partition {self._partition} of {EXTRACTIONS} up to {held}, but the log"
-                f" ends at {end}: the store and the log have different histories; restore both from one backup"
+                f"the graph store has consumed partition {self._partition} of {EXTRACTIONS} up to {next_offset}, but"
+                f" the log ends at {end}: the store and the log have different histories; restore both from one backup"
             )
         start = (await self._dependencies.log.start(EXTRACTIONS)).get(self._partition, 0)
-        if held < start:
+        if next_offset < start:
             raise self._gap(start)
 
     def check_next(self, delivered: ConsumedRecord) -> None:
@@ -114,12 +114,12 @@ class PartitionWatermark:
         following.expect(part.delta for part in parts)
         try:
             await self._dependencies.store.commit(
-                Commit(self._partition, self.held, next_offset, parts, outcomes, notices, more)
+                Commit(self._partition, self.current, next_offset, parts, outcomes, notices, more)
             )
         except BaseException:
             following.forget_expected()
             raise
-        self.held = Watermark(self.held.epoch, next_offset)
+        self.current = Watermark(self.current.epoch, next_offset)
         self._overtaken = {offset for offset in self._overtaken if offset > next_offset}
 
     def _notices(self, batch: ConsolidationBatch) -> tuple[Record, ...]:

@@ -188,7 +188,7 @@ class PartitionWriter:
         self._report(batch, started)
 
     async def _apply_batch(self, delivered: Sequence[ConsumedRecord], beside: Beside | None) -> ConsolidationBatch:
-        batch = await self._planner.plan(delivered, self._watermark.held)
+        batch = await self._planner.plan(delivered, self._watermark.current)
         await self._dependencies.forwarder.forward(batch, self.partition)
         if beside is None:
             await self._graphs.apply(batch)
@@ -221,7 +221,7 @@ class PartitionWriter:
     async def _applied_beside(self, delivered: Sequence[ConsumedRecord], graphs: set[str]) -> bool:
         """Apply and commit the records, and leave the watermark. Returns False, without a trace, if one has to wait."""
         started, since_ns = time.monotonic(), time.time_ns()
-        batch = await self._planner.plan(delivered, self._watermark.held)
+        batch = await self._planner.plan(delivered, self._watermark.current)
         if batch.letters or not graphs.isdisjoint(batch.newest):
             return False
         for graph in batch.newest:

@@ -23,7 +23,7 @@ import httpx
 
 from tests.bench.hostile import clients, heavy, raw
 from tests.bench.hostile.probe import Latencies, probing
-from tests.support.processes import Service, held, service
+from tests.support.processes import Service, resources_of, service
 
 IDLE_S = 4.0
 Case = Callable[[Service], Awaitable[object]]
@@ -55,7 +55,7 @@ async def measured(running: Service, case: Case, seconds: float) -> Measurement:
 
 
 def _peak_bytes(running: Service) -> int:
-    now = held(running.process.pid)
+    now = resources_of(running.process.pid)
     return now.peak_bytes if now else 0
 
 

@@ -33,9 +33,9 @@ class Client:
         started = time.monotonic()
         self.put(graph, doc_id, body)
         while time.monotonic() - started < LIMIT_S:
-            said = self.http.get(f"/v1/graphs/{graph}/documents/{doc_id}").json()
-            if said["state"] != "accepted":
-                return time.monotonic() - started, said["state"]
+            status = self.http.get(f"/v1/graphs/{graph}/documents/{doc_id}").json()
+            if status["state"] != "accepted":
+                return time.monotonic() - started, status["state"]
             time.sleep(0.05)
         return time.monotonic() - started, "accepted"
 
@@ -132,8 +132,8 @@ def neighbour(client: Client, rng: random.Random) -> dict[str, object]:
         worst = max(worst, client.put_and_wait("small", f"beside{number}", line)[0])
         state = client.http.get("/v1/graphs/heavy/documents/clique").json()["state"]
         number += 1
-    said = {"alone_s": round(alone, 2), "beside_worst_s": round(worst, 2), "documents": number, "heavy": state}
-    return {**said, "ratio": round(worst / alone, 1)}
+    figures = {"alone_s": round(alone, 2), "beside_worst_s": round(worst, 2), "documents": number, "heavy": state}
+    return {**figures, "ratio": round(worst / alone, 1)}
 
 
 async def _as_case(work: Callable[[Client, random.Random], Figures], running: Service) -> Figures:

@@ -31,9 +31,9 @@ def settings_for(server: GraphServer) -> Settings:
 
 
 def write_export(settings: Settings, form: str, file: Path, graph: str = GRAPH) -> Any:
-    told: list[int] = []
-    body = export(Export(graph, form, str(file)), settings, lambda _, total: (told.append(total), lambda _: None)[1])  # type: ignore[func-returns-value]
-    assert told[0] > 0 and not file.with_name(f"{file.name}.part").exists()
+    totals: list[int] = []
+    body = export(Export(graph, form, str(file)), settings, lambda _, total: (totals.append(total), lambda _: None)[1])  # type: ignore[func-returns-value]
+    assert totals[0] > 0 and not file.with_name(f"{file.name}.part").exists()
     return body
 
 
@@ -44,15 +44,15 @@ async def test_export_is_the_same_from_the_graph_database_and_from_the_data_fold
     """The exports are equal except for the order of lines, hostile texts included, while both stores are in use."""
     await write_to([backend.store, embedded.store], [*sample(), *hostile()])
     ours, theirs = tmp_path / "bolt", tmp_path / "sqlite"
-    said = write_export(settings_for(graph_server), form, ours)
+    counts = write_export(settings_for(graph_server), form, ours)
     other = write_export(Settings(data=tmp_path / "data"), form, theirs)
-    assert {**said, "file": ""} == {**other, "file": ""} and said["nodes"] > 100
+    assert {**counts, "file": ""} == {**other, "file": ""} and counts["nodes"] > 100
     if form == "jsonl":
         read = [sorted(_line(text) for text in file.read_text().splitlines()) for file in (ours, theirs)]
         assert read[0] == read[1]
     elif form == "graphml":
         graphs = [nx.read_graphml(file, force_multigraph=True) for file in (ours, theirs)]
-        assert graphs[0].number_of_nodes() == said["nodes"] and graphs[0].number_of_edges() == said["relationships"]
+        assert graphs[0].number_of_nodes() == counts["nodes"] and graphs[0].number_of_edges() == counts["relationships"]
         assert dict(graphs[0].nodes(data=True)) == dict(graphs[1].nodes(data=True))
         assert _bag(graphs[0]) == _bag(graphs[1])
 
@@ -135,8 +135,8 @@ def test_graphml_is_well_formed_when_texts_are_hostile() -> None:
         for data in node.iter(f"{space}data")
         if data.get("key") == "title"
     ]
-    held = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-    assert read == [held.sub("\ufffd", text) for text in texts]
+    forbidden = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+    assert read == [forbidden.sub("\ufffd", text) for text in texts]
 
 
 def test_data_folder_stays_readable_while_it_is_exported(tmp_path: Path) -> None:

@@ -72,10 +72,12 @@ async def test_derived_relationships_are_what_the_rows_say_after_every_commit(ba
     """
     print(f"seed {seed}")
     world = RandomWorld(Random(seed))
-    held, kinds = await backend.store.claim(0), Counter[str]()
+    watermark, kinds = await backend.store.claim(0), Counter[str]()
     for step in range(16):
         delta = world.step()
-        await backend.store.commit(Commit(0, replace(held, next_offset=step), step + 1, (GraphCommit(delta, {}),), ()))
+        await backend.store.commit(
+            Commit(0, replace(watermark, next_offset=step), step + 1, (GraphCommit(delta, {}),), ())
+        )
         rows = await backend.store.snapshot(delta.graph)
         if not isinstance(rows.communities, Hierarchy):
             continue

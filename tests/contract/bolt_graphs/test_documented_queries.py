@@ -62,7 +62,7 @@ def _counts(rows: GraphDelta) -> list[Row]:
         "Label": rows.labels,
         "Statement": rows.statements,
     }
-    return [{"version": rows.version, "kind": kind, "nodes": len(held)} for kind, held in kinds.items()]
+    return [{"version": rows.version, "kind": kind, "nodes": len(members)} for kind, members in kinds.items()]
 
 
 def _busiest(rows: GraphDelta) -> list[Row]:
@@ -94,14 +94,14 @@ def _neighbours(rows: GraphDelta) -> list[Row]:
     return sorted(near, key=lambda row: (-row["trussness"], -row["weight"], row["neighbour"]))
 
 
-def _said(rows: GraphDelta) -> list[Row]:
+def _stated_rows(rows: GraphDelta) -> list[Row]:
     names, of = _names(rows), _entity(rows)
-    said = [
+    rows_stated = [
         {"subject": NAME, "predicate": one.predicate, "object": names[of[one.object]], "said": one.count}
         for one in rows.statements
         if of[one.subject] == _node(rows)
     ]
-    return sorted(said, key=lambda row: (-row["said"], row["predicate"], row["object"]))
+    return sorted(rows_stated, key=lambda row: (-row["said"], row["predicate"], row["object"]))
 
 
 def _sources(rows: GraphDelta) -> list[Row]:
@@ -169,10 +169,10 @@ def _largest(rows: GraphDelta) -> list[Row]:
     found = [
         {
             "community": community,
-            "entities": len(held),
-            "among_them": [row.name for row in sorted(held, key=lambda row: (-row.mentions, row.name))][:5],
+            "entities": len(rows_of),
+            "among_them": [row.name for row in sorted(rows_of, key=lambda row: (-row.mentions, row.name))][:5],
         }
-        for community, held in members.items()
+        for community, rows_of in members.items()
     ]
     return sorted(found, key=lambda row: (-row["entities"], row["community"]))[:10]
 
@@ -195,7 +195,7 @@ EXPECTED: dict[str, Callable[[GraphDelta], list[Row]]] = {
     "1": _counts,
     "2": _busiest,
     "3": _neighbours,
-    "4": _said,
+    "4": _stated_rows,
     "5": _sources,
     "6": _mentioning,
     "7": _merged,

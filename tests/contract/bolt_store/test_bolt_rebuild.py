@@ -85,7 +85,7 @@ async def test_rebuilt_graph_that_is_fenced_leaves_nothing_behind(
     built: bool, backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other writer commits before the new rows are written or after; the current graph is unchanged."""
-    held, fold = await filled(backend, Walk(Random(6)), 4)
+    watermark, fold = await filled(backend, Walk(Random(6)), 4)
     before = await nodes(backend)
     write, builds = backend.store._builds.write, []
 
@@ -100,7 +100,7 @@ async def test_rebuilt_graph_that_is_fenced_leaves_nothing_behind(
     else:
         await backend.store.claim(0)
     with pytest.raises(Fenced):
-        await backend.store.commit(Commit(0, held, 9, (GraphCommit(replace(_other(7, 9), version=5), {}),), ()))
+        await backend.store.commit(Commit(0, watermark, 9, (GraphCommit(replace(_other(7, 9), version=5), {}),), ()))
     assert len(builds) == built
     assert await nodes(backend) == before and plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
 

@@ -78,7 +78,7 @@ async def test_commit_of_unknown_outcome_is_settled_by_the_watermark(
     """The connection is lost exactly on COMMIT, before or after the server has it: applied once, either way."""
     remote = await BoltBackend.open(through(wire, graph_server), backend.log, backend.clock_ms)
     walk = Walk(Random(3))
-    held, fold = await filled(remote, walk, 3)
+    watermark, fold = await filled(remote, walk, 3)
     revision = await _numbered(backend, "g|a")
     seen: list[bytes] = []
 
@@ -95,12 +95,12 @@ async def test_commit_of_unknown_outcome_is_settled_by_the_watermark(
     outcome, notice = RevisionOutcome("g", "a", revision, RevisionState.APPLIED), Record("g", b"n")
     part = GraphCommit(delta, {"a": StoredDocument(0, b"x")})
     wire.on_bytes = cut
-    await remote.store.commit(Commit(0, held, held.next_offset + 1, (part,), (outcome,), (notice,)))
+    await remote.store.commit(Commit(0, watermark, watermark.next_offset + 1, (part,), (outcome,), (notice,)))
     assert len(seen) == 1
     assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
     assert [record for _, record in await backend.store.outbox.waiting(0, 9)] == [notice]
     assert (await backend.ledger.counts("g"))[RevisionState.APPLIED] == 1
-    assert (await backend.store.claim(0)).next_offset == held.next_offset + 1
+    assert (await backend.store.claim(0)).next_offset == watermark.next_offset + 1
     await remote.close()
 
 
@@ -110,8 +110,8 @@ async def test_commit_is_retryable_when_the_database_stays_away(
     """The error comes after bounded attempts; nothing has changed, and the commit succeeds after recovery."""
     monkeypatch.setattr("graphtide.infra.bolt.database.FIRST_WAIT_S", 0.001)
     remote = await BoltBackend.open(through(wire, graph_server), backend.log, backend.clock_ms)
-    held = await remote.store.claim(0)
-    commit = Commit(0, held, 1, (GraphCommit(Walk(Random(1)).delta(), {}),), ())
+    watermark = await remote.store.claim(0)
+    commit = Commit(0, watermark, 1, (GraphCommit(Walk(Random(1)).delta(), {}),), ())
     wire.refuse()
     with pytest.raises(Retryable):
         await remote.store.commit(commit)
@@ -131,8 +131,8 @@ async def _numbered(backend: BoltBackend, document: str) -> int:
 
 async def test_rivals_for_one_offset_commit_once(backend: BoltBackend) -> None:
     """Several commits with the same watermark run at the same time: one succeeds, the others are fenced."""
-    held = await backend.store.claim(0)
-    commits = [Commit(0, held, 1, (GraphCommit(Walk(Random(seed)).delta(), {}),), ()) for seed in range(5)]
+    watermark = await backend.store.claim(0)
+    commits = [Commit(0, watermark, 1, (GraphCommit(Walk(Random(seed)).delta(), {}),), ()) for seed in range(5)]
     ended = await asyncio.gather(*(backend.store.commit(one) for one in commits), return_exceptions=True)
     assert sorted(type(one).__name__ for one in ended) == ["Fenced"] * 4 + ["NoneType"], ended
     assert await backend.store.graphs() == {"g": 1}
@@ -149,7 +149,7 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
     numbers = await backend.ledger.register(delivered)
 
     async def run(partition: int) -> None:
-        held = await backend.store.claim(partition)
+        watermark = await backend.store.claim(partition)
         mine = [i for i in range(30) if i % 3 == partition]
         for step, i in enumerate(mine):
             delta = walks[partition].delta()
@@ -157,9 +157,9 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
             outcome = RevisionOutcome(f"g{partition}", f"d{i}", numbers[i], RevisionState.APPLIED)
             notices = tuple(Record(f"g{partition}", b"%d" % n) for n in (2 * step, 2 * step + 1))
             await backend.store.commit(
-                Commit(partition, held, step + 1, (GraphCommit(delta, {}),), (outcome,), notices)
+                Commit(partition, watermark, step + 1, (GraphCommit(delta, {}),), (outcome,), notices)
             )
-            held = replace(held, next_offset=step + 1)
+            watermark = replace(watermark, next_offset=step + 1)
 
     await asyncio.gather(*(run(partition) for partition in walks))
     for partition, fold in folds.items():
@@ -172,9 +172,11 @@ async def test_outbox_hands_out_in_order_until_sent(backend: BoltBackend) -> Non
     """Numbers span commits, headers and tombstones are kept, partitions are separate; a restart loses nothing."""
     notices = [Record("g", b"%d" % i if i % 3 else None, (("h", b"\0\xff"), ("h", b""))) for i in range(25)]
     for partition in (0, 1):
-        held = await backend.store.claim(partition)
+        watermark = await backend.store.claim(partition)
         for at in range(0, 25, 5):
-            await backend.store.commit(Commit(partition, held, held.next_offset, (), (), tuple(notices[at : at + 5])))
+            await backend.store.commit(
+                Commit(partition, watermark, watermark.next_offset, (), (), tuple(notices[at : at + 5]))
+            )
     found = await backend.store.outbox.waiting(0, 7)
     assert [record for _, record in found] == notices[:7]
     assert [number for number, _ in found] == sorted({number for number, _ in found})
@@ -192,17 +194,17 @@ async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBack
     seed = 8
     print(f"seed {seed}")
     walk = Walk(Random(seed))
-    held, fold = await filled(backend, walk, 2)
-    stands = {2: plain(fold.snapshot())}
+    claimed, fold = await filled(backend, walk, 2)
+    snapshots = {2: plain(fold.snapshot())}
     rival = await BoltBackend.open(backend.database.address, backend.log, backend.clock_ms)
     done = asyncio.Event()
 
     async def write() -> None:
-        watermark = held
+        watermark = claimed
         for _ in range(25):
             delta = walk.delta()
             fold.apply(delta)
-            stands[delta.version] = plain(fold.snapshot())
+            snapshots[delta.version] = plain(fold.snapshot())
             await rival.store.commit(Commit(0, watermark, watermark.next_offset + 1, (GraphCommit(delta, {}),), ()))
             watermark = replace(watermark, next_offset=watermark.next_offset + 1)
         done.set()
@@ -212,7 +214,7 @@ async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBack
     while not done.is_set():
         found = await backend.store.snapshot("g")
         versions.append(found.version)
-        assert plain(found) == stands[found.version]
+        assert plain(found) == snapshots[found.version]
     await writing
     assert versions == sorted(versions) and len(versions) >= 2
     await rival.close()
@@ -224,10 +226,10 @@ async def test_snapshot_makes_the_writer_wait_when_it_never_gets_through(
     """With no optimistic read allowed it reads under the lock: the concurrent commit comes before it or after it."""
     monkeypatch.setattr(store_module, "OPTIMISTIC_READS", 0)
     walk = Walk(Random(2))
-    held, fold = await filled(backend, walk, 3)
+    watermark, fold = await filled(backend, walk, 3)
     before, delta = plain(fold.snapshot()), walk.delta()
     fold.apply(delta)
-    commit = backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
+    commit = backend.store.commit(Commit(0, watermark, watermark.next_offset + 1, (GraphCommit(delta, {}),), ()))
     found, _ = await asyncio.gather(backend.store.snapshot("g"), commit)
     assert plain(found) in (before, plain(fold.snapshot()))
 
@@ -303,14 +305,14 @@ async def test_store_holds_what_it_committed_when_the_server_is_killed(
 ) -> None:
     """After kill -9 and a restart: same rows, same watermark, same ledger, same outbox; the client reconnects."""
     walk = Walk(Random(31))
-    held, fold = await filled(backend, walk, 4)
+    watermark, fold = await filled(backend, walk, 4)
     await backend.ledger.accept([Record("g|a", b"")])
-    await backend.store.commit(Commit(0, held, held.next_offset, (), (), (Record("g", b"n"),)))
+    await backend.store.commit(Commit(0, watermark, watermark.next_offset, (), (), (Record("g", b"n"),)))
     await asyncio.to_thread(graph_server.kill)
     await asyncio.to_thread(graph_server.restart)
     assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
     assert await backend.ledger.pending("g") == 1
     assert [record for _, record in await backend.store.outbox.waiting(0, 9)] == [Record("g", b"n")]
     delta = walk.delta()
-    await backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
-    assert (await backend.store.claim(0)).next_offset == held.next_offset + 1
+    await backend.store.commit(Commit(0, watermark, watermark.next_offset + 1, (GraphCommit(delta, {}),), ()))
+    assert (await backend.store.claim(0)).next_offset == watermark.next_offset + 1

@@ -111,8 +111,8 @@ class MemoryLog:
     def add_partitions(self, partitions: int) -> None:
         """Increase every topic to `partitions` partitions: from now on, keys may map to other ones."""
         self._partitions = max(self._partitions, partitions)
-        for held in self._topics.values():
-            held.extend(_Partition() for _ in range(self._partitions - len(held)))
+        for records in self._topics.values():
+            records.extend(_Partition() for _ in range(self._partitions - len(records)))
 
     def topic(self, topic: str) -> list[_Partition]:
         """Return the topic's partitions; a topic is created when it is first named."""

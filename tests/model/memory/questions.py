@@ -21,8 +21,8 @@ Key = tuple[str, str]
 class MemoryQuestionStore:
     """See SharedQuestionStore."""
 
-    def __init__(self, most: int = MAX_QUESTIONS) -> None:
-        self._most = most
+    def __init__(self, max_questions: int = MAX_QUESTIONS) -> None:
+        self._max_questions = max_questions
         self._questions: dict[Key, StoredQuestion] = {}
         self._events: dict[Key, list[QuestionEvent]] = {}
         self._unsent: list[tuple[str, QuestionEvent]] = []
@@ -30,12 +30,12 @@ class MemoryQuestionStore:
         self._evaluated: dict[str, int] = {}
 
     async def put(self, graph: str, definition: QuestionDefinition) -> StoredQuestion:
-        held = self._questions.get((graph, definition.id))
-        if held is not None and held.definition == definition:
-            return held
-        if held is None:
-            check_count(graph, await self.count(graph), self._most)
-        fresh = StoredQuestion(definition, seq=held.seq if held else 0)
+        stored = self._questions.get((graph, definition.id))
+        if stored is not None and stored.definition == definition:
+            return stored
+        if stored is None:
+            check_count(graph, await self.count(graph), self._max_questions)
+        fresh = StoredQuestion(definition, seq=stored.seq if stored else 0)
         self._questions[graph, definition.id] = fresh
         self._end_answers(graph, definition.id)
         self._revisions[graph] += 1
@@ -65,16 +65,16 @@ class MemoryQuestionStore:
         made = []
         for each in evaluated:
             key = graph, each.question_id
-            held = self._questions.get(key)
-            settled = SettledEvidence.of(held) if held else None
-            if held is None or settled is None or not settled.admits(each, version):
+            stored = self._questions.get(key)
+            settled = SettledEvidence.of(stored) if stored else None
+            if stored is None or settled is None or not settled.admits(each, version):
                 continue
             event = event_of(settled, each, version, at_ms)
-            if event is None and held.version:
+            if event is None and stored.version:
                 continue
-            seq = held.seq + (event is not None)
+            seq = stored.seq + (event is not None)
             self._questions[key] = replace(
-                held, version=version, changed_ms=at_ms, seq=seq, evidence=each.after, answer=""
+                stored, version=version, changed_ms=at_ms, seq=seq, evidence=each.after, answer=""
             )
             if event is not None:
                 self._end_answers(*key)
@@ -85,13 +85,15 @@ class MemoryQuestionStore:
         return made
 
     async def events(self, graph: str, question_id: str, after: int, limit: int) -> Sequence[QuestionEvent]:
-        held = self._questions.get((graph, question_id))
+        stored = self._questions.get((graph, question_id))
         found = [event for event in self._events.get((graph, question_id), ()) if event.seq > after][:limit]
-        return [replace(each, answer=held.answer if held and held.answer_seq == each.seq else "") for each in found]
+        return [
+            replace(each, answer=stored.answer if stored and stored.answer_seq == each.seq else "") for each in found
+        ]
 
     async def due_answers(self, graph: str) -> Sequence[QuestionEvent]:
-        held = (events for (of, _), events in self._events.items() if of == graph)
-        return [event for events in held for event in events if event.answer_due]
+        histories = (events for (of, _), events in self._events.items() if of == graph)
+        return [event for events in histories for event in events if event.answer_due]
 
     async def answer(self, graph: str, question_id: str, seq: int, answer: str) -> None:
         key, events = (graph, question_id), self._events.get((graph, question_id), [])

@@ -10,7 +10,7 @@ from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.streams.checks import (
     check_binding,
     check_ends,
-    check_held,
+    check_epoch,
     check_next,
     check_replacement,
     check_watermark,
@@ -60,7 +60,7 @@ class MemoryGraphStore:
         check_ends(commit.outcomes)
         self._log.check(commit.notices)
         # 1.
-        self._watermarks[commit.partition] = Watermark(commit.held.epoch, commit.next_offset)
+        self._watermarks[commit.partition] = Watermark(commit.expected.epoch, commit.next_offset)
         # 2.
         notices = list(commit.notices)
         for part in commit.graphs:
@@ -112,9 +112,9 @@ class MemoryGraphStore:
         """See GraphStore.deletions."""
         return {graph: self._deletions[graph] for graph in graphs if graph in self._deletions}
 
-    async def erase(self, partition: int, held: Watermark, graph: str, limit: int) -> int:
+    async def erase(self, partition: int, expected: Watermark, graph: str, limit: int) -> int:
         """See GraphStore.erase."""
-        check_held(partition, held, self._watermarks.get(partition, NOTHING))
+        check_epoch(partition, expected, self._watermarks.get(partition, NOTHING))
         deletion = self._deletions.get(graph)
         if deletion is None or deletion.erased:
             return 0
@@ -129,8 +129,8 @@ class MemoryGraphStore:
         self, graph: str, doc_ids: Sequence[str], *, vectors: bool = True
     ) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings. Always with vectors."""
-        held = self._standings.get(graph, {})
-        return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+        stored = self._standings.get(graph, {})
+        return {doc_id: stored[doc_id] for doc_id in doc_ids if doc_id in stored}
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, Verdict]:
         """See GraphStore.verdicts."""
@@ -160,12 +160,12 @@ class MemoryGraphStore:
 
     async def reports(self, graph: str) -> Sequence[ReportRow]:
         """See GraphStore.reports. Sorted by community."""
-        held = self._reports.get(graph, {})
-        return [held[community] for community in sorted(held)]
+        stored = self._reports.get(graph, {})
+        return [stored[community] for community in sorted(stored)]
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
         """See GraphStore.save_reports. Deletes first."""
-        held = self._reports.setdefault(graph, {})
+        stored = self._reports.setdefault(graph, {})
         for community in gone:
-            held.pop(community, None)
-        held.update((row.community, row) for row in rows if row.version > self._deleted_at(graph))
+            stored.pop(community, None)
+        stored.update((row.community, row) for row in rows if row.version > self._deleted_at(graph))

@@ -134,8 +134,8 @@ def test_candidates_are_bounded_whatever_the_graph(count: int) -> None:
     seeds = find_seeds(view, question.vector, None, PairSettings().near)
     pool = gather(view, question, seeds, personalised_pagerank(view.walk, restart(view, seeds)))
     assert pool is not None
-    most = PairSettings()
-    assert len(pool.numbers) <= min(count, most.near + most.walked + most.named + 2 * most.injected)
+    settings = PairSettings()
+    assert len(pool.numbers) <= min(count, settings.near + settings.walked + settings.named + 2 * settings.injected)
     assert len(pool.firsts) <= WEIGHTING.firsts
     assert set(pool.expanded) <= set(pool.numbers)
 
@@ -207,8 +207,8 @@ def test_asked_names_are_the_spellings_of_all_spans(seed: int) -> None:
                 span = " ".join(words[first:end])
                 bare = span.strip("?!\"'()[]{}.,;:-")
                 expected |= {span.rstrip("?,;:.-"), bare, bare.removesuffix("'s")}
-        said = {each for each in expected if each and not function_words.issuperset(each.split(" "))}
-        assert asked_names(question) == said
+        names = {each for each in expected if each and not function_words.issuperset(each.split(" "))}
+        assert asked_names(question) == names
 
 
 def test_passage_about_a_named_thing_is_found_when_it_shares_no_word_with_the_question() -> None:

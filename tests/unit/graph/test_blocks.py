@@ -40,13 +40,13 @@ def keys_of(draw: random.Random, kind: str, names: int) -> Keys:
     return {f"{kind}{name} é\ud800": draw.choice(ROLES) for name in picked}
 
 
-@pytest.mark.parametrize(("most", "labels", "names"), [(1, 12, 5), (3, 30, 8), (24, 140, 4)])
-def test_index_equals_dictionaries(most: int, labels: int, names: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("max_block", "labels", "names"), [(1, 12, 5), (3, 30, 8), (24, 140, 4)])
+def test_index_equals_dictionaries(max_block: int, labels: int, names: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Candidates, members, pairs and the blocks that close or open, through insertions, changes and removals."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     draw = random.Random(seed)
-    monkeypatch.setattr(blocking, "MAX_BLOCK", most)
+    monkeypatch.setattr(blocking, "MAX_BLOCK", max_block)
     blocks, model = Blocks(), Model()
     for _ in range(250):
         label = draw.randrange(labels)

@@ -19,9 +19,9 @@ def fingerprints(view: LiveView) -> dict[int, Fingerprint]:
     """Return the maintained fingerprint of every community."""
     found = {}
     for community in view.hierarchy.hierarchy().ids.tolist():
-        held = view.contents.fingerprint(community)
-        assert held is not None
-        found[community] = held
+        fingerprint = view.contents.fingerprint(community)
+        assert fingerprint is not None
+        found[community] = fingerprint
     return found
 
 
@@ -44,8 +44,8 @@ def test_contents_equal_those_of_a_view_built_from_the_rows_after_any_walk(seed:
     fresh = empty_view()
     fresh.apply(rows.snapshot())
     assert fingerprints(view) == fingerprints(fresh)
-    for community, held in fingerprints(view).items():
-        assert held.entities == members(view, community)
+    for community, fingerprint in fingerprints(view).items():
+        assert fingerprint.entities == members(view, community)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -57,15 +57,15 @@ def test_contents_forget_what_came_and_went(seed: int) -> None:
     for _ in range(8):
         view.apply(world.step())
     before, tree = fingerprints(view), view.hierarchy.hierarchy()
-    held = dict(world.live)
+    documents = dict(world.live)
     delta = world.step()
     view.apply(delta)
     back: list[Extraction | str] = []
-    for doc_id in world.live.keys() | held.keys():
-        if doc_id not in held:
+    for doc_id in world.live.keys() | documents.keys():
+        if doc_id not in documents:
             back.append(doc_id)
-        elif world.live.get(doc_id) != held[doc_id]:
-            back.append(held[doc_id])
+        elif world.live.get(doc_id) != documents[doc_id]:
+            back.append(documents[doc_id])
     view.apply(world.change(*back))
     after = view.hierarchy.hierarchy()
     where = dict(zip(tree.nodes.tolist(), tree.communities.tolist(), strict=True))

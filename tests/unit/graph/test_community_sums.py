@@ -25,34 +25,34 @@ def test_sums_equal_those_of_the_items_below_after_any_walk(seed: int) -> None:
     """Items come and go, subtrees move, communities are removed: each sum is that of the items in its subtree."""
     print("seed", seed)
     rng, sums = random.Random(seed), CommunitySums()
-    held: dict[int, list[int]] = {}
+    items: dict[int, list[int]] = {}
     for _ in range(400):
         community = rng.choice(COMMUNITIES)
-        above = [each for each in held if (each - 1) // 4 == (community - 1) // 4 + 1]
-        if community not in held:
+        above = [each for each in items if (each - 1) // 4 == (community - 1) // 4 + 1]
+        if community not in items:
             sums.insert(community)
-            held[community] = []
+            items[community] = []
         elif rng.random() < 0.4:
             sums.attach(community, rng.choice([0, *above]))
-        elif rng.random() < 0.1 and not any(sums.parent(child) == community for child in held):
+        elif rng.random() < 0.1 and not any(sums.parent(child) == community for child in items):
             sums.attach(community, 0)
             sums.remove(community)
-            del held[community]
-        elif held[community] and rng.random() < 0.4:
-            sums.add(community, held[community].pop(), -1)
+            del items[community]
+        elif items[community] and rng.random() < 0.4:
+            sums.add(community, items[community].pop(), -1)
         else:
-            held[community].append(rng.getrandbits(64))
-            sums.add(community, held[community][-1], 1)
-        for each in held:
+            items[community].append(rng.getrandbits(64))
+            sums.add(community, items[community][-1], 1)
+        for each in items:
             assert (sums.entities(each), sums.digest(each), sums.sketch(each).tolist()) == expected(
-                _below(sums, held, each)
+                _below(sums, items, each)
             )
-    assert sums.drain_changed() <= held.keys()
+    assert sums.drain_changed() <= items.keys()
 
 
-def _below(sums: CommunitySums, held: dict[int, list[int]], community: int) -> list[int]:
-    children = (child for child in held if sums.parent(child) == community)
-    return held[community] + [item for child in children for item in _below(sums, held, child)]
+def _below(sums: CommunitySums, items: dict[int, list[int]], community: int) -> list[int]:
+    children = (child for child in items if sums.parent(child) == community)
+    return items[community] + [item for child in children for item in _below(sums, items, child)]
 
 
 def test_counts_have_one_byte_or_four_where_one_needs_more() -> None:

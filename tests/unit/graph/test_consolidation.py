@@ -85,8 +85,8 @@ def _clique(doc_id: str, revision: int) -> Extraction:
     """Return a document that relates four entities of its own, with unique names, each to each."""
     names = [hashlib.sha256(f"{doc_id} {number}".encode()).hexdigest()[:16] for number in range(4)]
     facts = [(one, "knows", other) for one, other in itertools.combinations(range(4), 2)]
-    said = unit(f"{doc_id}.", [(name, "", "") for name in names], facts)
-    return Extraction(doc_id, revision, DocumentInfo("", "", "", ()), (said,))
+    passage = unit(f"{doc_id}.", [(name, "", "") for name in names], facts)
+    return Extraction(doc_id, revision, DocumentInfo("", "", "", ()), (passage,))
 
 
 def new_view() -> LiveView:
@@ -254,8 +254,13 @@ def test_adopting_fresh_communities_changes_the_hierarchy_and_no_row() -> None:
 def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
     """Each verdict changes only its pair's effects: the graph is that of the documents and the verdicts."""
     world, rng = World(), random.Random(2)
-    told = "a baseball team of the old city league since 1901"
-    names = [("Red Sox", "", told), ("Boston Red Sox", "", told), ("Cubs", "", told), ("Chicago Cubs", "", told)]
+    description = "a baseball team of the old city league since 1901"
+    names = [
+        ("Red Sox", "", description),
+        ("Boston Red Sox", "", description),
+        ("Cubs", "", description),
+        ("Chicago Cubs", "", description),
+    ]
     for number, name in enumerate(names):
         near = [(name[0], name[1], name[2]), ("Ada Lovelace", "person", "")]
         piece = unit(f"Passage {number}.", near, [(0, "knew", 1)])
@@ -292,8 +297,8 @@ def test_view_and_write_model_hold_a_vector_once() -> None:
     for number in range(12):
         world.change(random_extraction(rng, f"d{number}", number + 1, None))
     rows = [(row.vector_bytes, world.writer._tables.statements[n].same) for n, row in world.view.statements.items()]
-    equal = [(held, same) for held, same in rows if held == same]
-    assert equal and all(held is same for held, same in equal)
+    equal = [(shown, same) for shown, same in rows if shown == same]
+    assert equal and all(shown is same for shown, same in equal)
     assert all(bytes_of(chunk.vector) is chunk.vector_bytes for chunk in world.view.chunks.values())
 
 
@@ -340,9 +345,9 @@ def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> No
     alike = [number for number, label in labels.items() if label.same is not None]
     assert alike and len(features) == len(labels)
     for number in alike:
-        mean, held = labels[number].mean(), features[number]
-        assert held.held is labels[number].same
-        vector = held.vector
+        mean, feature = labels[number].mean(), features[number]
+        assert feature.vector_source is labels[number].same
+        vector = feature.vector
         assert (vector is None) == (mean is None)
         assert vector is None or mean is None or np.array_equal(vector, quantise(mean))
 
@@ -358,9 +363,9 @@ def test_a_restored_write_model_refers_to_the_vectors_of_the_rows() -> None:
     tables, weights = restored._tables, restored._entities.topology.weights
     pairs = [(row.vector, tables.statements[row.statement].same) for row in rows.statements]
     pairs += [(row.vector, tables.labels[row.labels[0]].same) for row in rows.entities]
-    equal = [(held, same) for held, same in pairs if held.tobytes() == same]
-    assert equal and all(bytes_of(held) is same for held, same in equal)
-    assert {id(held.edge) for held in tables.statements.values()} >= {id(edge) for edge in weights}
+    equal = [(referred, same) for referred, same in pairs if referred.tobytes() == same]
+    assert equal and all(bytes_of(referred) is same for referred, same in equal)
+    assert {id(referred.edge) for referred in tables.statements.values()} >= {id(edge) for edge in weights}
 
 
 def test_entities_of_one_neighbour_share_a_dictionary_that_is_never_written_to() -> None:

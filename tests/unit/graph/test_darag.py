@@ -42,9 +42,9 @@ def attributed(relevance: list[int], edges: list[tuple[int, int]]) -> Attributed
 
 
 @st.composite
-def graphs(draw: st.DrawFn, most: int = 12) -> tuple[list[int], list[tuple[int, int]]]:
+def graphs(draw: st.DrawFn, max_nodes: int = 12) -> tuple[list[int], list[tuple[int, int]]]:
     """Return a graph with tied relevance, and edges dense enough for trusses."""
-    count = draw(st.integers(3, most))
+    count = draw(st.integers(3, max_nodes))
     pairs = list(combinations(range(count), 2))
     edges = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=len(pairs) // 3, max_size=len(pairs)))
     return draw(st.lists(st.integers(-3, 12), min_size=count, max_size=count)), edges
@@ -65,7 +65,7 @@ def test_q_peel_equals_the_algorithm_line_by_line(graph: tuple[list[int], list[t
 
 
 @pytest.mark.thorough
-@given(graphs(most=8), st.integers(2, 5))
+@given(graphs(max_nodes=8), st.integers(2, 5))
 def test_q_peel_is_feasible_and_between_its_start_and_the_optimum(
     graph: tuple[list[int], list[tuple[int, int]]], k: int
 ) -> None:
@@ -166,11 +166,11 @@ def test_context_stays_within_its_budgets(seed: int) -> None:
     spent = []
     for context, reports in ((4_800, 3_200), (200, 100), (60, 20), (1, 0)):
         result = retrieve_da_rag(view, question, replace(COURSE, context_tokens=context, report_tokens=reports))
-        told = sum(count_tokens(part.title) + count_tokens(part.text) for part in result.parts)
+        report_tokens = sum(count_tokens(part.title) + count_tokens(part.text) for part in result.parts)
         passages = [count_tokens(titled(view, view.chunk_numbers[one.chunk_id])) for one in result.passages]
-        assert told <= reports
-        assert told + sum(passages) <= context or len(passages) == 1
-        spent.append(told + sum(passages))
+        assert report_tokens <= reports
+        assert report_tokens + sum(passages) <= context or len(passages) == 1
+        spent.append(report_tokens + sum(passages))
     assert spent == sorted(spent, reverse=True) and spent[0] > spent[-1]
 
 
@@ -222,8 +222,8 @@ def test_report_tells_only_what_a_passage_states() -> None:
     ]
     assert lines
     for line in lines:
-        said, chunk_id = line[:-1].rsplit(" [", 1)
-        subject, rest = said.split(" — ")
+        sentence, chunk_id = line[:-1].rsplit(" [", 1)
+        subject, rest = sentence.split(" — ")
         predicate, object_ = rest.split(" → ")
         assert (subject, predicate, object_) in by_id[chunk_id].triples
 

@@ -111,8 +111,8 @@ def test_total_embedding_is_the_weighted_mean_of_nodes_and_edges() -> None:
     """This is computed by hand: two entities mentioned once each and one relation of the mean of three vectors."""
     view = linked(("amber", "near", "birch"))
     ego = EgoGraphs(view, None, EgoGraphLimits()).around(*named(view, ["amber"]))
-    a, b, said = bag_of_words("amber"), bag_of_words("birch"), bag_of_words("amber near birch")
-    expected = (a + b + (a + b + said) / 3) / 3
+    a, b, edge = bag_of_words("amber"), bag_of_words("birch"), bag_of_words("amber near birch")
+    expected = (a + b + (a + b + edge) / 3) / 3
     assert total_embeddings([ego], gather(view, [ego]))[0] == pytest.approx(expected, abs=1e-3)
 
 

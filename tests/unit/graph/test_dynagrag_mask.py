@@ -50,7 +50,7 @@ def test_sums_equal_those_of_a_new_model_after_every_change(seed: int, passages:
     print("seed", seed)
     world, view = RandomWorld(random.Random(seed), documents=14), empty_view()
     model = MaskModel(passages)
-    view.followers._held[MaskModel] = model
+    view.followers._followers[MaskModel] = model
     for step in range(STEPS):
         view.apply(world.step())
         if step % 3:
@@ -259,10 +259,10 @@ def test_learned_mask_is_comparable_across_subgraphs(seed: int) -> None:
     view = small_view(documents)
     learned = MaskModel(passages=64).weights(view)
     assert learned is not None
-    held = PassageSample(130).members(view.chunks)[64:]
+    members = PassageSample(130).members(view.chunks)[64:]
     masks: dict[Mask, list[float]] = {Mask.LEARNED: [], Mask.FIXED: []}
     gold: list[bool] = []
-    for chunk in held:
+    for chunk in members:
         path = two_hop_path(view, chunk, NodeReads(view))
         if path is None:
             continue

@@ -20,6 +20,7 @@ from graphtide.graph.view import LiveView
 from graphtide.services.query.retrieve import READS_REPORTS
 from tests.support.extractions import NAMES, vector
 from tests.support.graph_history import GraphHistory
+from tests.support.seeds import seeds
 from tests.support.worlds import RandomWorld
 
 SORTS = tuple(EntitySort)
@@ -30,11 +31,11 @@ def tables(view: LiveView) -> dict[str, Any]:
     found: dict[str, Any] = {
         "documents": dict(view.documents.items()),
         "chunk_numbers": dict(view.chunk_numbers.items()),
-        "names": {name: sorted(held) for name, held in view.names.items()},
+        "names": {name: sorted(members) for name, members in view.names.items()},
         "entity_nodes": dict(view.entity_nodes.items()),
         "same_as": dict(view.same_as.items()),
         "links": {number: view.links_of(number) for number in view.labels},
-        "neighbours": {node: dict(held.items()) for node, held in view.neighbours.items()},
+        "neighbours": {node: dict(members.items()) for node, members in view.neighbours.items()},
         "counts": (view.version, view.edge_count, view.text_bytes, len(view.walk)),
         "predicates": view.predicates.links(),
         "called": sorted(view.about.called),
@@ -98,7 +99,7 @@ def random_history(seed: int, steps: int) -> tuple[GraphHistory, random.Random]:
     return history, rng
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(2, 4))
 def test_earlier_view_equals_the_graph_as_it_was(seed: int) -> None:
     """Each version of a random stream with edits, merges and deletions, back to the empty graph."""
     print("seed", seed)
@@ -107,7 +108,7 @@ def test_earlier_view_equals_the_graph_as_it_was(seed: int) -> None:
         check(history.open(version), history.rebuilt(version), rng)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(1, 3))
 def test_earlier_view_stays_as_it_is_while_the_graph_changes(seed: int) -> None:
     """Views opened at different times, some from the history and some of the version just committed."""
     print("seed", seed)
@@ -120,7 +121,7 @@ def test_earlier_view_stays_as_it_is_while_the_graph_changes(seed: int) -> None:
     check(history.open(9), history.rebuilt(9), rng)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(1, 3))
 def test_earlier_view_moves_forward_by_the_deltas_that_led_on(seed: int) -> None:
     """As the evaluation of missed versions does, also when the present view changes meanwhile."""
     print("seed", seed)

@@ -46,13 +46,15 @@ def test_heading_is_the_models_where_it_gave_one() -> None:
     writer, view = Consolidator("g"), empty_view()
     olds: list[Extraction | None] = [None]
     digests = set()
-    for title, said in (("", ""), ("On Ada", ""), ("", "A life."), ("On Ada", "A life.")):
-        key = unit_key(text, bare.vector, bare.mentions, bare.facts, (title, said))
-        new = Extraction("d", len(olds), DocumentInfo(), (replace(bare, key=key, title=title, description=said),))
+    for title, description in (("", ""), ("On Ada", ""), ("", "A life."), ("On Ada", "A life.")):
+        key = unit_key(text, bare.vector, bare.mentions, bare.facts, (title, description))
+        new = Extraction(
+            "d", len(olds), DocumentInfo(), (replace(bare, key=key, title=title, description=description),)
+        )
         view.apply(writer.apply([DocumentChange("d", olds[-1], new)]))
         olds.append(new)
         [number] = view.chunks
-        assert heading(view, number) == (title or "Passage 1.", said or "Passage 1. (on Ada)")
+        assert heading(view, number) == (title or "Passage 1.", description or "Passage 1. (on Ada)")
         digests.add(digest(view.rows()))
     assert len(digests) == 1
 
@@ -68,10 +70,10 @@ def headings(view: LiveView) -> dict[str, tuple[str, str]]:
 def test_description_loses_what_only_a_deleted_document_said() -> None:
     """Two documents describe Ada, one of them twice; after the deletion of one its words are removed."""
     writer, view = Consolidator("g"), empty_view()
-    said = {"a": "English mathematician", "b": "Daughter of Lord Byron. She knew Babbage"}
+    descriptions = {"a": "English mathematician", "b": "Daughter of Lord Byron. She knew Babbage"}
     news = {
         doc_id: Extraction(doc_id, 1, DocumentInfo(), (unit(f"Ada in {doc_id}.", [("Ada", "", words)], []),))
-        for doc_id, words in said.items()
+        for doc_id, words in descriptions.items()
     }
     view.apply(writer.apply([DocumentChange(doc_id, None, new) for doc_id, new in news.items()]))
     [node] = view.entities
@@ -95,9 +97,9 @@ def test_joined_descriptions_stay_within_the_bound_and_end_where_a_sentence_does
                 for n in range(1, rng.randrange(2, 60))
             }
         )
-        most = rng.choice([20, 100, MAX_TOKENS])
-        text = merge_descriptions(given, most)
-        assert text and count_tokens(text) <= most
+        max_tokens = rng.choice([20, 100, MAX_TOKENS])
+        text = merge_descriptions(given, max_tokens)
+        assert text and count_tokens(text) <= max_tokens
         assert text[-1] in ".!\u2026"
         first = max(given, key=lambda one: given[one])
         assert text[-1] == "\u2026" or text.startswith(sentences(first if first[-1] in ".!" else f"{first}.")[0])

@@ -25,11 +25,11 @@ NO_VECTOR = np.empty(0, np.float16)
 class Tables:
     """Entities and edges that change at random, with the order that follows them."""
 
-    def __init__(self, least: int = 200_000) -> None:
+    def __init__(self, min_history: int = 200_000) -> None:
         self.version = 0
         self.entities: dict[int, ViewEntity] = {}
         self.neighbours: dict[int, dict[int, ViewEdge]] = {}
-        self.order = EntityOrder(least)
+        self.order = EntityOrder(min_history)
 
     def apply(self, delta: GraphDelta) -> None:
         before = self.order.touched(self, delta)
@@ -121,7 +121,7 @@ def test_listing_shows_what_always_existed_exactly_once_in_the_first_pages_order
 
 def test_listing_expires_when_the_history_no_longer_reaches_back() -> None:
     """A page from before the history is refused, and one of a version to come is an error."""
-    draw, tables = Random(3), Tables(least=20)
+    draw, tables = Random(3), Tables(min_history=20)
     tables.apply(random_delta(tables, draw))
     began = tables.version
     for _ in range(30):

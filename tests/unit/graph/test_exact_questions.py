@@ -67,9 +67,9 @@ def test_exact_indexes_hold_the_vectors_of_the_live_rows_after_every_change() ->
             (exact.entities, view.entities),
             (exact.statements, view.statements),
         ):
-            held = {number: row.vector for number, row in table.items() if row.vector.size}
-            assert index.live_ids().tolist() == sorted(held)
-            for number, vector in held.items():
+            expected = {number: row.vector for number, row in table.items() if row.vector.size}
+            assert index.live_ids().tolist() == sorted(expected)
+            for number, vector in expected.items():
                 unit = vector.astype(np.float64) / np.linalg.norm(vector.astype(np.float64))
                 assert np.array_equal(index.vectors(_ids(number))[0], unit.astype(np.float32))
 

@@ -161,8 +161,8 @@ def _component(number: int) -> Extraction:
     """Return a document about three names of its own."""
     names = [sha256(f"{number} {place}".encode()).hexdigest()[:12] for place in range(3)]
     facts = [(0, "designed", 1), (1, "designed", 2), (2, "designed", 0)]
-    held = unit(f"Passage of {' and '.join(names)}.", [(name, "", "") for name in names], facts)
-    return Extraction(f"d{number}", 1, DocumentInfo(), (held,))
+    passage = unit(f"Passage of {' and '.join(names)}.", [(name, "", "") for name in names], facts)
+    return Extraction(f"d{number}", 1, DocumentInfo(), (passage,))
 
 
 def test_question_about_everything_prunes_nothing(sample: LiveView) -> None:
@@ -260,7 +260,7 @@ def test_held_report_is_read_until_its_community_changes_and_is_wished_for_then(
 
 def test_pipeline_reads_the_kept_report_of_the_finest_community_that_has_one() -> None:
     """The report replaces the list of statements while it is valid; no report is requested; the option omits it."""
-    view = _told_of_two_times()
+    view = _two_periods()
     question = ask(view, "Who knew Byron?", "pipeline")
     before = retrieve(view, question)
     chain = _ancestors(view, view.hierarchy.community(named(view, "Byron")))
@@ -303,25 +303,25 @@ def test_report_is_read_as_of_a_moment_without_the_findings_that_did_not_hold(mo
     """One passage has statements of the thirties and of the fifties: as of each time only its own are shown, and a
     summary, which covers both, is not shown for any moment.
     """
-    view = _told_of_two_times()
+    view = _two_periods()
     if written:
         view.reports.put(view, [_reported(view, one) for one in view.hierarchy.hierarchy().ids.tolist()])
 
-    def told(as_of: str) -> str:
+    def themes_as_of(as_of: str) -> str:
         found = retrieve(view, ask(view, "What are the main themes?", mode, filters=Filters(as_of=as_of)))
         return "\n".join(part.text for part in found.parts)
 
-    early, late, ever = told("1835"), told("1855"), told("")
+    early, late, ever = themes_as_of("1835"), themes_as_of("1855"), themes_as_of("")
     assert "knew" in early and "built" not in early and "built" in late and "knew" not in late
     assert "knew" in ever and "built" in ever
     assert ("Of both" in ever) == written and "Of both" not in early + late
-    assert told("1900") == ""
+    assert themes_as_of("1900") == ""
 
 
-def _told_of_two_times() -> LiveView:
+def _two_periods() -> LiveView:
     """Return three people who `knew` each other from 1830 to 1840 and `built` each other from 1850 to 1860."""
     places = ((0, 1), (1, 2), (0, 2))
-    stated = [(a, said, b) for said in ("knew", "built") for a, b in places]
+    stated = [(a, predicate, b) for predicate in ("knew", "built") for a, b in places]
     whole = unit("Of Ada, Byron and Menabrea.", [(name, "", "") for name in ("Ada", "Byron", "Menabrea")], stated)
     times = {"knew": ("1830", "1840"), "built": ("1850", "1860")}
     facts = tuple(

@@ -24,31 +24,31 @@ def test_changes_equal_those_of_a_set_at_every_size() -> None:
     seed = 7
     print(f"seed {seed}")
     rng, wanted = random.Random(seed), set[int]()
-    held: IntSet = EMPTY
+    members: IntSet = EMPTY
     kinds = set()
     for step in range(4_000):
         member = rng.randrange(3 * MAX_TUPLE)
         if rng.random() < (0.7 if step // 500 % 2 else 0.3):
-            held = including(held, member)
+            members = including(members, member)
             wanted.add(member)
         else:
-            held = excluding(held, member)
+            members = excluding(members, member)
             wanted.discard(member)
-        assert set(held) == wanted and len(held) == len(wanted)
-        kinds.add(type(held))
-        if isinstance(held, tuple):
-            assert list(held) == sorted(wanted) and len(held) <= MAX_TUPLE
+        assert set(members) == wanted and len(members) == len(wanted)
+        kinds.add(type(members))
+        if isinstance(members, tuple):
+            assert list(members) == sorted(wanted) and len(members) <= MAX_TUPLE
         else:
-            assert len(held) > MAX_TUPLE // 2
+            assert len(members) > MAX_TUPLE // 2
     assert kinds == {tuple, set}
 
 
 def test_a_tuple_is_never_changed_in_place() -> None:
     """A set that another table holds keeps its members."""
-    held: IntSet = int_set((3, 1))
-    including(held, 2)
-    excluding(held, 1)
-    assert held == (1, 3)
+    members: IntSet = int_set((3, 1))
+    including(members, 2)
+    excluding(members, 1)
+    assert members == (1, 3)
 
 
 def test_common_members_do_not_depend_on_the_form() -> None:

@@ -46,7 +46,7 @@ def links_by_name(layer: Layer, numbers: Sequence[int], name: Callable[[int], st
 def layers_of(view: LiveView) -> dict[str, Layer]:
     return {
         "knowledge": KnowledgeLayer(view),
-        "triangles": KnowledgeLayer(view, least=3),
+        "triangles": KnowledgeLayer(view, min_trussness=3),
         "chunks": ChunkLayer(view, SPREAD),
         "similarity": SimilarityLayer(view, NEAREST),
     }
@@ -64,7 +64,7 @@ def test_layers_equal_the_oracle_of_a_rebuild_after_every_step_of_a_random_walk(
         rows = snapshot_of(world.live)
         oracles: dict[str, Links] = {
             "knowledge": knowledge_oracle(rows),
-            "triangles": knowledge_oracle(rows, least=3),
+            "triangles": knowledge_oracle(rows, min_trussness=3),
             "chunks": chunk_oracle(rows, SPREAD),
             "similarity": similarity_oracle(rows, NEAREST),
         }
@@ -91,8 +91,8 @@ def test_links_between_layers_are_the_mentions_after_a_random_walk(seed: int) ->
     for _ in range(20):
         view.apply(world.step())
     rows = snapshot_of(world.live)
-    names, held = entity_names(rows), incidence(rows)
-    expected = {chunk_names(rows)[chunk]: {names[node] for node in nodes} for chunk, nodes in held.items()}
+    names, entities_of = entity_names(rows), incidence(rows)
+    expected = {chunk_names(rows)[chunk]: {names[node] for node in nodes} for chunk, nodes in entities_of.items()}
     found = {c.chunk_id: {view.entity_id(node) for node in entities_in(view, n)} for n, c in view.chunks.items()}
     assert found == expected
     assert working_entities(view, view.chunks) == set(view.entities)

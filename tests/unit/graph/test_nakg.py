@@ -52,19 +52,19 @@ def test_dbscan_equals_its_definitions(count: int, min_samples: int, eps: float,
 def test_edges_attention_and_propagation_equal_their_definitions(seed: int) -> None:
     """They agree on all documents of a small graph: learned weights, attention, coordinates after the layers."""
     print("seed", seed)
-    view, told = small_view(random_documents(random.Random(seed), 30)), Nakg()
-    found = documents(view, sorted(view.documents), told)
-    graph = connect(found, view.relatedness.weights(), told)
+    view, settings = small_view(random_documents(random.Random(seed), 30)), Nakg()
+    found = documents(view, sorted(view.documents), settings)
+    graph = connect(found, view.relatedness.weights(), settings)
     vectors = {doc_id: slow_document(view, doc_id) for doc_id in found.ids}
-    weights, shared = slow_edges(view, vectors, told)
-    attention = slow_attention(view, vectors, told)
+    weights, shared = slow_edges(view, vectors, settings)
+    attention = slow_attention(view, vectors, settings)
     for row, one in enumerate(found.ids):
         for column, other in enumerate(found.ids):
             assert graph.weights[row, column] == pytest.approx(weights.get((one, other), 0.0), abs=1e-4)
             assert found.shared[row, column] == pytest.approx(shared.get((one, other), 0.0))
             assert graph.attention[row, column] == pytest.approx(attention.get((one, other), 0.0), abs=1e-4)
     after = propagate(found.vectors, graph.attention, 3)
-    slow = slow_propagation(vectors, attention, replace(told, layers=3))
+    slow = slow_propagation(vectors, attention, replace(settings, layers=3))
     assert after.tolist() == [pytest.approx(slow[doc_id], abs=1e-4) for doc_id in found.ids]
 
 
@@ -72,14 +72,14 @@ def test_edges_attention_and_propagation_equal_their_definitions(seed: int) -> N
 def test_attention_sums_to_one_and_edges_are_few_and_both_ways(seed: int) -> None:
     """Every document has at least two edges and chooses at most ten; edges are symmetric."""
     print("seed", seed)
-    view, told = small_view(random_documents(random.Random(seed), 90)), Nakg()
-    graph = connect(documents(view, sorted(view.documents), told), view.relatedness.weights(), told)
+    view, settings = small_view(random_documents(random.Random(seed), 90)), Nakg()
+    graph = connect(documents(view, sorted(view.documents), settings), view.relatedness.weights(), settings)
     edges = graph.attention > 0
     assert graph.attention.sum(axis=1) == pytest.approx(np.ones(90))
     assert (edges == edges.T).all()
     assert not edges.diagonal().any()
-    assert edges.sum(axis=1).min() >= told.least
-    assert edges.sum() <= 2 * 90 * told.connections
+    assert edges.sum(axis=1).min() >= settings.min_links
+    assert edges.sum() <= 2 * 90 * settings.connections
     assert (graph.weights == graph.weights.T).all()
 
 
@@ -261,8 +261,8 @@ def test_passages_that_are_led_to_are_those_of_the_rarest_entities_when_there_ar
             strength[view.chunks[chunk].chunk_id] = -min(counts)
     ranked = sorted(strength, key=lambda chunk_id: (-strength[chunk_id], chunk_id))
     assert len(ranked) > 20
-    for most in (0, 1, 7, 20, len(ranked)):
-        monkeypatch.setattr(nakg_documents, "LED", most)
+    for limit in (0, 1, 7, 20, len(ranked)):
+        monkeypatch.setattr(nakg_documents, "LED", limit)
         found = candidate_passages(view, question, near, None).numbers
-        expected = {view.chunks[number].chunk_id for number in first}.union(ranked[:most])
+        expected = {view.chunks[number].chunk_id for number in first}.union(ranked[:limit])
         assert [view.chunks[number].chunk_id for number in found] == sorted(expected)

@@ -81,8 +81,8 @@ def test_rows_are_released_when_replaced_removed_or_in_a_cycle() -> None:
 def test_memory_is_that_of_an_array_and_shrinks_with_the_numbers() -> None:
     """Entries take 9 bytes; after the largest numbers are removed, their memory is released."""
     table = NumberTable((number, None) for number in range(20_000))
-    held = dict.fromkeys(range(20_000))
-    assert sys.getsizeof(table) < 9.1 * 20_000 + 100 < sys.getsizeof(held)
+    dictionary = dict.fromkeys(range(20_000))
+    assert sys.getsizeof(table) < 9.1 * 20_000 + 100 < sys.getsizeof(dictionary)
     for number in range(100, 20_000):
         del table[number]
     assert len(table) == 100 and sys.getsizeof(table) < 4_000

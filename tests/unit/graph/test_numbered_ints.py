@@ -11,12 +11,12 @@ from graphtide.graph.view_state.tables import ViewEntity
 
 def test_numbered_ints_equal_a_dictionary_after_random_changes() -> None:
     """Zero and missing are the same, in any order of numbers, up to 64 bits."""
-    draw, table, held = random.Random(17), NumberedInts(), dict[int, int]()
+    draw, table, expected = random.Random(17), NumberedInts(), dict[int, int]()
     for _ in range(2_000):
         number, value = draw.randrange(300), draw.choice((0, 1, draw.getrandbits(64)))
-        table[number], held[number] = value, value
+        table[number], expected[number] = value, value
         assert table[draw.randrange(400)] >= 0
-    assert dict(table.items()) == {number: value for number, value in held.items() if value}
+    assert dict(table.items()) == {number: value for number, value in expected.items() if value}
     assert table[-1] == table[10**9] == 0
     table.clear()
     assert not list(table.items()) and table[3] == 0

@@ -128,7 +128,7 @@ def test_schema_describes_every_option() -> None:
     kinds = {kind.get("title"): kind for kind in options_schema()["anyOf"]}
     for mode, name in OPTIONS:
         assert name in kinds[f"options of {mode}"]["properties"]
-    assert kinds["options of pipeline"]["properties"]["beam"]["maximum"] == options_of("pipeline")["beam"].most
+    assert kinds["options of pipeline"]["properties"]["beam"]["maximum"] == options_of("pipeline")["beam"].maximum
 
 
 def test_page_lists_every_option() -> None:

@@ -22,7 +22,7 @@ def partitioned(view: LiveView, count: int) -> PartitionedView:
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.thorough), 4])
 def test_every_mode_answers_from_shards_as_from_one_view(mode: str, count: int) -> None:
     """Passages, scores, subgraph, parts and trace are equal; the second question begins without rows."""
     print("seed", count)
@@ -56,8 +56,8 @@ def test_each_row_is_in_one_shard_and_a_document_with_its_passages() -> None:
     view = small_view(random_documents(random.Random(4), DOCUMENTS))
     shards, _ = divide(view, 4, lambda _: ExactIndex(DIMENSIONS))
     for kind in ("chunks", "statements", "labels", "entities", "documents"):
-        held = [key for shard in shards for key in shard.rows[kind]]
-        assert sorted(held) == sorted(getattr(view, kind))
+        keys = [key for shard in shards for key in shard.rows[kind]]
+        assert sorted(keys) == sorted(getattr(view, kind))
     for shard in shards:
         assert {chunk.doc_id for chunk in shard.rows["chunks"].values()} == set(shard.rows["documents"])
     for name in ("chunks", "statements", "entities"):

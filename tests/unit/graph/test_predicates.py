@@ -57,11 +57,13 @@ def passage(text: str, facts: Sequence[tuple[str, str, str]]) -> ChunkContributi
     mentions = tuple(
         Mention(name, "person" if name in PEOPLE else "place", "", vector(name, DIMENSIONS)) for name in names
     )
-    said = tuple(
+    statements = tuple(
         Fact(names.index(s), p, names.index(o), "", f"{s} {p} {o}.", 1000, stated(s, p, o)) for s, p, o in facts
     )
     own = vector(text, DIMENSIONS)
-    return ChunkContribution(unit_key(text, own, mentions, said, ("", "")), text, 0, len(text), own, mentions, said)
+    return ChunkContribution(
+        unit_key(text, own, mentions, statements, ("", "")), text, 0, len(text), own, mentions, statements
+    )
 
 
 def stated(subject: str, predicate: str, object_: str) -> Vector:
@@ -227,11 +229,11 @@ def test_vector_of_a_predicate_does_not_depend_on_its_ends() -> None:
 
     def of(meaning: int, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
         parts = [(ends[a] + ends[b] + meanings[meaning], ends[a], ends[b]) for a, b in pairs]
-        held = [
+        residuals = [
             residual((s / np.linalg.norm(s)).astype(np.float32), a.astype(np.float32), b.astype(np.float32))
             for s, a, b in parts
         ]
-        found = predicate_vector(held)
+        found = predicate_vector(residuals)
         assert found is not None
         return found
 

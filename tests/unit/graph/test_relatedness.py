@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 from graphtide.graph.records import Extraction, GraphDelta, Vector
 from graphtide.graph.relatedness import model, statistics
+from graphtide.graph.relatedness import pairs as pairs_module
 from graphtide.graph.relatedness.features import SCALE, whole_cosines
-from graphtide.graph.relatedness.pairs import BUCKETS, NO_NAMES, TOGETHER, HashRing, Pair, PairPassage
+from graphtide.graph.relatedness.pairs import BUCKETS, NO_NAMES, SPARSE, TOGETHER, HashRing, Pair, PairPassage
 from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, fit_weights, pair_cosines
 from graphtide.graph.view import LiveView
 from tests.model.relatedness_oracle import slow_cosine, slow_examples, slow_weights
@@ -159,10 +161,23 @@ def test_cosines_are_whole_symmetric_and_the_same_in_any_batch(seed: int) -> Non
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=80)
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2**64 - 1)), max_size=40), st.integers(0, 2**32))
-def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed: int) -> None:
-    """After every step the added pairs minus the removed ones are the neighbours in the sorted ring."""
+@settings(deadline=None, max_examples=120)
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2**64 - 1)), max_size=40),
+    st.integers(0, 2**32),
+    st.sampled_from([0, 4, SPARSE]),
+)
+def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed: int, sparse: int) -> None:
+    """After every step the added pairs minus the removed ones are the neighbours in the sorted ring.
+
+    So in a ring of few passages, and in one in which the next passage is found by walking over the empty places.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs_module, "SPARSE", sparse)
+        _walk_on_a_ring(steps, seed)
+
+
+def _walk_on_a_ring(steps: list[tuple[int, int]], seed: int) -> None:
     rng, vector = random.Random(seed), unit_vectors(0, 1)[0]
     circle, live, pairs = HashRing(), dict[int, PairPassage](), list[Pair]()
     for name, drawn in steps:
@@ -181,6 +196,40 @@ def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed:
         beside = zip(around, around[1:] + around[:1], strict=True)
         expected = Counter((a.key, b.key) for a, b in beside if a.doc_id != b.doc_id)
         assert Counter((a.key, b.key) for a, b, _ in pairs) == expected
+
+
+@pytest.mark.parametrize("count", [2, 60, 600])
+def test_change_of_the_ring_reads_few_places_whatever_the_number_of_passages(count: int) -> None:
+    """A graph of two passages has four thousand empty places between them."""
+    rng, vector = random.Random(count), unit_vectors(0, 1)[0]
+    ring, reads = HashRing(), 0
+
+    class Counted(dict[int, tuple[PairPassage, ...]]):
+        def _note(self) -> None:
+            nonlocal reads
+            reads += 1
+
+        def get(self, key: int, default: Any = None) -> Any:
+            self._note()
+            return super().get(key, default)
+
+        def __contains__(self, key: object) -> bool:
+            self._note()
+            return super().__contains__(key)
+
+        def __iter__(self) -> Iterator[int]:
+            for key in super().__iter__():
+                self._note()
+                yield key
+
+    passages = [PairPassage(rng.getrandbits(64), f"d{n}", vector, (), NO_NAMES) for n in range(count)]
+    for each in passages:
+        ring.add(each)
+    ring._buckets = Counted(ring._buckets)
+    for each in passages[:50]:
+        ring.remove(each)
+        ring.add(each)
+    assert reads < 300 * len(passages[:50])
 
 
 def test_an_entity_of_many_passages_is_no_example() -> None:

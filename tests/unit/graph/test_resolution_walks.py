@@ -19,19 +19,19 @@ def _walk(generator: random.Random, steps: int) -> Iterable[dict[int, LabelView 
         batch: dict[int, LabelView | None] = {}
         for _ in range(generator.choice((1, 1, 2, 5))):
             view = random_label_view(generator)
-            held = next((i for i, v in live.items() if (v.name, v.type) == (view.name, view.type)), None)
+            same = next((i for i, v in live.items() if (v.name, v.type) == (view.name, view.type)), None)
             grows = step < steps * 2 // 3 or generator.random() < 0.3
-            if held is None and grows:
+            if same is None and grows:
                 label = generator.choice([i for i in range(400) if i not in live and i not in batch])
                 live[label] = view
                 batch[label] = view
-            elif held is not None and held not in batch:
+            elif same is not None and same not in batch:
                 if grows and generator.random() < 0.6:
-                    live[held] = view
-                    batch[held] = view
+                    live[same] = view
+                    batch[same] = view
                 else:
-                    del live[held]
-                    batch[held] = None
+                    del live[same]
+                    batch[same] = None
         yield batch
 
 

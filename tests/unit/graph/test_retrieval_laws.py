@@ -122,10 +122,10 @@ def test_passages_are_best_first_and_at_most_as_many_as_asked_for(mode: str, top
 def test_parts_rest_on_passages_that_the_graph_holds(mode: str) -> None:
     """The sources of a part are chunk ids of the graph, each once."""
     documents = world(6, 60)
-    held = {f"{one.doc_id}#0" for one in documents}
+    known = {f"{one.doc_id}#0" for one in documents}
     text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
     for part in retrieve(view_of(6, 60), ask(text, mode)).parts:
-        assert set(part.sources) <= held
+        assert set(part.sources) <= known
         assert len(set(part.sources)) == len(part.sources)
         assert part.title and part.text
 

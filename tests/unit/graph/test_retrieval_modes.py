@@ -113,8 +113,8 @@ def test_subgraph_shows_what_the_passages_state() -> None:
     """It is the relation between the two entities of the passage, named by their canonical ids, with its weight."""
     result = retrieve(small_view(CHAIN), ask("birch guild elected heron", "vector", top_k=1))
     names = {node.id: node.name for node in result.subgraph.nodes}
-    said = [(names[edge.source], edge.predicate, names[edge.target], edge.weight) for edge in result.subgraph.edges]
-    assert said == [("birch guild", "led by", "heron", 1.0)]
+    shown = [(names[edge.source], edge.predicate, names[edge.target], edge.weight) for edge in result.subgraph.edges]
+    assert shown == [("birch guild", "led by", "heron", 1.0)]
 
 
 def test_unknown_mode_is_refused_with_the_modes_there_are() -> None:

@@ -72,12 +72,12 @@ def test_mmr_passes_over_a_repetition_for_something_new() -> None:
 
 def random_candidates(seed: int, count: int) -> Candidates:
     rng = np.random.default_rng(seed)
-    held = rng.random((count, 5)) < 0.4
+    contained = rng.random((count, 5)) < 0.4
     cosine = rng.uniform(-0.1, 0.8, count)
     walked = rng.choice([0.0, 1e-9, 1e-4, 0.01, 0.3], count)
     named = rng.choice([0.0, 0.0, 0.59, 1.0], count)
     scale = (float(np.median(cosine)), float(cosine.max()))
-    return Candidates(cosine, walked, named, unit_vectors(rng, count), held, terms.weights(held), scale)
+    return Candidates(cosine, walked, named, unit_vectors(rng, count), contained, terms.weights(contained), scale)
 
 
 @pytest.mark.parametrize("chosen", [(3,), (3, 7, 11)])
@@ -96,7 +96,7 @@ def test_next_passage_scores_as_its_definition_in_scalars(seed: int, chosen: tup
         words = sum(
             weight
             for word, weight in enumerate(candidates.words)
-            if candidates.held[other, word] and not any(candidates.held[one, word] for one in chosen)
+            if candidates.contained[other, word] and not any(candidates.contained[one, word] for one in chosen)
         )
         own = weighting.second
         expected = own.nearness * (candidates.cosine[other] - lowest) / max(highest - lowest, 0.1)
@@ -142,10 +142,10 @@ def test_reach_spans_three_decades_below_the_best() -> None:
 
 def test_words_are_matched_whole_and_weighed_by_rarity() -> None:
     """Case and compatibility forms do not matter; a word in no passage is left out; the rarest weighs most."""
-    asked, held = terms.occurrences("When did the ﬁrst STATE end?", ["the first state", "The states", "the end"])
+    asked, contained = terms.occurrences("When did the ﬁrst STATE end?", ["the first state", "The states", "the end"])
     assert asked == ["end", "first", "state", "the"]
-    assert held.astype(int).tolist() == [[0, 1, 1, 1], [0, 0, 0, 1], [1, 0, 0, 1]]
-    weight = dict(zip(asked, terms.weights(held), strict=True))
+    assert contained.astype(int).tolist() == [[0, 1, 1, 1], [0, 0, 0, 1], [1, 0, 0, 1]]
+    weight = dict(zip(asked, terms.weights(contained), strict=True))
     assert sum(weight.values()) == pytest.approx(1)
     assert weight["end"] == weight["first"] > weight["the"]
     ratio = (math.log(1 + 2.5 / 1.5) / math.log(1 + 0.5 / 3.5)) ** 2
@@ -155,8 +155,8 @@ def test_words_are_matched_whole_and_weighed_by_rarity() -> None:
 @pytest.mark.parametrize(("question", "texts"), [("?!", ["amber"]), ("amber", []), ("amber", ["birch"])])
 def test_words_are_none_when_nothing_is_shared(question: str, texts: list[str]) -> None:
     """Without words, texts, or shared words the table is empty and has no weights."""
-    asked, held = terms.occurrences(question, texts)
-    assert (asked, held.shape, terms.weights(held).shape) == ([], (len(texts), 0), (0,))
+    asked, contained = terms.occurrences(question, texts)
+    assert (asked, contained.shape, terms.weights(contained).shape) == ([], (len(texts), 0), (0,))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -167,10 +167,10 @@ def test_words_are_found_where_taking_the_text_apart_finds_them(seed: int) -> No
     letters = "aaAbzZé_19ßΣÉ中ﬁ İ́ .-'@[`{/:\x00\x7f\n\ud800"
     texts = ["".join(rng.choices(letters, k=rng.randint(0, 25))) for _ in range(300)]
     question = "".join(rng.choices(letters, k=40))
-    asked, held = terms.occurrences(question, texts)
+    asked, contained = terms.occurrences(question, texts)
     assert asked
     apart = [set(terms.words(text)) for text in texts]
-    assert held.tolist() == [[word in words for word in asked] for words in apart]
+    assert contained.tolist() == [[word in words for word in asked] for words in apart]
     assert set(asked) == set(terms.words(question)) & set().union(*apart)
 
 

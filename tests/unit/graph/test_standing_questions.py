@@ -235,9 +235,9 @@ def test_commit_is_evaluated_where_the_walk_reads_it_and_searched_for_where_a_hi
         assert [passage.chunk_id for passage in evaluator.evidence("q")] == ask_exactly(view, question)
         return taken
 
-    held = evaluate(view, question).dependencies.nodes
-    assert held is not None
-    reached = [walk_entity(*view.named(f"vault {n}")) in set(held.tolist()) for n in range(25)]
+    nodes = evaluate(view, question).dependencies.nodes
+    assert nodes is not None
+    reached = [walk_entity(*view.named(f"vault {n}")) in set(nodes.tolist()) for n in range(25)]
     beyond = reached.index(False)
     assert beyond > 2 and not any(reached[beyond:]), reached
     assert costs(chained(beyond, "Oak Barn")) == (0, 0)

@@ -16,7 +16,7 @@ from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityPathGraph
 from graphtide.graph.retrieval.search.steiner import SearchLimits, SteinerTree, steiner_tree
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.view import LiveView
-from tests.model.paths_oracle import Costs, least_steiner, plain_kmb, weighted
+from tests.model.paths_oracle import Costs, cheapest_steiner, plain_kmb, weighted
 from tests.model.small_views import SmallDocument, bag_of_words, random_documents, small_view
 
 FAR = SearchLimits(longest=10**12, budget=10**6)
@@ -58,7 +58,7 @@ def test_tree_equals_the_plain_method_and_keeps_the_bound_on_random_graphs(seed:
     costs = random_costs(rng, 8, rng.choice((0.25, 0.4, 0.7)))
     terminals = rng.sample(range(8), rng.randint(2, 4))
     found = steiner_tree(Links(costs), terminals, str, FAR)
-    plain, best = plain_kmb(costs, terminals), least_steiner(costs, terminals)
+    plain, best = plain_kmb(costs, terminals), cheapest_steiner(costs, terminals)
     assert (plain is None) == (best is None) == (len(found.groups) > 1)
     if plain is not None and best is not None:
         tree = tree_of(found, costs)
@@ -231,6 +231,6 @@ def test_recognition_follows_the_view_when_names_go_and_come() -> None:
     world, view = RandomWorld(rng), empty_view()
     for _ in range(40):
         view.apply(world.step())
-        held = {(label.name, number) for number, label in view.labels.items()}
-        assert {(name, number) for name, numbers in view.names.items() for number in numbers} == held
+        expected = {(label.name, number) for number, label in view.labels.items()}
+        assert {(name, number) for name, numbers in view.names.items() for number in numbers} == expected
         assert all(view.names.values())

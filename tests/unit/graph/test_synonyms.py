@@ -44,8 +44,8 @@ class World(JudgedWorld):
 def _document(rng: random.Random, doc_id: str, revision: int) -> Extraction:
     units = []
     for number in range(rng.randint(1, 2)):
-        told = rng.sample(sorted(MEANINGS), 2)
-        mentions = [(rng.choice(MEANINGS[said]), rng.choice(("", "", "thing")), said) for said in told]
+        meanings = rng.sample(sorted(MEANINGS), 2)
+        mentions = [(rng.choice(MEANINGS[meaning]), rng.choice(("", "", "thing")), meaning) for meaning in meanings]
         facts = [(0, rng.choice(PREDICATES), 1)] if rng.random() < 0.8 else []
         units.append(unit(f"Passage {doc_id} {number} {revision}.", mentions, facts))
     return Extraction(doc_id, revision, DocumentInfo(), tuple(units))
@@ -87,9 +87,9 @@ def test_similar_names_stay_two_entities_without_a_verdict() -> None:
 
 def test_merge_by_a_judge_ends_when_its_documents_are_deleted() -> None:
     """The link is shown with its rule and score, holds while both names are live, and a later verdict replaces it."""
-    world, said = World(), next(iter(MEANINGS))
+    world, meaning = World(), next(iter(MEANINGS))
     for number, name in enumerate(("car", "automobile")):
-        mentions = [(name, "", said), (f"Harbour {number}", "", "")]
+        mentions = [(name, "", meaning), (f"Harbour {number}", "", "")]
         piece = unit(f"Passage {name}.", mentions, [(0, "is near", 1)])
         world.change({name: Extraction(name, 1, DocumentInfo(), (piece,))})
     (question,) = world.writer.borderline(9)
@@ -112,15 +112,15 @@ def test_merge_by_a_judge_ends_when_its_documents_are_deleted() -> None:
 
 def test_question_is_repeated_when_the_statements_about_a_name_change() -> None:
     """The earlier verdict applies until the new one arrives, so that no entity splits while a judge is unreachable."""
-    world, said = World(), next(iter(MEANINGS))
-    pieces = [unit(f"Passage {name}.", [(name, "", said)], []) for name in ("car", "automobile")]
+    world, meaning = World(), next(iter(MEANINGS))
+    pieces = [unit(f"Passage {name}.", [(name, "", meaning)], []) for name in ("car", "automobile")]
     world.change({"d": Extraction("d", 1, DocumentInfo(), tuple(pieces))})
     (question,) = world.writer.borderline(9)
     world.verdicts[question.pair] = question.verdict(True)
     delta = world.writer.decide(question.pair, world.verdicts[question.pair])
     assert delta is not None
     world.follow(delta)
-    later = unit("Passage later.", [("car", "", said), ("Harbour", "", "")], [(0, "is near", 1)])
+    later = unit("Passage later.", [("car", "", meaning), ("Harbour", "", "")], [(0, "is near", 1)])
     world.change({"e": Extraction("e", 2, DocumentInfo(), (later,))})
     assert [link.rule for link in world.view.same_as.values()] == ["synonym"]
     (again,) = world.writer.borderline(9)

@@ -122,7 +122,7 @@ def test_families_of_a_file_are_checked() -> None:
     assert normal("Is  The_boss of") == "boss of"
 
 
-def said(
+def statement(
     doc_id: str, revision: int, fact: tuple[str, str, str], when: str = "", since: str = "", till: str = ""
 ) -> Extraction:
     """Return a document of one passage that states one fact."""
@@ -156,9 +156,9 @@ def times(view: LiveView, as_of: str = "") -> dict[str, ValidityInterval]:
     }
 
 
-LENA = said("old", 1, ("Lena Abara", "is chief executive of", "Kittiwake"), when="2018-04")
-KENJI = said("new", 2, ("Kenji Watanabe", "is the CEO of", "Kittiwake"), when="2021-09-01")
-OTHER = said("other", 3, ("Rosa Delgado", "is CEO of", "Meridian"), when="2022")
+LENA = statement("old", 1, ("Lena Abara", "is chief executive of", "Kittiwake"), when="2018-04")
+KENJI = statement("new", 2, ("Kenji Watanabe", "is the CEO of", "Kittiwake"), when="2021-09-01")
+OTHER = statement("other", 3, ("Rosa Delgado", "is CEO of", "Meridian"), when="2022")
 
 
 def test_later_document_ends_the_earlier_one_and_says_so() -> None:
@@ -184,7 +184,7 @@ def test_question_as_of_a_moment_sees_what_held_then(as_of: str, holds: set[str]
 
 def test_explicit_times_count_before_the_date_of_the_document() -> None:
     """A document of 2022 that states "from 2015 to 2017" describes that time."""
-    past = said("past", 4, ("Viktor Hale", "is CEO of", "Kittiwake"), when="2022", since="2015", till="2017")
+    past = statement("past", 4, ("Viktor Hale", "is CEO of", "Kittiwake"), when="2022", since="2015", till="2017")
     view = view_of([LENA, KENJI, past])
     assert set(times(view, "2016")) == {"past"}
     assert times(view)["past"].ended_by is None
@@ -193,13 +193,13 @@ def test_explicit_times_count_before_the_date_of_the_document() -> None:
 
 def test_relation_of_many_values_is_never_ended() -> None:
     """An undeclared predicate admits any number of objects."""
-    facts = [said(f"d{n}", n, ("Lena", "visited", f"Place {n}"), when=f"20{10 + n}") for n in range(1, 5)]
+    facts = [statement(f"d{n}", n, ("Lena", "visited", f"Place {n}"), when=f"20{10 + n}") for n in range(1, 5)]
     assert set(times(view_of(facts)).values()) == {ValidityInterval()}
 
 
 def test_spellings_of_one_entity_do_not_contradict_each_other() -> None:
     """Values are compared by entity, not by spelling."""
-    again = said("again", 2, ("lena abara", "is CEO of", "kittiwake"), when="2021")
+    again = statement("again", 2, ("lena abara", "is CEO of", "kittiwake"), when="2021")
     assert set(times(view_of([LENA, again])).values()) == {ValidityInterval()}
 
 
@@ -211,7 +211,7 @@ def test_times_depend_on_the_live_documents_alone(seed: int) -> None:
     rng = random.Random(seed)
     people, places = [f"Person {n}" for n in "ABCD"], ["Kittiwake", "Meridian"]
     documents = [
-        said(
+        statement(
             f"d{n}",
             n,
             (rng.choice(people), rng.choice(["is CEO of", "is the chief executive of"]), rng.choice(places)),

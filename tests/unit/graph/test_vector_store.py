@@ -53,38 +53,38 @@ def contents(seed: int, size: int) -> bytes:
 def test_store_equals_its_model_over_random_allocations_and_frees(seed: int, tmp_path: Path) -> None:
     """Sizes of several vectors, growth and shrinkage, moves into files and releases of their pages in between."""
     print(f"seed {seed}")
-    rng, held = random.Random(seed), dict[int, tuple[VectorBytes, bytes]]()
+    rng, vectors = random.Random(seed), dict[int, tuple[VectorBytes, bytes]]()
     gc.collect()
     before, moved, made = vector_memory().live_bytes, 0, 0
     for step in range(60):
         if step % 20 < 12:
             for made in range(made + 1, made + 600):  # noqa: B020 - numbers continue
                 data = contents(made, rng.choice((54, 768, 2_048)))
-                held[made] = stored(data), data
+                vectors[made] = stored(data), data
         else:
-            for number in rng.sample(sorted(held), len(held) // 3):
-                del held[number]
+            for number in rng.sample(sorted(vectors), len(vectors) // 3):
+                del vectors[number]
         if rng.random() < 0.5:
             moved += spill(tmp_path)
         if rng.random() < 0.3:
             release()
         found = vector_memory()
-        assert found.live_bytes == before + sum(len(data) for _, data in held.values())
+        assert found.live_bytes == before + sum(len(data) for _, data in vectors.values())
         assert found.live_bytes <= found.anonymous_bytes + found.mapped_bytes
-        sample = rng.sample(sorted(held), min(len(held), 500))
-        assert all(held[number][0] == held[number][1] == bytes(held[number][0]) for number in sample)
-    assert moved > 4 * MIB and all(kept == data for kept, data in held.values())
-    held.clear()
+        sample = rng.sample(sorted(vectors), min(len(vectors), 500))
+        assert all(vectors[number][0] == vectors[number][1] == bytes(vectors[number][0]) for number in sample)
+    assert moved > 4 * MIB and all(kept == data for kept, data in vectors.values())
+    vectors.clear()
     assert vector_memory().live_bytes == before and not list(tmp_path.iterdir())
 
 
 def test_chunks_without_vectors_are_unmapped(tmp_path: Path) -> None:
     """All but one small chunk of a size are given back, those in files included, and the next vectors reuse none."""
     before = vector_memory()
-    held = [stored(contents(number, 4_096)) for number in range(2_000)]
+    vectors = [stored(contents(number, 4_096)) for number in range(2_000)]
     assert vector_memory().chunks > before.chunks + 4 and spill(tmp_path) > 4 * MIB
     assert vector_memory().mapped_bytes > before.mapped_bytes + 4 * MIB
-    held.clear()
+    vectors.clear()
     after = vector_memory()
     assert after.chunks <= before.chunks + 1 and after.mapped_bytes == before.mapped_bytes
     assert after.anonymous_bytes <= before.anonymous_bytes + MIB
@@ -93,23 +93,23 @@ def test_chunks_without_vectors_are_unmapped(tmp_path: Path) -> None:
 def test_half_empty_chunk_in_a_file_is_used_again(tmp_path: Path) -> None:
     """New vectors occupy its free slots, the others keep their bytes, and it moves into a file again."""
     size = 4_096
-    held = [stored(contents(number, size)) for number in range(256)]
+    vectors = [stored(contents(number, size)) for number in range(256)]
     assert spill(tmp_path) == MIB and vector_memory().mapped_bytes >= MIB
-    del held[::2]
+    del vectors[::2]
     chunks = vector_memory().chunks
-    held += [stored(contents(number, size)) for number in range(256, 384)]
+    vectors += [stored(contents(number, size)) for number in range(256, 384)]
     assert vector_memory().chunks == chunks
     wanted = [contents(number, size) for number in (*range(1, 256, 2), *range(256, 384))]
-    assert held == wanted and spill(tmp_path) == MIB and held == wanted
+    assert vectors == wanted and spill(tmp_path) == MIB and vectors == wanted
 
 
 def test_nearly_full_chunk_moves_once_it_is_not_written_to(tmp_path: Path) -> None:
     """The first move leaves it, because it may become full; the second one does not. A half-full one stays."""
     size = 5_000
-    held = [stored(contents(number, size)) for number in range(MIB // size * 9 // 10)]
+    vectors = [stored(contents(number, size)) for number in range(MIB // size * 9 // 10)]
     assert [spill(tmp_path) for _ in range(3)] == [0, MIB, 0]
     other = [stored(contents(number, 5_008)) for number in range(MIB // 5_008 // 2)]
-    assert [spill(tmp_path) for _ in range(2)] == [0, 0] and len(held) + len(other) > 0
+    assert [spill(tmp_path) for _ in range(2)] == [0, 0] and len(vectors) + len(other) > 0
 
 
 def test_stored_bytes_have_the_interface_of_bytes_that_vectors_need() -> None:
@@ -147,14 +147,14 @@ def test_threads_store_free_and_move_vectors_at_a_time(tmp_path: Path) -> None:
     ended = threading.Event()
 
     def work(seed: int) -> None:
-        rng, held = random.Random(seed), dict[int, VectorBytes]()
+        rng, vectors = random.Random(seed), dict[int, VectorBytes]()
         for number in range(seed, seed + 6_000):
-            held[number] = stored(contents(number, 768))
+            vectors[number] = stored(contents(number, 768))
             if rng.random() < 0.45:
-                del held[rng.choice(list(held)[:50])]
+                del vectors[rng.choice(list(vectors)[:50])]
             if number % 500 == 0:
-                wrong.extend(key for key, kept in held.items() if kept != contents(key, 768))
-        wrong.extend(key for key, kept in held.items() if kept != contents(key, 768))
+                wrong.extend(key for key, kept in vectors.items() if kept != contents(key, 768))
+        wrong.extend(key for key, kept in vectors.items() if kept != contents(key, 768))
 
     def move() -> None:
         while not ended.is_set():
@@ -175,7 +175,7 @@ def test_threads_store_free_and_move_vectors_at_a_time(tmp_path: Path) -> None:
 
 
 def in_a_process(script: str, folder: Path) -> str:
-    """Run a script that begins with a store of 8 MiB of vectors in `held`; return its output."""
+    """Run a script that begins with a store of 8 MiB of vectors in `vectors`; return its output."""
     start = f"""
 import gc, os, random, resource, signal, sys
 from pathlib import Path
@@ -183,12 +183,12 @@ from graphtide.graph.vector_store import *
 from graphtide.graph.vector_store import _vectors
 folder, MIB = Path({str(folder)!r}), 1 << 20
 def contents(number): return random.Random(number).randbytes(1_024)
-def check(held): assert all(kept == contents(number) for number, kept in held.items())
+def check(vectors): assert all(kept == contents(number) for number, kept in vectors.items())
 def memory(kind):
     fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return 1_024 * int(fields[kind].split()[0])
 keep_in_chunks(True)
-held = {{number: stored(contents(number)) for number in range(8_192)}}
+vectors = {{number: stored(contents(number)) for number in range(8_192)}}
 """
     command = [sys.executable, "-c", start + script]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
@@ -200,27 +200,27 @@ def test_process_that_forks_and_its_child_do_not_see_each_others_vectors(tmp_pat
     """Both free half of the vectors, reuse the slots, and move chunks into files of their own."""
     script = """
 spill(folder)
-held |= {number: stored(contents(number)) for number in range(8_192, 8_700)}  # a chunk that is not in a file
+vectors |= {number: stored(contents(number)) for number in range(8_192, 8_700)}  # a chunk that is not in a file
 ready, go = os.pipe(), os.pipe()
 child = os.fork()
-for number in sorted(held)[child == 0 :: 2]:
-    del held[number]
+for number in sorted(vectors)[child == 0 :: 2]:
+    del vectors[number]
 first = 100_000 if child else 200_000
-held |= {number: stored(contents(number)) for number in range(first, first + 6_000)}
-check(held)
+vectors |= {number: stored(contents(number)) for number in range(first, first + 6_000)}
+check(vectors)
 assert spill(folder) >= MIB
-check(held)
+check(vectors)
 if not child:
     os.write(ready[1], b"1")
     os.read(go[0], 1)  # the parent has changed everything
-    check(held)
-    held.clear()
+    check(vectors)
+    vectors.clear()
     os._exit(0 if vector_memory().live_bytes == 0 else 1)
 os.read(ready[0], 1)
-check(held)
+check(vectors)
 os.write(go[1], b"1")
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-check(held)
+check(vectors)
 """
     assert in_a_process(script, tmp_path) == "0\n"
 
@@ -234,22 +234,22 @@ for _ in range(2):
     try: spill(folder)
     except OSError as error: print(error.strerror, error.filename == str(folder))
 assert vector_memory().mapped_bytes == 0
-check(held)
-for number in range(0, 8_192, 3): del held[number]
-held |= {number: stored(contents(number)) for number in range(10_000, 12_700)}
+check(vectors)
+for number in range(0, 8_192, 3): del vectors[number]
+vectors |= {number: stored(contents(number)) for number in range(10_000, 12_700)}
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 print(spill(folder) // MIB)
-check(held)
+check(vectors)
 """
     assert in_a_process(script, tmp_path) == "File too large True\nFile too large True\n7\n"
 
 
 def test_move_leaves_free_space(tmp_path: Path) -> None:
     """No file is written that would leave less than was asked for."""
-    held = [stored(contents(number, 4_096)) for number in range(256)]
+    vectors = [stored(contents(number, 4_096)) for number in range(256)]
     with pytest.raises(OSError, match="No space left"):
         spill(tmp_path, shutil.disk_usage(tmp_path).total)
-    assert held == [contents(number, 4_096) for number in range(256)] and spill(tmp_path, 1) == MIB
+    assert vectors == [contents(number, 4_096) for number in range(256)] and spill(tmp_path, 1) == MIB
 
 
 def test_moved_vectors_leave_anonymous_memory_and_released_ones_resident_memory(tmp_path: Path) -> None:
@@ -259,11 +259,11 @@ anonymous = memory("RssAnon")
 moved = spill(folder)
 assert moved >= 7 * MIB
 print((anonymous - memory("RssAnon") + MIB // 2) // MIB)
-check(held)
+check(vectors)
 file = memory("RssFile") + memory("RssShmem")  # the latter where the folder is a tmpfs
 assert release() == moved
 print((file - memory("RssFile") - memory("RssShmem") + MIB // 2) // MIB)
-check(held)
+check(vectors)
 """
     fallen = [int(line) for line in in_a_process(script, tmp_path).split()]
     assert fallen[0] in (7, 8) and fallen[1] in (7, 8)

@@ -162,9 +162,9 @@ def test_mean_has_the_same_bits_however_often_a_vector_was_added_and_however_the
     means = [one.mean() for one in (once, thrice)]
     assert means[0] is not None and means[1] is not None
     assert means[0].tobytes() == means[1].tobytes()
-    held = around.mean()
+    mean = around.mean()
     read = VectorSum.from_bytes(around.to_bytes()).mean()
-    assert held is not None and read is not None and held.tobytes() == read.tobytes()
+    assert mean is not None and read is not None and mean.tobytes() == read.tobytes()
 
 
 def test_equal_vectors_are_held_once() -> None:

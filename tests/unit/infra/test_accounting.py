@@ -55,7 +55,7 @@ def priced(**rules: object) -> UsageAccounting:
     return UsageAccounting(rules=Rules({"m": PRICE}, **rules))  # type: ignore[arg-type]
 
 
-def said(server: LlmServer) -> ModelUsage:
+def server_usage(server: LlmServer) -> ModelUsage:
     """Return the server's usage of its answers, at the price."""
     sent = sum(seen.prompt_tokens for seen in server.seen)
     got = sum(seen.completion_tokens for seen in server.seen)
@@ -87,7 +87,7 @@ async def test_call_that_is_answered_costs_what_the_endpoint_says(server: LlmSer
     with paid_by(BillingContext("g")):
         async with model(server, accounts) as chat:
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
-    assert await settled(accounts) == said(server) != ModelUsage()
+    assert await settled(accounts) == server_usage(server) != ModelUsage()
 
 
 @pytest.mark.parametrize("fault", [status(429, retry_after="1"), status(500), status(503), status(401), status(413)])
@@ -148,7 +148,7 @@ async def test_call_that_takes_learning_the_dialect_is_paid_once() -> None:
     ):
         async with model(server, accounts) as chat:
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
-        assert len(server.seen) == 4 and await settled(accounts) == said(server)
+        assert len(server.seen) == 4 and await settled(accounts) == server_usage(server)
 
 
 @pytest.mark.parametrize("claimed", [10**400, float("inf")], ids=["400 digits", "infinite"])

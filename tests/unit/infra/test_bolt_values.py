@@ -110,14 +110,14 @@ def test_address_hides_its_password_and_turns_a_certificate_into_tls(tmp_path: o
 
 def test_storage_mode_without_transactions_is_refused() -> None:
     """Memgraph's storage mode is found among its other properties; the message names the remedy."""
-    said: list[dict[str, object]] = [
+    rows: list[dict[str, object]] = [
         {"storage info": "vertex_count", "value": 3},
         {"storage info": "storage_mode", "value": "X"},
     ]
     for mode in ("IN_MEMORY_TRANSACTIONAL", "ON_DISK_TRANSACTIONAL"):
-        check_storage_mode([said[0], {**said[1], "value": mode}])
+        check_storage_mode([rows[0], {**rows[1], "value": mode}])
     with pytest.raises(Broken, match="STORAGE MODE IN_MEMORY_TRANSACTIONAL"):
-        check_storage_mode([said[0], {**said[1], "value": "IN_MEMORY_ANALYTICAL"}])
+        check_storage_mode([rows[0], {**rows[1], "value": "IN_MEMORY_ANALYTICAL"}])
 
 
 def test_bytes_and_vectors_come_back_bit_by_bit() -> None:

@@ -38,11 +38,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("said", CASES)
-def test_checked_answer_holds_every_sentence_to_its_passages(said: str) -> None:
+@pytest.mark.parametrize("answer", CASES)
+def test_checked_answer_holds_every_sentence_to_its_passages(answer: str) -> None:
     """Citations of unknown passages are left out, sentences without one are marked, other text is unchanged."""
     checked = CitationChecker(3)
-    assert (checked.take(said) + checked.end(), checked.cited) == CASES[said]
+    assert (checked.take(answer) + checked.end(), checked.cited) == CASES[answer]
 
 
 def test_checked_answer_is_the_same_however_it_is_cut() -> None:
@@ -50,14 +50,14 @@ def test_checked_answer_is_the_same_however_it_is_cut() -> None:
     seed = 5
     print(f"seed {seed}")
     rng = random.Random(seed)
-    said = " ".join(CASES) + " The end [2]."
+    answer = " ".join(CASES) + " The end [2]."
     whole = CitationChecker(3)
-    expected = whole.take(said) + whole.end()
+    expected = whole.take(answer) + whole.end()
     for _ in range(200):
         checked, out, at = CitationChecker(3), "", 0
-        while at < len(said):
+        while at < len(answer):
             size = rng.choice([1, 1, 2, 5, 17])
-            out += checked.take(said[at : at + size])
+            out += checked.take(answer[at : at + size])
             at += size
         out += checked.end()
         assert (out, checked.cited) == (expected, whole.cited)
@@ -111,7 +111,7 @@ def test_code_occurs_in_no_text_even_in_one_that_foresaw_it(monkeypatch: pytest.
 
 def test_prompt_has_another_version_when_its_words_differ() -> None:
     """The version is part of cache keys, so every change of the words changes it."""
-    one, other = (load("answer-2", {"nothing": said, "guidance": ""}) for said in ("No.", "None."))
+    one, other = (load("answer-2", {"nothing": nothing, "guidance": ""}) for nothing in ("No.", "None."))
     assert one.version != other.version and "No." in one.text and "{" not in one.text
 
 

@@ -117,10 +117,10 @@ async def test_openai_embedder_bounds_the_calls_at_once(server: OpenAIServer, em
         for _ in range(5):
             await witness.embed(["x"])
         await witness.close()
-    assert server.most_at_once == 3
+    assert server.max_concurrent == 3
     server.hold.set()
     await call
-    assert server.most_at_once == 3
+    assert server.max_concurrent == 3
 
 
 async def test_openai_embedder_splits_batches_by_characters(server: OpenAIServer) -> None:

@@ -95,29 +95,29 @@ def test_rebuild_ends_in_one_graph_whatever_its_timing(seed: int, tmp_path: Path
     digests = set()
     for timing in range(3):
         rng = np.random.default_rng(100 * seed + timing)
-        held = ExactGeneration(DIMENSIONS)
-        held.put(list(range(120)), unit_rows(rows_of(seed, 120), DIMENSIONS))
-        digests.add(_rebuilt(held, changes, rng, tmp_path / f"{timing}"))
+        generation = ExactGeneration(DIMENSIONS)
+        generation.put(list(range(120)), unit_rows(rows_of(seed, 120), DIMENSIONS))
+        digests.add(_rebuilt(generation, changes, rng, tmp_path / f"{timing}"))
     assert len(digests) == 1
 
 
 def _rebuilt(
-    held: ExactGeneration, changes: list[tuple[list[int], bool]], rng: np.random.Generator, file: Path
+    generation: ExactGeneration, changes: list[tuple[list[int], bool]], rng: np.random.Generator, file: Path
 ) -> tuple[bytes, bytes]:
-    rebuild, fresh = Rebuild(held.live_ids()), HnswGeneration(DIMENSIONS, SMALL, 512)
+    rebuild, fresh = Rebuild(generation.live_ids()), HnswGeneration(DIMENSIONS, SMALL, 512)
     waiting = list(enumerate(changes))
     reading = True
     while reading or waiting:
         if waiting and rng.random() < 0.5:
             step, (keys, upsert) = waiting.pop(0)
             rows = list(unit_rows(rows_of(1000 + step, len(keys)), DIMENSIONS)) if upsert else None
-            rebuild.note(held, keys, rows)
+            rebuild.note(generation, keys, rows)
             if rows is None:
-                held.remove(np.array(keys))
+                generation.remove(np.array(keys))
             else:
-                held.put(keys, rows)
+                generation.put(keys, rows)
         elif reading:
-            keys, read = rebuild.read(held, int(rng.integers(1, 30)))
+            keys, read = rebuild.read(generation, int(rng.integers(1, 30)))
             reading = bool(keys)
             fresh.put(keys, read)
     while taken := rebuild.take(int(rng.integers(1, 20))):
@@ -126,8 +126,8 @@ def _rebuilt(
                 fresh.remove(np.array(keys))
             else:
                 fresh.put(keys, changed)
-    assert np.array_equal(fresh.live_ids(), held.live_ids())
-    assert np.array_equal(fresh.vectors(held.live_ids()), held.vectors(held.live_ids()))
+    assert np.array_equal(fresh.live_ids(), generation.live_ids())
+    assert np.array_equal(fresh.vectors(generation.live_ids()), generation.vectors(generation.live_ids()))
     fresh.write(str(file))
     return file.read_bytes(), fresh.owner().tobytes()
 
@@ -187,7 +187,7 @@ def test_index_serves_many_threads_while_it_is_rebuilt(tmp_path: Path) -> None:
     index = HnswIndex(DIMENSIONS, HnswParameters(exact_below=300, dead_share=0.2))
     fixed = rows_of(10, 200)
     index.add(np.arange(200), fixed)
-    held: dict[int, Vectors] = dict(enumerate(fixed))
+    expected: dict[int, Vectors] = dict(enumerate(fixed))
     done = threading.Event()
 
     def write() -> None:
@@ -197,11 +197,11 @@ def test_index_serves_many_threads_while_it_is_rebuilt(tmp_path: Path) -> None:
                 ids = 200 + rng.choice(1500, size=20, replace=False)
                 rows = rows_of(5000 + step, 20)
                 index.add(ids, rows)
-                held.update(zip(ids.tolist(), rows, strict=True))
+                expected.update(zip(ids.tolist(), rows, strict=True))
                 gone = 200 + rng.choice(1500, size=12, replace=False)
                 index.remove(gone)
                 for id_ in gone.tolist():
-                    held.pop(id_, None)
+                    expected.pop(id_, None)
         finally:
             done.set()
 
@@ -237,15 +237,15 @@ def test_index_serves_many_threads_while_it_is_rebuilt(tmp_path: Path) -> None:
     index.settle()
     assert index.statistics().rebuilds >= 3
     assert sum(hits for hits, _ in counts) >= 0.99 * sum(asked for _, asked in counts)
-    _assert_equal(index, held)
+    _assert_equal(index, expected)
     index.close()
 
 
-def _assert_equal(index: HnswIndex, held: dict[int, Vectors]) -> None:
+def _assert_equal(index: HnswIndex, wanted: dict[int, Vectors]) -> None:
     reference = ExactIndex(DIMENSIONS)
-    ids = np.array(sorted(held), dtype=np.int64)
-    reference.add(ids, np.array([held[id_] for id_ in ids.tolist()]))
-    assert len(index) == len(held)
+    ids = np.array(sorted(wanted), dtype=np.int64)
+    reference.add(ids, np.array([wanted[id_] for id_ in ids.tolist()]))
+    assert len(index) == len(wanted)
     assert np.array_equal(index.vectors(ids), reference.vectors(ids))
     queries = rows_of(12, 100)
     found, expected = index.search(queries, 10), reference.search(queries, 10)
@@ -290,16 +290,16 @@ def test_parameters_refuse_values_that_hnswlib_would_misuse(wrong: dict[str, flo
         HnswParameters(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("held", [0, 50, 250])
+@pytest.mark.parametrize("count", [0, 50, 250])
 def test_a_caller_that_adds_more_than_the_index_holds_waits_for_no_links(
-    index: HnswIndex, held: int, monkeypatch: pytest.MonkeyPatch
+    index: HnswIndex, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No vector enters a graph in the caller's thread, all are found at once, and the graph follows in the background.
 
     A view is locked while its index follows a large document.
     """
-    rows = rows_of(5, held + 400)
-    index.add(np.arange(held), rows[:held])
+    rows = rows_of(5, count + 400)
+    index.add(np.arange(count), rows[:count])
     index.settle()
     linking: list[int] = []
     put = HnswGeneration.put
@@ -309,14 +309,14 @@ def test_a_caller_that_adds_more_than_the_index_holds_waits_for_no_links(
         put(self, keys, given)
 
     monkeypatch.setattr(HnswGeneration, "put", watched)
-    index.add(np.arange(held, held + 400), rows[held:])
-    assert np.array_equal(index.live_ids(), np.arange(held + 400))
-    found = index.search(rows[held : held + 1], 1)
-    assert found.ids[0, 0] == held
+    index.add(np.arange(count, count + 400), rows[count:])
+    assert np.array_equal(index.live_ids(), np.arange(count + 400))
+    found = index.search(rows[count : count + 1], 1)
+    assert found.ids[0, 0] == count
     index.settle()
     assert linking and threading.get_ident() not in linking
-    assert (index.statistics().kind, index.statistics().live) == ("hnsw", held + 400)
-    assert np.array_equal(index.vectors(np.arange(held + 400)), unit_rows(rows, DIMENSIONS))
+    assert (index.statistics().kind, index.statistics().live) == ("hnsw", count + 400)
+    assert np.array_equal(index.vectors(np.arange(count + 400)), unit_rows(rows, DIMENSIONS))
 
 
 def test_building_a_graph_waits_for_questions_between_a_few_vectors(

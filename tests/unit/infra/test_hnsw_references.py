@@ -67,7 +67,7 @@ def test_index_refers_to_the_rows_it_is_given() -> None:
     index.settle()
     current = index._current
     assert isinstance(current, HnswGeneration)
-    assert all(held is row for held, row in zip(current.rows(range(400)), rows, strict=True))
+    assert all(stored is row for stored, row in zip(current.rows(range(400)), rows, strict=True))
     assert np.array_equal(index.vectors(np.arange(400)), unit_rows(rows, DIMENSIONS))
     index.close()
     del index, current
@@ -80,15 +80,15 @@ def test_graph_holds_the_bytes_that_a_row_is_an_array_over() -> None:
     """The array itself is freed; the row that the graph returns is an array over the same bytes. A part of bytes, and
     bytes of an array that is no row, are not taken for a row.
     """
-    held = [bytes_of(row) for row in halves(10, 20)]
-    counts = [sys.getrefcount(data) for data in held]
+    vectors = [bytes_of(row) for row in halves(10, 20)]
+    counts = [sys.getrefcount(data) for data in vectors]
     kernel = Kernel(DIMENSIONS, 40, 4, 8, 1)
-    kernel.add([vector_of(data) for data in held])
-    assert [sys.getrefcount(data) for data in held] == [count + 1 for count in counts]
+    kernel.add([vector_of(data) for data in vectors])
+    assert [sys.getrefcount(data) for data in vectors] == [count + 1 for count in counts]
     rows = [kernel.row(label) for label in range(20)]
-    assert all(bytes_of(row) is data and row.tobytes() == data for row, data in zip(rows, held, strict=True))
+    assert all(bytes_of(row) is data and row.tobytes() == data for row, data in zip(rows, vectors, strict=True))
     assert not any(row.flags.writeable for row in rows) and {row.dtype for row in rows} == {np.dtype(np.float16)}
-    part = vector_of(stored(bytes(held[0]) + bytes(held[1])))[DIMENSIONS:]
+    part = vector_of(stored(bytes(vectors[0]) + bytes(vectors[1])))[DIMENSIONS:]
     unit = np.frombuffer(unit_rows(halves(10, 20), DIMENSIONS)[2].tobytes(), np.float32)
     kernel.add([part, unit])
     assert kernel.row(20) is part and kernel.row(21).dtype == np.float32 and np.array_equal(kernel.row(21), unit)
@@ -96,7 +96,7 @@ def test_graph_holds_the_bytes_that_a_row_is_an_array_over() -> None:
     assert {2, 21} <= set(kernel.search(query, 3)[0].tolist())
     del kernel, rows
     gc.collect()
-    assert [sys.getrefcount(data) for data in held] == counts
+    assert [sys.getrefcount(data) for data in vectors] == counts
 
 
 def test_equal_vectors_cost_no_index_work_in_either_form() -> None:
@@ -129,8 +129,8 @@ def test_saved_index_has_the_vectors_and_results_of_the_live_one(tmp_path: Path)
     queries = unit_rows(halves(6, 20), DIMENSIONS)
     one, other = index.search(queries, 9), again.search(queries, 9)
     assert np.array_equal(one.ids, other.ids) and np.array_equal(one.similarities, other.similarities)
-    for held in (index, again):
-        held.close()
+    for each in (index, again):
+        each.close()
 
 
 def test_graph_finds_what_hnswlib_finds() -> None:
@@ -191,9 +191,9 @@ def test_view_and_its_indexes_hold_a_vector_once() -> None:
         assert isinstance(index, HnswIndex)
         index.settle()
         vectors = {number: row.vector_bytes for number, row in table.items() if row.vector_bytes}
-        held = index._current.rows(list(vectors))
-        assert vectors and all(a.tobytes() == b for a, b in zip(held, vectors.values(), strict=True))
-        assert sum(bytes_of(a) is b for a, b in zip(held, vectors.values(), strict=True)) >= 0.9 * len(held)
+        stored = index._current.rows(list(vectors))
+        assert vectors and all(a.tobytes() == b for a, b in zip(stored, vectors.values(), strict=True))
+        assert sum(bytes_of(a) is b for a, b in zip(stored, vectors.values(), strict=True)) >= 0.9 * len(stored)
         index.close()
 
 
@@ -218,15 +218,15 @@ def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(
     again.apply(decode(encode(rows)), indexed=IndexVersions(1, 1, 1))
     tables = {"chunks": again.chunks, "entities": again.entities, "statements": again.statements}
     for name in names:
-        held = getattr(loaded, name)
-        pairs = [(row.vector_bytes, held.row(n)) for n, row in tables[name].items() if row.vector_bytes]  # type: ignore[attr-defined]
+        index = getattr(loaded, name)
+        pairs = [(row.vector_bytes, index.row(n)) for n, row in tables[name].items() if row.vector_bytes]  # type: ignore[attr-defined]
         assert pairs and all(vector is bytes_of(row) for vector, row in pairs)
         assert all(isinstance(vector, StoredBytes) == vector_form for vector, _ in pairs)
     stored = decode(encode(rows))
     given = with_held_vectors(stored, again.statements, again.entities)
     restored = Consolidator.restore(given)._tables
     sums = [(restored.statements[n].same, row.vector_bytes) for n, row in again.statements.items()]
-    equal = [(same, held) for same, held in sums if same == held]
-    assert equal and all(same is held for same, held in equal)
+    equal = [(same, vector) for same, vector in sums if same == vector]
+    assert equal and all(same is vector for same, vector in equal)
     for name in names:
         getattr(loaded, name).close()

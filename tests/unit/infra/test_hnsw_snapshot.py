@@ -218,8 +218,8 @@ def test_snapshot_of_another_schema_is_refused_and_built_anew(
     assert body.pop("schema") == 2
     changed = json.dumps(body if schema is None else {**body, "schema": schema})
     path.write_text(json.dumps({"manifest": changed, "sha256": sha256(changed.encode()).hexdigest()}))
-    again, held = keeper.open("g", DIMENSIONS, 3)
-    assert (len(again.chunks), held.chunks) == ((5, 3) if readable else (0, 0))
+    again, versions = keeper.open("g", DIMENSIONS, 3)
+    assert (len(again.chunks), versions.chunks) == ((5, 3) if readable else (0, 0))
     assert readable or "the index is built anew from the store" in caplog.text
 
 

@@ -34,7 +34,7 @@ PAIR = "\\ud83d\\ude00"
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("written", "read"),
     [
         (LONE, REPLACED),
         (PAIR, "\U0001f600"),
@@ -43,9 +43,9 @@ PAIR = "\\ud83d\\ude00"
         ("\u00e9", "\u00e9"),
     ],
 )
-def test_half_a_surrogate_pair_is_replaced_wherever_it_is(said: str, read: str) -> None:
+def test_half_a_surrogate_pair_is_replaced_wherever_it_is(written: str, read: str) -> None:
     """Strings in keys, values and lists are made well-formed: they can be stored and sent."""
-    body = object_of(f'{{"a{said}": ["{said}", {{"b": "x{said}y"}}]}}')
+    body = object_of(f'{{"a{written}": ["{written}", {{"b": "x{written}y"}}]}}')
     assert body == {f"a{read}": [read, {"b": f"x{read}y"}]}
 
 
@@ -76,8 +76,8 @@ async def test_memo_that_holds_half_a_pair_is_read_without_it() -> None:
     """Entries of memos from before replies were cleaned can be stored, too."""
     store = MemoryVectorStore()
     memo = MemoisedExtractor(OfflineExtractor(), store)
-    held = f'[[["Ana {LONE}", "person", "{LONE}"]], [], [["{LONE}", "{LONE}"]]]'
-    await store.put_many({memo.key("t", "Ana works."): held.encode()})
+    memo_text = f'[[["Ana {LONE}", "person", "{LONE}"]], [], [["{LONE}", "{LONE}"]]]'
+    await store.put_many({memo.key("t", "Ana works."): memo_text.encode()})
     found = await memo.extract("Ana works.", title="t")
     assert found.title == REPLACED and found.entities[0].name == f"Ana {REPLACED}"
 

@@ -18,7 +18,7 @@ PAIR = (("red sox", "team"), ("boston red sox", ""))
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict"),
+    ("reply", "verdict"),
     [
         ('{"same": "yes"}', True),
         ('{"same": "no"}', False),
@@ -28,9 +28,9 @@ PAIR = (("red sox", "team"), ("boston red sox", ""))
         ("yes", False),
     ],
 )
-async def test_judge_joins_on_a_plain_yes_alone(said: str, verdict: bool) -> None:
+async def test_judge_joins_on_a_plain_yes_alone(reply: str, verdict: bool) -> None:
     """Yes joins the pair; no, unsure and an unreadable answer separate it for good."""
-    with LlmServer(says=lambda _: said) as server:
+    with LlmServer(says=lambda _: reply) as server:
         chat = OpenAIChat(ChatEndpoint(server.base_url, "m"))
         assert await OpenAIJudge(chat).same(PairQuestion(PAIR)) is verdict
         await chat.close()

@@ -20,16 +20,16 @@ WEIGHTS = np.arange(1, 121, dtype=np.int64)
 async def test_leiden_process_gives_the_result_of_leiden_and_ends_when_idle() -> None:
     """One child serves several runs, ends when none followed for a while, and another one starts with the next run."""
     now = [0.0]
-    here = leiden(RING, WEIGHTS)
+    expected = leiden(RING, WEIGHTS)
     async with LeidenProcess(idle_s=30, clock=lambda: now[0]) as process:
         assert process.pid is None, "no run, no child"
         found = await process.run(RING, WEIGHTS)
         first = process.pid
         assert first is not None and first != os.getpid()
-        assert found.nodes.dtype == here.nodes.dtype and found.labels.dtype == here.labels.dtype
-        assert found.nodes.tolist() == here.nodes.tolist()
-        assert found.labels.tolist() == here.labels.tolist()
-        assert found.modularity == here.modularity
+        assert found.nodes.dtype == expected.nodes.dtype and found.labels.dtype == expected.labels.dtype
+        assert found.nodes.tolist() == expected.nodes.tolist()
+        assert found.labels.tolist() == expected.labels.tolist()
+        assert found.modularity == expected.modularity
         empty = await process.run(RING[:0], WEIGHTS[:0])
         assert not len(empty.nodes) and empty.modularity == 0.0
         now[0] = 29.0
@@ -52,6 +52,7 @@ async def test_leiden_process_runs_leiden_itself_when_no_child_can_run(caplog: p
     assert caplog.text.count("runs Leiden itself") == 2
 
 
+@pytest.mark.thorough
 def test_a_process_that_checks_drift_does_not_import_networkit() -> None:
     """Its memory stays in the child."""
     script = (

@@ -44,10 +44,10 @@ def test_line_is_without_secrets_whoever_writes_it(shape: str, logger: str) -> N
         logging.getLogger(logger).exception(
             "got %s, Bearer %s", "sk-hidden-1", "abc.def", extra={"path": "bolt://neo4j:hunter22@host/x"}
         )
-    said = stream.getvalue()
+    logged = stream.getvalue()
     for secret in ("sk-hidden-1", token, "abc.def", "hunter22"):
-        assert secret not in said
-    assert "RuntimeError" in said
+        assert secret not in logged
+    assert "RuntimeError" in logged
 
 
 def test_json_line_says_what_it_is_about() -> None:

@@ -67,7 +67,7 @@ async def test_answer_carries_the_usage_of_its_call(server: LlmServer, generator
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("said", "text", "cited"),
+    ("reply", "text", "cited"),
     [
         ("Ida Moreau founded it [1].", "Ida Moreau founded it [1].", (0,)),
         ("Ida Moreau founded it [3].", "Ida Moreau founded it. [unsupported]", ()),
@@ -80,12 +80,12 @@ async def test_answer_carries_the_usage_of_its_call(server: LlmServer, generator
     ],
 )
 async def test_answer_is_held_to_its_passages(
-    server: LlmServer, generator: OpenAIGenerator, said: str, text: str, cited: tuple[int, ...]
+    server: LlmServer, generator: OpenAIGenerator, reply: str, text: str, cited: tuple[int, ...]
 ) -> None:
     """Citations of unknown passages are left out, unsupported sentences are marked, and "nothing fits" needs
     no source.
     """
-    server.says = lambda seen: said
+    server.says = lambda seen: reply
     items = [item async for item in generator.stream(QUESTION, CONTEXT)]
     whole = items[-1]
     assert isinstance(whole, Generated) and (whole.text, whole.cited) == (text, cited)

@@ -63,7 +63,7 @@ async def chat(server: LlmServer) -> AsyncIterator[OpenAIChat]:
     await client.close()
 
 
-def said(**changed: object) -> str:
+def report_body(**changed: object) -> str:
     """Return a valid answer about SMALL, with changes."""
     right: dict[str, object] = {
         "title": "Ada and Babbage",
@@ -76,7 +76,7 @@ def said(**changed: object) -> str:
 
 async def test_report_rests_on_the_statements_it_names(server: LlmServer, chat: OpenAIChat) -> None:
     """Numbers become the chunks and relations of the statements; all material was between marks."""
-    server.says = lambda seen: said()
+    server.says = lambda seen: report_body()
     report = await OpenAIReporter(chat).report(SMALL)
     finding = ReportFinding("Ada knew Babbage, who built the Engine.", ("a#1", "b#1", "c#1"), ("r-1", "r-2"))
     assert report == Report("Ada and Babbage", "They worked together.", (finding,), 6.5)
@@ -87,7 +87,7 @@ async def test_report_rests_on_the_statements_it_names(server: LlmServer, chat: 
 
 async def test_report_of_a_parent_rests_on_what_its_children_cite(server: LlmServer, chat: OpenAIChat) -> None:
     """The children's findings have consecutive numbers; the parent's findings take over their chunks."""
-    server.says = lambda seen: said(findings=[{"text": "Both wrote.", "sources": [2]}])
+    server.says = lambda seen: report_body(findings=[{"text": "Both wrote.", "sources": [2]}])
     report = await OpenAIReporter(chat).report(LARGE)
     assert report.findings == (ReportFinding("Both wrote.", ("d#1", "e#1"), ()),)
     assert "They worked on engines." in server.seen[0].asked and "[2] Wrote." in server.seen[0].asked
@@ -99,13 +99,13 @@ async def test_report_of_a_parent_rests_on_what_its_children_cite(server: LlmSer
     [
         "no JSON",
         "[]",
-        said(findings=[]),
-        said(findings=[{"text": "Made up.", "sources": [3]}]),
-        said(findings=[{"text": "Made up.", "sources": []}]),
-        said(findings=[{"text": "", "sources": [1]}]),
-        said(findings="none"),
-        said(title=""),
-        said(title=None),
+        report_body(findings=[]),
+        report_body(findings=[{"text": "Made up.", "sources": [3]}]),
+        report_body(findings=[{"text": "Made up.", "sources": []}]),
+        report_body(findings=[{"text": "", "sources": [1]}]),
+        report_body(findings="none"),
+        report_body(title=""),
+        report_body(title=None),
     ],
 )
 async def test_report_that_cannot_be_believed_gives_way_to_quotations(
@@ -121,7 +121,7 @@ async def test_rating_of_a_report_is_held_to_its_scale(
     server: LlmServer, chat: OpenAIChat, rating: object, worth: float
 ) -> None:
     """A rating is 0 to 10, and 0 for a value that is not a number."""
-    server.says = lambda seen: said(rating=rating)
+    server.says = lambda seen: report_body(rating=rating)
     assert (await OpenAIReporter(chat).report(SMALL)).rating == worth
 
 
@@ -156,8 +156,8 @@ async def test_report_is_asked_for_by_the_graphs_own_prompt_and_kept_apart(serve
     for graph in ("g", "sagas", "h", "sagas"):
         with paid_by(BillingContext(graph)):
             await reporter.report(SMALL)
-    said = [seen.body["messages"][0]["content"] for seen in server.seen]
-    assert said == [prompts.default.text, "Write of sagas.", prompts.default.text]
+    sent = [seen.body["messages"][0]["content"] for seen in server.seen]
+    assert sent == [prompts.default.text, "Write of sagas.", prompts.default.text]
 
 
 async def test_texts_are_rated_in_order(server: LlmServer, chat: OpenAIChat) -> None:

@@ -135,4 +135,4 @@ def test_states_in_memory_are_of_a_bounded_number_of_graphs(monkeypatch: pytest.
         connection.execute("CREATE TABLE question_stamps (graph INTEGER PRIMARY KEY, stamp INTEGER NOT NULL)")
         for graph in range(20):
             memo.open(connection, graph)
-            assert len(memo._held) <= 4
+            assert len(memo._settled) <= 4

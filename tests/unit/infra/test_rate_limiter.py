@@ -52,7 +52,7 @@ class Calls:
         self.gate = gate
         self.through: list[str] = []
         self.at_once = 0
-        self.most = 0
+        self.highest = 0
         self._ends: dict[str, asyncio.Event] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -66,7 +66,7 @@ class Calls:
         async with self.gate.call(tokens, urgent=urgent):
             self.through.append(name)
             self.at_once += 1
-            self.most = max(self.most, self.at_once)
+            self.highest = max(self.highest, self.at_once)
             try:
                 await self._ends[name].wait()
             finally:
@@ -90,7 +90,7 @@ async def test_gate_bounds_the_calls_under_way_and_lets_questions_go_first() -> 
     await calls.end("a")
     assert calls.through == ["a", "b", "question"]
     await calls.end("b")
-    assert calls.through[3:] == ["c"] and calls.most == 2
+    assert calls.through[3:] == ["c"] and calls.highest == 2
     for name in ("c", "question", "d"):
         await calls.end(name)
 

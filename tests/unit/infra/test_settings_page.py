@@ -14,10 +14,12 @@ ROW = re.compile(r"^\| `(\w+)` \| (\S+) \|", re.MULTILINE)
 
 def test_settings_page_names_every_setting_with_its_default() -> None:
     """The table's names and defaults are those of the class."""
-    said = {name: default.strip("`") for name, default in ROW.findall(PAGE.read_text().partition("## Renamed")[0])}
+    documented = {
+        name: default.strip("`") for name, default in ROW.findall(PAGE.read_text().partition("## Renamed")[0])
+    }
     defaults = {name: field.default for name, field in Settings.model_fields.items()}
     plain = {name: d.get_secret_value() if isinstance(d, SecretStr) else str(d) for name, d in defaults.items()}
-    assert said == {name: default or "none" for name, default in plain.items()}
+    assert documented == {name: default or "none" for name, default in plain.items()}
 
 
 def test_settings_page_names_every_renamed_setting() -> None:

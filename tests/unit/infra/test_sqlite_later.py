@@ -156,12 +156,12 @@ async def test_consumer_reads_the_same_records_from_memory_and_from_the_file(tmp
     records = [Record("g|a", b"1", (("h", b"\x00x"),)), Record("g|a", None), Record("g|\u00e9", b"", partition=0)]
     await first.log.append(DOCUMENTS, records)
     consumer = first.log.consumer(DOCUMENTS, "g")
-    held = await consumer.poll(9, 1)
+    polled = await consumer.poll(9, 1)
     await first.log.trim(DOCUMENTS, Position(0, 1))
     assert [one.position.offset for one in await first.log.reader(DOCUMENTS, {}).poll(9, 1)] == [1, 2]
     await first.close()
     second = await SqliteBackend.open(tmp_path, lambda: 8)
-    assert list(await second.log.reader(DOCUMENTS, {}).poll(9, 1)) == list(held)[1:]
+    assert list(await second.log.reader(DOCUMENTS, {}).poll(9, 1)) == list(polled)[1:]
     await second.close()
 
 

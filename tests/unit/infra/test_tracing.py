@@ -156,8 +156,8 @@ async def test_spans_are_counted_by_what_became_of_them(collector: Collector, ca
             for _ in range(2):
                 span("b").end()
         assert outcomes(registry) == {"sent": 2, "refused": 3, "overflowed": 0}
-    said = [record.getMessage() for record in caplog.records if "collector" in record.getMessage()]
-    assert said == [AWAY, "the trace collector accepts spans again"]
+    messages = [record.getMessage() for record in caplog.records if "collector" in record.getMessage()]
+    assert messages == [AWAY, "the trace collector accepts spans again"]
 
 
 def outcomes(registry: CollectorRegistry) -> dict[str, float]:

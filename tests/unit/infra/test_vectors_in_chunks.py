@@ -35,13 +35,13 @@ def bytes_after_each_test() -> Iterator[None]:
 
 def changes(seed: int) -> Iterator[list[DocumentChange]]:
     """Yield batches that add, edit and delete documents."""
-    rng, held = random.Random(seed), dict[str, Extraction]()
+    rng, versions = random.Random(seed), dict[str, Extraction]()
     for revision in range(1, 40):
         name = f"d{rng.randrange(14)}"
-        new = None if name in held and rng.random() < 0.3 else random_extraction(rng, name, revision, None)
-        yield [DocumentChange(name, held.pop(name, None), new)]
+        new = None if name in versions and rng.random() < 0.3 else random_extraction(rng, name, revision, None)
+        yield [DocumentChange(name, versions.pop(name, None), new)]
         if new is not None:
-            held[name] = new
+            versions[name] = new
 
 
 def observed(seed: int, folder: Path | None) -> list[object]:

@@ -37,8 +37,8 @@ async def test_reason_of_a_status_depends_on_the_caller_also_when_two_ask_at_onc
             ADDRESSES_SHOWN.set(is_shown)
             return (await application.document("g", "a")).reason
 
-        told, kept = await asyncio.gather(reason(True), reason(False))
-        assert told == REASON
+        shown, kept = await asyncio.gather(reason(True), reason(False))
+        assert shown == REASON
         assert kept == "the language model endpoint answered 400"
 
 

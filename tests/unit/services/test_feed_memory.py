@@ -29,13 +29,13 @@ async def test_readers_of_one_version_share_its_rows_until_the_last_has_them(
     async with opened(tmp_path) as application:
         receipt = await application.publish([document("g", str(number), Random(number)) for number in range(20)])
         assert (await application.token_state("g", receipt.token, WAIT_S)).reached
-        held = application._feed._rows._held
+        packed = application._feed._rows._recent
         query = ChangeQuery(rows=True, follow=False)
         async with AsyncExitStack() as readers:
             for _ in range(10):
                 items = await readers.enter_async_context(aclosing(application.changes("g", query)))  # type: ignore[type-var]
                 assert isinstance(await anext(items), FeedOpened) and isinstance(await anext(items), GraphRows)
-            [shared] = held.values()
+            [shared] = packed.values()
             assert all(zlib.decompress(part) for part in shared.parts)
             parts = [shared.part(number) for number in range(1, len(shared.parts) + 1)]
             del shared
@@ -47,7 +47,7 @@ async def test_readers_of_one_version_share_its_rows_until_the_last_has_them(
                 whole[kind] += rows
         wanted = json.loads(dump(rows_out(view.rows())))
         assert whole == {kind: wanted.get(kind, []) for kind in KINDS} and len(parts) > 10
-        assert not held
+        assert not packed
 
 
 async def test_graphs_take_turns_at_the_thread_of_feeds(tmp_path: Path) -> None:

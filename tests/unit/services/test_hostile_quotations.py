@@ -79,10 +79,10 @@ class _Echo:
 
     async def stream(self, messages: Sequence[Message]) -> AsyncIterator[str | ChatReply]:
         shown = messages[-1].text.split("\n\n", 1)[1].split("\nStated there:")[0]
-        said = f"{shown} [1]"
-        for start in range(0, len(said), 3):
-            yield said[start : start + 3]
-        yield ChatReply(said, "stop", 10, 10)
+        text = f"{shown} [1]"
+        for start in range(0, len(text), 3):
+            yield text[start : start + 3]
+        yield ChatReply(text, "stop", 10, 10)
 
 
 async def test_language_model_that_repeats_a_passage_cites_nothing_by_it() -> None:
@@ -97,16 +97,16 @@ def test_checked_answer_has_no_link_or_false_mark_however_it_is_cut() -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
     for _ in range(2_000):
-        said = "".join(rng.choices(MARKUP, k=rng.randint(1, 14)))
+        answer = "".join(rng.choices(MARKUP, k=rng.randint(1, 14)))
         whole = CitationChecker(3)
-        expected = whole.take(said) + whole.end()
-        assert live_in(expected) == [], (said, expected)
+        expected = whole.take(answer) + whole.end()
+        assert live_in(expected) == [], (answer, expected)
         checked, out, at = CitationChecker(3), "", 0
-        while at < len(said):
+        while at < len(answer):
             size = rng.choice([1, 1, 2, 5])
-            out += checked.take(said[at : at + size])
+            out += checked.take(answer[at : at + size])
             at += size
-        assert (out + checked.end(), checked.cited) == (expected, whole.cited), said
+        assert (out + checked.end(), checked.cited) == (expected, whole.cited), answer
 
 
 async def test_embedded_service_shows_markup_of_documents_as_text(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import graphtide
 from graphtide.infra.imports.stores import open_store
 from graphtide.infra.imports.types import UnreadableStoreError
 from graphtide.services.cli.client import Client
+from graphtide.services.cli.importing import run as importing
 from graphtide.services.cli.importing.run import ImportOptions, ImportResult, import_store
 from graphtide.services.sdk.blocking import Database
 from tests.support.foreign_stores import SMALL, Described, Fact, write_graphrag, write_lightrag
@@ -87,18 +88,21 @@ def test_import_twice_is_once(tmp_path: Path, service: tuple[EmbeddedClient, Dat
     assert database.graph("g").digest().digest == digest
 
 
-def test_interrupted_import_is_continued(tmp_path: Path, service: tuple[EmbeddedClient, Database]) -> None:
+def test_interrupted_import_is_continued(
+    tmp_path: Path, service: tuple[EmbeddedClient, Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After an interruption the next run publishes the rest, and the graph is that of one undisturbed run."""
+    monkeypatch.setattr(importing, "BATCH_DOCUMENTS", 20)
     client, database = service
-    texts = [f"Box {number} is in room {number % 7}." for number in range(205)]
-    facts = [Fact(f"Box {n}", f"room {n % 7}", (f"Box {n} is there.",), (n,), "is in") for n in range(205)]
+    texts = [f"Box {number} is in room {number % 7}." for number in range(25)]
+    facts = [Fact(f"Box {n}", f"room {n % 7}", (f"Box {n} is there.",), (n,), "is in") for n in range(25)]
     store = write_lightrag(tmp_path / "store", Described(texts, (), facts))
     client.fail_after = 1
     with pytest.raises(KeyboardInterrupt):
         run(client, store, wait=False)
     client.fail_after = -1
-    assert run(client, store).unchanged == 200
-    assert len(client.published) == len(set(client.published)) == 205
+    assert run(client, store).unchanged == 20
+    assert len(client.published) == len(set(client.published)) == 25
     run(client, store, "whole")
     assert database.graph("g").digest().digest == database.graph("whole").digest().digest
 

@@ -77,7 +77,7 @@ def test_create_refuses_a_name_that_is_taken_and_revoke_one_that_is_not(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("spoiled", "said"),
+    ("spoiled", "message"),
     [
         (("[[key]]", "[[keys]]"), "tables only"),
         (("[[key]]", "[[key]"), "not TOML"),
@@ -92,13 +92,13 @@ def test_create_refuses_a_name_that_is_taken_and_revoke_one_that_is_not(tmp_path
         (('graphs = ["*"]', 'graphs = ["*"]\nexpires = "soon"'), "expires must be a date"),
     ],
 )
-def test_damaged_file_is_refused_and_not_quoted(tmp_path: Path, spoiled: tuple[str, str], said: str) -> None:
+def test_damaged_file_is_refused_and_not_quoted(tmp_path: Path, spoiled: tuple[str, str], message: str) -> None:
     """The message names each mistake, and contains no hash."""
     file = KeyFile(tmp_path / "keys.toml")
     file.add("a", "*", "read")
     text = file.path.read_text()
     assert spoiled[0] in text
-    with pytest.raises(Broken, match=said) as refused:
+    with pytest.raises(Broken, match=message) as refused:
         read_keys(text.replace(*spoiled), "keys.toml")
     hashed = text.partition("hmac-sha256:")[2].partition('"')[0]
     assert hashed not in str(refused.value)

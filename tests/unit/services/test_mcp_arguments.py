@@ -8,7 +8,6 @@ import pytest
 from pydantic import ValidationError
 
 from graphtide.services.api.mcp.arguments import MAX_UNKNOWN
-from graphtide.services.api.mcp.server import _described
 from graphtide.services.api.mcp.tools import TOOLS, AgentTool
 
 
@@ -26,5 +25,7 @@ def test_wrong_arguments_are_refused_with_few_errors(tool: AgentTool) -> None:
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_description_of_a_tool_is_made_once(tool: AgentTool) -> None:
     """Its JSON Schema costs a millisecond, in the event loop, and a client asks for all of them in each session."""
+    from graphtide.services.api.mcp.server import _described  # imports the protocol, for half a second
+
     assert _described(tool) is _described(tool)
     assert _described(tool).input_schema == tool.arguments.model_json_schema()

@@ -32,14 +32,14 @@ def test_document_keeps_its_text_and_passages_show_their_place(tmp_path: Path) -
         notes = db.graph("notes")
         token = notes.add("boiler.md", NOTE, media_type="text/markdown").token
         answer = notes.ask("Who signed the contract?", after=token, top_k=10)
-        held = notes.document("boiler.md")
-    assert (held.text, held.media_type, held.title, held.occurred_at) == (
+        document = notes.document("boiler.md")
+    assert (document.text, document.media_type, document.title, document.occurred_at) == (
         NOTE,
         "text/markdown",
         "Boiler house",
         "2025-03-05",
     )
-    assert held.metadata == {"team": "ops"}
+    assert document.metadata == {"team": "ops"}
     places = {passage.text: passage.place for passage in answer.passages}
     assert places["Ana Ruiz signed the contract with Kessel AG."].headings == ("Boilers", "Contract")
     rows = places["valve: V1; room: K-01; turns: 4\n\nvalve: V2; room: K-02; turns: 9"]

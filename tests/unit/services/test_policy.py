@@ -90,16 +90,16 @@ def test_places_leave_a_share_for_who_comes_next() -> None:
     gate = AccessGate(fairness=CallerRateLimits(places=12))
     gate._keys = object()  # type: ignore[assignment]  # any: the gate is not open then, and nothing is read
     callers = [Caller(Principal(name, ("*",), frozenset(Action))) for name in "abc"]
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as places:
         counts = []
         for caller in callers:
             counts.append(0)
             with contextlib.suppress(Overloaded):
                 while True:
-                    held.enter_context(gate.place(caller))
+                    places.enter_context(gate.place(caller))
                     counts[-1] += 1
         assert counts == [6, 3, 2]
-    held.close()
+    places.close()
     with contextlib.ExitStack() as again:
         for _ in range(6):
             again.enter_context(gate.place(callers[0]))

@@ -22,8 +22,8 @@ def _body(answer: str, cited: tuple[int, ...]) -> Json:
     passages = [{"doc_id": f"d{at}", "chunk_id": f"c{at}", "score": 0.5, "text": f"Text {at}."} for at in range(3)]
     usage = {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
     citations = [{name: passages[at][name] for name in ("doc_id", "chunk_id", "text")} for at in cited]
-    said = {"answer": answer, "citations": citations, "passages": passages}
-    return {**said, "mode": "local", "version": 1, "usage": usage}
+    body = {"answer": answer, "citations": citations, "passages": passages}
+    return {**body, "mode": "local", "version": 1, "usage": usage}
 
 
 def test_answer_numbers_its_sources_as_its_text_does() -> None:

@@ -77,9 +77,9 @@ def test_error_told_by_another_process_comes_back_as_its_class() -> None:
     """Body and wait go out; class, field and wait come back; what cannot be read is an internal error."""
     errors = [kind("m") for kind in STATUSES if kind not in (Invalid, AllRejected)]
     for error in [*errors, Invalid("mode", "m"), Overloaded("m", 7), Retryable("m", 0.5)]:
-        told = error_of(json.dumps(error_body(error)).encode(), retry_after_s(error))
-        assert (type(told), error_body(told)) == (type(error), error_body(error))
-        assert retry_after_s(told) == retry_after_s(error)
+        decoded = error_of(json.dumps(error_body(error)).encode(), retry_after_s(error))
+        assert (type(decoded), error_body(decoded)) == (type(error), error_body(error))
+        assert retry_after_s(decoded) == retry_after_s(error)
     for body in (b"", b"[]", b"{}", b'{"error": 1}', b"\xff"):
         assert type(error_of(body)) is GraphtideError
 
@@ -92,13 +92,13 @@ def test_retry_after_is_said_when_waiting_helps() -> None:
 
 def test_caller_is_not_told_where_models_and_stores_are() -> None:
     """The words of a failure are kept, the addresses in them are not; a caller's own words are never changed."""
-    said = "the language model endpoint http://models.internal:8000/v1/ cannot be reached (ConnectError)"
+    message = "the language model endpoint http://models.internal:8000/v1/ cannot be reached (ConnectError)"
     ADDRESSES_SHOWN.set(False)
-    for error in (Retryable(said), GraphtideError(said), Fenced("the store at bolt+s://db:7687, epoch 3")):
-        told = json.dumps(error_body(error)) + public_text(error)
-        assert "://" not in told
-        assert ".internal" not in told
-    assert public_text(Retryable(said)) == "the language model endpoint cannot be reached (ConnectError)"
+    for error in (Retryable(message), GraphtideError(message), Fenced("the store at bolt+s://db:7687, epoch 3")):
+        text = json.dumps(error_body(error)) + public_text(error)
+        assert "://" not in text
+        assert ".internal" not in text
+    assert public_text(Retryable(message)) == "the language model endpoint cannot be reached (ConnectError)"
     assert public_text(NotFound("no document https://a.example/b")) == "no document https://a.example/b"
     ADDRESSES_SHOWN.set(True)
-    assert public_text(Retryable(said)) == said
+    assert public_text(Retryable(message)) == message

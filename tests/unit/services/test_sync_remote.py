@@ -77,18 +77,18 @@ def test_store_followed_through_random_changes_equals_a_folder_of_equal_files(
     print(f"seed {seed}")
     rng, (_, url), mirror = random.Random(seed), store, tmp_path / "notes"
     mirror.mkdir()
-    held: dict[str, str] = {}
+    files: dict[str, str] = {}
     with embedded(tmp_path / "data") as (client, database):
         for _ in range(3):
             for name in rng.sample(NAMES, 4):
-                if name in held and rng.random() < 0.4 and len(held) > 2:
-                    del held[name]
+                if name in files and rng.random() < 0.4 and len(files) > 2:
+                    del files[name]
                     remove(store, name)
                 else:
-                    held[name] = content(rng, name)
-                    write(store, name, held[name])
+                    files[name] = content(rng, name)
+                    write(store, name, files[name])
             run(client, same_origin(open_tree(url)), "followed")
-        for name, text in held.items():
+        for name, text in files.items():
             (mirror / name).parent.mkdir(parents=True, exist_ok=True)
             (mirror / name).write_text(text)
         run(client, same_origin(LocalTree(mirror)), "folder")
@@ -312,7 +312,7 @@ def test_folder_that_cannot_be_listed_keeps_its_documents(tmp_path: Path) -> Non
 
 def test_polling_continues_after_an_unreachable_store() -> None:
     """A pass that finds the store or the service unreachable is reported once, and tried again at the next interval."""
-    told: list[str] = []
+    messages: list[str] = []
     outcomes: list[BaseException | None] = [
         SourceUnavailableError("s3://b cannot be listed"),
         CommandError("the service is unreachable", UNREACHABLE),
@@ -328,8 +328,8 @@ def test_polling_continues_after_an_unreachable_store() -> None:
             raise outcome
 
     with pytest.raises(KeyboardInterrupt):
-        watch_by_polling(7, once, told.append, waits.append)
-    assert waits == [7] * 5 and len(told) == 2 and all("trying again in 7 s" in each for each in told)
+        watch_by_polling(7, once, messages.append, waits.append)
+    assert waits == [7] * 5 and len(messages) == 2 and all("trying again in 7 s" in each for each in messages)
 
 
 def test_documents_of_a_url_are_read_for_programs(store: Any) -> None:

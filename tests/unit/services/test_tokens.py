@@ -70,7 +70,7 @@ def test_token_has_a_name_that_no_key_can_have(tmp_path: Path) -> None:
         {"graphtide": {"graphs": ["*"], "actions": ["everything"]}},
         {"graphtide": {"graphs": ["*"], "actions": [["read"]]}},
     ],
-    ids=lambda claims: str({name: "seconds" if isinstance(said, int) else said for name, said in claims.items()}),
+    ids=lambda claims: str({name: "seconds" if isinstance(value, int) else value for name, value in claims.items()}),
 )
 def test_token_is_refused_when_a_claim_is_not_as_it_must_be(tmp_path: Path, claims: dict[str, Any]) -> None:
     """Ends, issuers, audiences, and claims of the wrong shape."""
@@ -80,10 +80,13 @@ def test_token_is_refused_when_a_claim_is_not_as_it_must_be(tmp_path: Path, clai
 
 def test_token_is_let_in_within_the_leeway_only(tmp_path: Path) -> None:
     """Clocks may differ by what the settings say."""
-    said, now = rules(tmp_path), int(time.time())
-    assert TokenVerifier(replace(said, leeway_s=300)).principal(token(exp=now - 100, nbf=now + 100)).name == "token:ada"
+    token_rules, now = rules(tmp_path), int(time.time())
+    assert (
+        TokenVerifier(replace(token_rules, leeway_s=300)).principal(token(exp=now - 100, nbf=now + 100)).name
+        == "token:ada"
+    )
     with pytest.raises(Unauthenticated, match="expired"):
-        TokenVerifier(replace(said, leeway_s=30)).principal(token(exp=now - 100))
+        TokenVerifier(replace(token_rules, leeway_s=30)).principal(token(exp=now - 100))
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "nOnE", "HS256", "RS512", "ES256"])
@@ -127,15 +130,15 @@ def test_key_set_is_searched_by_kid_and_read_again_when_it_turns(tmp_path: Path)
     def signed(kid: str, key: ec.EllipticCurvePrivateKey) -> str:
         return jwt.encode(CLAIMS, key, "ES256", headers={"kid": kid})
 
-    said = rules(tmp_path, "ES256", jwks(old=old))
-    verifier = TokenVerifier(said)
+    token_rules = rules(tmp_path, "ES256", jwks(old=old))
+    verifier = TokenVerifier(token_rules)
     assert verifier.principal(signed("old", old)).actions == {Action.ADMIN}
     for kid, key in (("new", new), ("old", new), ("rsa", old)):
         with pytest.raises(Unauthenticated):
             verifier.principal(signed(kid, key))
-    said.key_file.write_text(jwks(new=new, old=old) + "\n")
+    token_rules.key_file.write_text(jwks(new=new, old=old) + "\n")
     assert verifier.principal(signed("new", new)).actions == {Action.ADMIN}
-    said.key_file.write_text("{")
+    token_rules.key_file.write_text("{")
     assert verifier.principal(signed("new", new)).actions == {Action.ADMIN}
     assert "not a JSON Web Key" in verifier.problem
 
@@ -152,7 +155,7 @@ def test_shared_secret_is_taken_when_it_is_long_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "key", "said"),
+    ("algorithm", "key", "message"),
     [
         ("none", "x", "must be one of"),
         ("RS256", "not a key", "no public key"),
@@ -161,9 +164,9 @@ def test_shared_secret_is_taken_when_it_is_long_enough(tmp_path: Path) -> None:
         ("RS256", '{"keys": 3}', "not a JSON Web Key"),
     ],
 )
-def test_rules_are_refused_when_they_cannot_work(tmp_path: Path, algorithm: str, key: str, said: str) -> None:
+def test_rules_are_refused_when_they_cannot_work(tmp_path: Path, algorithm: str, key: str, message: str) -> None:
     """At the start, not at the first token."""
-    with pytest.raises(Broken, match=said):
+    with pytest.raises(Broken, match=message):
         TokenVerifier(rules(tmp_path, algorithm, key))
 
 

@@ -86,17 +86,17 @@ async def test_full_chunks_move_periodically_and_a_failure_is_logged_once(
 
     monkeypatch.setattr(subject, "spill", observed)
     async with vectors_in_files(Settings(data=tmp_path), every_s=1e9):
-        before, held = vector_memory().mapped_bytes, vectors()
+        before, found = vector_memory().mapped_bytes, vectors()
         moving = asyncio.create_task(spill_now_and_then(folder, 0, 0))
         await failed.wait()
-        assert vector_memory().mapped_bytes == before and held == vectors()
+        assert vector_memory().mapped_bytes == before and found == vectors()
         folder.mkdir()
         await moved.wait()
         assert vector_memory().mapped_bytes >= before + MIB
         moving.cancel()
         with suppress(asyncio.CancelledError):
             await moving
-        assert held == vectors()
+        assert found == vectors()
     (line,) = caplog.messages
     assert "No such file" in line and "free space" in line
 
@@ -115,6 +115,6 @@ async def test_service_keeps_the_vectors_of_its_graphs_in_chunks(
             assert (await application.token_state("g", receipt.token, 60.0)).reached
             view = application._runtime.views.get("g")
             assert view is not None
-            held = [row.vector_bytes for table in (view.chunks, view.entities) for row in table.values()]
-            assert held and all(isinstance(data, StoredBytes) for data in held if data)
+            found = [row.vector_bytes for table in (view.chunks, view.entities) for row in table.values()]
+            assert found and all(isinstance(data, StoredBytes) for data in found if data)
     assert not isinstance(stored(b"a"), StoredBytes)

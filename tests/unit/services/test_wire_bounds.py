@@ -13,6 +13,7 @@ from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.errors import MalformedRequest
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import Invalid
+from tests.support.seeds import seeds
 
 LIMITS = RequestLimits()
 MANY = 20_000
@@ -78,7 +79,7 @@ def test_groups_do_not_hide_what_follows(raw: bytes) -> None:
         bounded(pb.PublishRequest.FromString, LIMITS)(raw)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(5, 20))
 def test_damaged_message_is_refused_or_means_what_it_meant_to_the_parser(seed: int) -> None:
     """Bytes that change at random end in an error for the caller, or in the message that the parser reads."""
     print("seed", seed)

@@ -49,8 +49,8 @@ async def test_build_in_batches_equals_a_build_in_one_step(
     for _ in range(12):
         world.step()
     whole = await stored(backend, world)
-    told: list[str] = []
-    built = await build(backend.store, "world", 9, told.append, len(world.live))
+    lines: list[str] = []
+    built = await build(backend.store, "world", 9, lines.append, len(world.live))
     assert digest(built) == digest(whole) and verification._row_differences("stored", built, whole) == []
     versions = {row.version for rows in (built.chunks, built.statements, built.entities) for row in rows}
     assert built.snapshot and (built.version, versions) == (9, {9})
@@ -62,9 +62,9 @@ async def test_build_in_batches_equals_a_build_in_one_step(
         fresh.communities.tolist(),
     )
     assert Consolidator.restore(built).violations() == []
-    counts = [int(line.split(" of ")[0]) for line in told]
+    counts = [int(line.split(" of ")[0]) for line in lines]
     assert counts == sorted(counts) and counts[-1] == len(world.live) and counts[0] == min(batch, len(world.live))
-    assert all(f" of {len(world.live)} documents built" in line for line in told)
+    assert all(f" of {len(world.live)} documents built" in line for line in lines)
 
 
 async def test_build_decodes_a_bounded_size_at_a_time(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ async def test_index_equals_a_scan_after_every_step_of_a_random_walk(backend: Ba
         else:
             graph, before = rng.choice(GRAPHS[:2]), await backend.log.end(DEAD_LETTERS)
             await backend.log.append(DEAD_LETTERS, letter_marks(graph, before))
-            model = {name: held for name, held in model.items() if held[0] != graph}
+            model = {name: placed for name, placed in model.items() if placed[0] != graph}
         for graph in GRAPHS:
             for resolved in (False, True):
                 wanted = [name for name, (of, _, done) in model.items() if of == graph and (resolved or not done)]

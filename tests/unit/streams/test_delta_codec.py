@@ -61,9 +61,9 @@ def test_follower_of_decoded_deltas_holds_the_writers_graph_after_every_step(see
         follower.apply(decode(encode(delta, sums=False)))
         expected = snapshot_of(world.live)
         assert digest(follower.rows()) == digest(expected)
-        held, kept = follower.hierarchy.hierarchy(), world.writer.hierarchy()
+        followed, kept = follower.hierarchy.hierarchy(), world.writer.hierarchy()
         for part in ("nodes", "communities", "ids", "levels", "parents"):
-            assert np.array_equal(getattr(held, part), getattr(kept, part)), part
+            assert np.array_equal(getattr(followed, part), getattr(kept, part)), part
         for index in ("chunks", "entities", "statements"):
             one, other = getattr(follower.indexes, index), getattr(beside.indexes, index)
             assert np.array_equal(one.live_ids(), other.live_ids())

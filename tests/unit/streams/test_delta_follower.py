@@ -78,8 +78,8 @@ class FollowingHarness:
     """The version that the view had at each purge."""
 
     async def caught_up(self) -> bool:
-        stands = await self.writer.backend.store.graphs()
-        return all(self.views.version(graph) == version for graph, version in stands.items())
+        versions = await self.writer.backend.store.graphs()
+        return all(self.views.version(graph) == version for graph, version in versions.items())
 
     async def check(self) -> None:
         """Check that the view becomes the stored graph exactly, vectors and indexes included."""
@@ -121,8 +121,8 @@ async def test_follower_applies_what_is_announced_and_reads_no_snapshot_again() 
     """Thirty commits in parts, each announced twice: the view is at the last one, without a reload."""
     async with harness(1) as one:
         for _ in range(30):
-            said = await one.writer.step()
-            await one.writer.announce(*said, *said)
+            records = await one.writer.step()
+            await one.writer.announce(*records, *records)
         await one.check()
         assert not one.follower.reloads
 
@@ -135,19 +135,19 @@ async def test_follower_heals_whatever_becomes_of_the_announcements(seed: int) -
         rng = one.writer.world.rng
         kept: list[Record] = []
         for _ in range(60):
-            said = await (one.writer.rebuild() if rng.random() < 0.1 else one.writer.step())
-            kept += said
-            for record in list(said):
+            records = await (one.writer.rebuild() if rng.random() < 0.1 else one.writer.step())
+            kept += records
+            for record in list(records):
                 spoilt = rng.random()
                 if spoilt < 0.05:
-                    said.remove(record)
+                    records.remove(record)
                 elif spoilt < 0.1:
-                    said.insert(rng.randrange(len(said)), rng.choice(kept))
+                    records.insert(rng.randrange(len(records)), rng.choice(kept))
                 elif spoilt < 0.15:
-                    said[said.index(record)] = replace(record, value=(record.value or b"")[:-7] + b"garbage")
+                    records[records.index(record)] = replace(record, value=(record.value or b"")[:-7] + b"garbage")
             if rng.random() < 0.1:
-                rng.shuffle(said)
-            await one.writer.announce(*said)
+                rng.shuffle(records)
+            await one.writer.announce(*records)
             for _ in range(rng.randint(0, 5)):
                 await asyncio.sleep(0)
         await one.writer.announce(*await one.writer.step())
@@ -160,7 +160,7 @@ async def test_follower_takes_the_snapshot_when_a_delta_was_too_large_to_send() 
     async with harness(3) as one:
         delta = one.writer.world.step()
         await one.writer.commit(delta)
-        await one.writer.announce(*full_records(delta, part_bytes=SMALL, most_bytes=10))
+        await one.writer.announce(*full_records(delta, part_bytes=SMALL, max_bytes=10))
         await one.check()
         assert one.follower.reloads == 1
         await one.writer.announce(*await one.writer.step())
@@ -241,11 +241,11 @@ async def test_follower_says_how_far_it_is_behind_and_goes_on_where_it_was(monke
     follower = DeltaFollower(backend.log, backend.store, views, lambda: None)
     async with running(follower.run):
         await eventually(lambda: _is(views.version("world") == 1))
-    held = [await writer.step() for _ in range(4)]
+    deltas = [await writer.step() for _ in range(4)]
     async with running(follower.run):
         await eventually(lambda: _is(follower.behind().get("world", (0, 0.0))[0] == 4))
-        for said in held:
-            await writer.announce(*said)
+        for records in deltas:
+            await writer.announce(*records)
         await FollowingHarness(writer, views, follower).check()
         assert not follower.reloads
 
@@ -276,9 +276,9 @@ async def test_follower_passes_over_wishes_between_a_notice_and_its_parts() -> N
     """Replicas write to the topic, too, at any moment: nothing is loaded again for it."""
     async with harness(12) as one:
         for _ in range(5):
-            said = await one.writer.step()
-            wish = Record("world", ReportRequest("world", (1, 2)).encode())
-            await one.writer.announce(wish, said[0], wish, *said[1:], wish)
+            records = await one.writer.step()
+            request = Record("world", ReportRequest("world", (1, 2)).encode())
+            await one.writer.announce(request, records[0], request, *records[1:], request)
         await one.check()
         assert not one.follower.reloads
 

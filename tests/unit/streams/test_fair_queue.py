@@ -31,7 +31,7 @@ def test_turns_serves_a_graph_that_holds_nothing_before_those_that_do_and_each_i
     """Random puts, takes and returns: the least holder is served, in its own order, after at most n - 1 others."""
     print(f"seed {seed}")
     rng, turns = random.Random(seed), FairQueue[tuple[str, int]]()
-    held: Counter[str] = Counter()
+    slots: Counter[str] = Counter()
     waiting: dict[str, list[int]] = defaultdict(list)
     passed: Counter[str] = Counter()
     for number in range(3_000):
@@ -40,15 +40,15 @@ def test_turns_serves_a_graph_that_holds_nothing_before_those_that_do_and_each_i
             turns.put(graph, (graph, number))
             waiting[graph].append(number)
         elif turns:
-            graph, item = turns.take(held)
+            graph, item = turns.take(slots)
             there = [one for one in waiting if waiting[one]]
-            assert held[graph] == min(held[one] for one in there) and item == (graph, waiting[graph].pop(0))
-            held[graph] += 1
-            passed.update(one for one in there if one != graph and held[one] == 0)
+            assert slots[graph] == min(slots[one] for one in there) and item == (graph, waiting[graph].pop(0))
+            slots[graph] += 1
+            passed.update(one for one in there if one != graph and slots[one] == 0)
             passed[graph] = 0
             assert max(passed.values(), default=0) <= 3
-        for graph in [one for one in held if held[one] and rng.random() < 0.3]:
-            held[graph] -= 1
+        for graph in [one for one in slots if slots[one] and rng.random() < 0.3]:
+            slots[graph] -= 1
     assert len(turns) == sum(map(len, waiting.values())) > 0
 
 
@@ -68,12 +68,12 @@ async def test_slots_are_all_free_again_whenever_those_who_wait_or_hold_one_are_
     """Tasks cancelled at random moments, before, in and after their turn: never more inside than slots, none lost."""
     seed = 11
     print(f"seed {seed}")
-    rng, slots, inside, most = random.Random(seed), Slots(3), 0, 0
+    rng, slots, inside, highest = random.Random(seed), Slots(3), 0, 0
 
     async def work(graph: str, steps: int) -> None:
-        nonlocal inside, most
+        nonlocal inside, highest
         async with slots.one(graph):
-            inside, most = inside + 1, max(most, inside + 1)
+            inside, highest = inside + 1, max(highest, inside + 1)
             try:
                 for _ in range(steps):
                     await asyncio.sleep(0)
@@ -88,7 +88,7 @@ async def test_slots_are_all_free_again_whenever_those_who_wait_or_hold_one_are_
         if rng.random() < 0.5:
             await asyncio.sleep(0)
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert most == 3 and inside == 0
+    assert highest == 3 and inside == 0
     async with asyncio.timeout(5), slots.one("a"), slots.one("a"), slots.one("b"):
         pass
 

@@ -63,11 +63,11 @@ async def published(cluster: Cluster, application: Application, graph: str = "g"
     now = await application.digest(graph)
     while True:
         records = await read_topic(cluster.backing.log)
-        held = elements(compacted(records), graph)
-        if held.nodes.get(f"{graph}|graph", ("", {}))[1].get("version") == now.version:
+        found = elements(compacted(records), graph)
+        if found.nodes.get(f"{graph}|graph", ("", {}))[1].get("version") == now.version:
             break
         await asyncio.sleep(0.02)
-    assert digest_of(held) == now.digest
+    assert digest_of(found) == now.digest
     assert digest_of(elements(records, graph)) == now.digest  # uncompacted, with all operations in order
     return records
 

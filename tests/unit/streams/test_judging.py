@@ -49,8 +49,8 @@ async def test_judge_is_asked_once_for_each_pair_and_its_verdicts_last(storage: 
         stage = ConsolidateStage(backend.log, backend.store, views.follow, Seen())
         async with running(stage.run):
             await eventually(applied)
-            assert (await stage.judge(ask, most=1), len(asked)) == (0, 1)
-            while await stage.judge(ask, most=1):
+            assert (await stage.judge(ask, limit=1), len(asked)) == (0, 1)
+            while await stage.judge(ask, limit=1):
                 pass
             pairs = asked[1:]
             assert asked[0] in pairs and len(set(pairs)) == len(pairs)

@@ -197,10 +197,10 @@ def test_rows_of_a_large_delta_do_not_exist_at_a_time() -> None:
     large, peaks = delta(3 * LARGE_ROWS), []
     for work in (rows_out, encode_forward):
         tracemalloc.start()
-        held = work(large)
+        result = work(large)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        del held
+        del result
     assert 2 * peaks[1] < peaks[0], peaks
 
 

@@ -44,15 +44,15 @@ def decoded(value: bytes, monkeypatch: pytest.MonkeyPatch, *, large: bool) -> Ex
     return found
 
 
-def plain(held: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return records and vectors as tuples that can be compared."""
-    if isinstance(held, np.ndarray):
-        return str(held.dtype), held.tobytes()
-    if isinstance(held, tuple):
-        return tuple(map(plain, held))
-    if hasattr(held, "__dataclass_fields__"):
-        return tuple(plain(getattr(held, field.name)) for field in fields(held))
-    return held
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.tobytes()
+    if isinstance(value, tuple):
+        return tuple(map(plain, value))
+    if hasattr(value, "__dataclass_fields__"):
+        return tuple(plain(getattr(value, field.name)) for field in fields(value))
+    return value
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -152,8 +152,8 @@ async def test_nothing_is_opened_when_no_version_was_missed() -> None:
     assert not workers.history.opened
 
 
-@pytest.mark.parametrize(("most_s", "evaluated"), [(float("inf"), VERSIONS), (5.0, 5)])
-async def test_versions_are_evaluated_until_the_time_is_up(most_s: float, evaluated: int) -> None:
+@pytest.mark.parametrize(("max_s", "evaluated"), [(float("inf"), VERSIONS), (5.0, 5)])
+async def test_versions_are_evaluated_until_the_time_is_up(max_s: float, evaluated: int) -> None:
     """The events are those of a worker that was there, up to the version at which the time was up."""
     print("seed", SEED)
     history, ticks = History.random(), itertools.count()
@@ -164,7 +164,7 @@ async def test_versions_are_evaluated_until_the_time_is_up(most_s: float, evalua
         found.append(version)
         assert all(change.before != change.after for change in changes)
 
-    await MissedVersions(history, GRAPH, 1, most_s, lambda: float(next(ticks))).evaluate(asked, settle)
+    await MissedVersions(history, GRAPH, 1, max_s, lambda: float(next(ticks))).evaluate(asked, settle)
     [view] = history.opened
     assert view.version == 1 + evaluated
     assert found == sorted(set(found)) and found and found[-1] <= 1 + evaluated

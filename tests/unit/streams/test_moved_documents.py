@@ -58,7 +58,7 @@ class Cluster:
 
     def assign(self, *names: str) -> None:
         holders = {number: self.rng.choice(names) for number in range(self.partitions)}
-        self.group.assign(**{name: [n for n, held in holders.items() if held == name] for name in names})
+        self.group.assign(**{name: [n for n, holder in holders.items() if holder == name] for name in names})
 
     async def publish(self) -> None:
         """Publish an edit or a deletion, by a producer with its own partitioner, or by the gateway."""
@@ -97,8 +97,8 @@ class Cluster:
 
 def _document(rng: random.Random, graph: str, doc_id: str) -> DocumentMessage:
     a, b = rng.sample(NAMES, 2)
-    said = rng.choice(PREDICATES)
-    return DocumentMessage(graph, doc_id, f"{a} {said} {b}. {rng.random()}", facts=(GivenFact(a, said, b),))
+    predicate = rng.choice(PREDICATES)
+    return DocumentMessage(graph, doc_id, f"{a} {predicate} {b}. {rng.random()}", facts=(GivenFact(a, predicate, b),))
 
 
 @pytest.mark.thorough
@@ -137,9 +137,9 @@ async def test_graph_is_that_of_the_last_edits_when_producers_disagree_and_parti
 
 async def _copy_extraction(cluster: Cluster) -> None:
     """Append some extraction again, in any partition, as a producer with stale metadata does."""
-    held = await cluster.backend.log.reader(EXTRACTIONS, {}).poll(1_000, 0)
-    if held:
-        record = cluster.rng.choice(held).record
+    delivered = await cluster.backend.log.reader(EXTRACTIONS, {}).poll(1_000, 0)
+    if delivered:
+        record = cluster.rng.choice(delivered).record
         partition = cluster.rng.randrange(cluster.partitions)
         await cluster.backend.log.append(EXTRACTIONS, [Record(record.key, record.value, (), partition)])
 

@@ -102,7 +102,7 @@ async def test_consolidators_give_the_graphs_of_a_clean_build_whatever_happens_t
             await _kill(stages.pop(name))
         cluster.group.members[name].asleep = rng.random() < 0.2
         holders = {number: rng.choice([*stages, ""]) for number in range(PARTITIONS)}
-        cluster.group.assign(**{name: [n for n, held in holders.items() if held == name] for name in stages})
+        cluster.group.assign(**{name: [n for n, holder in holders.items() if holder == name] for name in stages})
         for _ in range(rng.randint(0, 30)):
             await asyncio.sleep(0)
     for member in cluster.group.members.values():
@@ -136,7 +136,7 @@ async def test_zombie_writes_nothing_when_it_wakes_in_the_middle_of_a_batch(monk
     commit, refused = cluster.backend.store.commit, []
 
     async def sleeping(given: Commit) -> None:
-        if given.held.epoch == 1 and given.graphs and not awake.is_set():
+        if given.expected.epoch == 1 and given.graphs and not awake.is_set():
             asleep.set()
             await awake.wait()
         try:
@@ -155,10 +155,10 @@ async def test_zombie_writes_nothing_when_it_wakes_in_the_middle_of_a_batch(monk
         cluster.group.assign(heir=range(PARTITIONS))
         async with running(heir.run):
             await eventually(cluster.settled)
-            stands = await cluster.backend.store.graphs()
+            versions = await cluster.backend.store.graphs()
             awake.set()
             await eventually(lambda: _is(bool(refused)))
-            assert await cluster.backend.store.graphs() == stands
+            assert await cluster.backend.store.graphs() == versions
             cluster.group.members["zombie"].asleep = False
             cluster.group.members["zombie"].changed.set()
             await eventually(lambda: _is(not zombie.partitions))
@@ -179,7 +179,7 @@ async def test_partition_that_cannot_go_on_stops_alone_and_says_why() -> None:
     async with running(stage.run):
         await eventually(lambda: _is(set(stage.troubles) == {0, 1}))
         ends = await cluster.backend.log.end(EXTRACTIONS)
-        await eventually(lambda: _stands(cluster, {number: ends[number] for number in (2, 3)}))
+        await eventually(lambda: _is_committed(cluster, {number: ends[number] for number in (2, 3)}))
     assert "partition 0" in stage.troubles.get(0, "partition 0") and not stage.partitions
     assert (await store.claim(0)).next_offset == 10_000 and (await store.claim(1)).next_offset == 0
 
@@ -309,10 +309,10 @@ async def test_relay_reads_no_notice_before_the_claim() -> None:
     assert not await outbox.waiting(0, 1)
 
 
-async def _stands(cluster: Cluster, wanted: Mapping[int, int]) -> bool:
+async def _is_committed(cluster: Cluster, wanted: Mapping[int, int]) -> bool:
     """Return True once the group has committed these offsets."""
-    held = await cluster.backend.log.committed(EXTRACTIONS, STAGE)
-    return all(held[number] == offset for number, offset in wanted.items())
+    committed = await cluster.backend.log.committed(EXTRACTIONS, STAGE)
+    return all(committed[number] == offset for number, offset in wanted.items())
 
 
 async def _forever(stage: ConsolidateStage) -> None:

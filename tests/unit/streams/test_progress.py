@@ -132,12 +132,12 @@ async def test_reach_refuses_a_token_of_another_graph_as_one_that_nobody_got(pip
     own = await pipeline.publish("a", "Ada wrote.")
     other = token(await pipeline.backend.ledger.accept([Record("secret|b", b"no JSON")]))
     pipeline.gate.set()
-    said = set()
+    messages = set()
     for probe in (other, "0:2", "0:999999", "7:0", f"{own},7:0"):
         with pytest.raises(Invalid) as caught:
             await pipeline.progress.reach("g", probe, 30.0)
-        said.add(str(caught.value).replace(repr(probe), "PROBE"))
-    assert len(said) == 1
+        messages.add(str(caught.value).replace(repr(probe), "PROBE"))
+    assert len(messages) == 1
     await pipeline.progress.reach("g", own, 30.0)
 
 

@@ -108,8 +108,8 @@ async def test_reports_of_a_view_that_was_opened_again_are_the_same_and_cost_not
 async def test_report_is_written_anew_from_the_share_of_change_that_is_set() -> None:
     """The more may change, the fewer are written; at nothing, each change is worth one; at all, only what is lost."""
     written = []
-    for least in (0.0, 0.2, 1.0):
-        one = Reported(5, ReportPolicy(least_change=least), documents=40)
+    for min_change in (0.0, 0.2, 1.0):
+        one = Reported(5, ReportPolicy(min_change=min_change), documents=40)
         for _ in range(40):
             one.step()
         await one.write()
@@ -160,8 +160,8 @@ def _group(number: int, following: int) -> Extraction:
     """Six entities that all know each other, and one of them knows one of the next group."""
     names = [f"Group{number} Member{n}" for n in range(6)] + [f"Group{following} Member0"]
     pairs = [(a, "knows", b) for a in range(6) for b in range(a + 1, 6)]
-    said = unit(f"About group {number}.", [(name, "", "") for name in names], [*pairs, (0, "met", 6)])
-    return Extraction(f"d{number}", 1, DocumentInfo(), (said,))
+    passage = unit(f"About group {number}.", [(name, "", "") for name in names], [*pairs, (0, "met", 6)])
+    return Extraction(f"d{number}", 1, DocumentInfo(), (passage,))
 
 
 async def test_shelf_of_another_process_follows_the_store() -> None:
@@ -188,11 +188,11 @@ def test_subject_reads_what_its_community_states_and_nothing_else(seed: int) -> 
         one.step()
     view = one.view
     for community in view.hierarchy.hierarchy().ids.tolist():
-        read, inside = community_context(view, community, most=1000), set(members(view, community))
+        read, inside = community_context(view, community, limit=1000), set(members(view, community))
         assert read.size == len(inside)
         stated = {
-            f"{view.entities[view.ends(n)[0]].name} {said.predicate} {view.entities[view.ends(n)[1]].name}": said.count
-            for n, said in view.statements.items()
+            f"{view.entities[view.ends(n)[0]].name} {row.predicate} {view.entities[view.ends(n)[1]].name}": row.count
+            for n, row in view.statements.items()
             if set(view.ends(n)) <= inside and len(set(view.ends(n))) == 2
         }
         if not read.children:

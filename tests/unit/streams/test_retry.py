@@ -86,10 +86,10 @@ async def test_supervise_calls_a_stage_well_only_after_it_has_lasted(monkeypatch
 
 async def test_supervise_ends_when_it_is_cancelled_while_it_waits() -> None:
     """SIGTERM does not have to wait for a Retry-After of an hour."""
-    told = asyncio.Event()
+    reported = asyncio.Event()
     run, _ = failing(Retryable("away", 3600.0))
-    task = asyncio.create_task(supervise("stage", run, lambda reason: told.set() if reason else None))
-    await asyncio.wait_for(told.wait(), 30)
+    task = asyncio.create_task(supervise("stage", run, lambda reason: reported.set() if reason else None))
+    await asyncio.wait_for(reported.wait(), 30)
     task.cancel()
     [ended] = await asyncio.gather(task, return_exceptions=True)
     assert isinstance(ended, asyncio.CancelledError)

@@ -33,25 +33,25 @@ class Topic:
         self.backend = MemoryBackend(1, self.clock, by_time=True)
 
     def append(self, partition: int, key: str, skew_ms: int = 0) -> None:
-        held = self.records.setdefault(partition, [])
-        held.append(ConsumedRecord(Position(partition, len(held)), self.clock.now_ms + skew_ms, Record(key, b"")))
+        records = self.records.setdefault(partition, [])
+        records.append(ConsumedRecord(Position(partition, len(records)), self.clock.now_ms + skew_ms, Record(key, b"")))
 
     async def read(self) -> None:
         """A reader takes a few records of some partitions; sometimes it dies and the next one begins where it did."""
         batch: list[ConsumedRecord] = []
-        for partition, held in self.records.items():
+        for partition, records in self.records.items():
             first = self.numbered.get(partition, 0)
-            last = min(len(held), first + self.rng.randint(0, 4))
-            batch += held[max(0, first - self.rng.choice((0, 0, 2))) : last]
+            last = min(len(records), first + self.rng.randint(0, 4))
+            batch += records[max(0, first - self.rng.choice((0, 0, 2))) : last]
             self.numbered[partition] = last
         self.rng.shuffle(batch)
         for one, found in zip(batch, await self.backend.ledger.register(batch), strict=True):
             assert self.numbers.setdefault(one.position, found) == found, "a position keeps its number"
 
     async def read_all(self) -> list[ConsumedRecord]:
-        while any(self.numbered.get(partition, 0) < len(held) for partition, held in self.records.items()):
+        while any(self.numbered.get(partition, 0) < len(records) for partition, records in self.records.items()):
             await self.read()
-        return [one for held in self.records.values() for one in held]
+        return [one for records in self.records.values() for one in records]
 
 
 @pytest.mark.thorough
@@ -114,9 +114,9 @@ async def test_numbers_follow_the_log_within_a_partition_when_clocks_go_back(see
     assert len({topic.numbers[one.position] for one in every if one.record.key == "g|a"}) == sum(
         one.record.key == "g|a" for one in every
     )
-    for held in topic.records.values():
+    for records in topic.records.values():
         for key in ("g|a", "g|b"):
-            found = [topic.numbers[one.position] for one in held if one.record.key == key]
+            found = [topic.numbers[one.position] for one in records if one.record.key == key]
             assert found == sorted(set(found))
 
 
@@ -158,8 +158,8 @@ def test_batch_orders_what_workers_of_both_versions_numbered_by_acceptance() -> 
         messages = [ConsumedRecord(Position(0, i), 0, Record("g", one.encode())) for i, one in enumerate(order)]
         batch = plan_batch(messages)
         assert batch.newest["g"]["a"] == by_offset
-    held = {"a": StoredDocument(by_number.revision, b"")}
-    _, standings, _ = ConsolidationBatch().step("g", {"a": late}, held)
+    stored = {"a": StoredDocument(by_number.revision, b"")}
+    _, standings, _ = ConsolidationBatch().step("g", {"a": late}, stored)
     assert standings == {}
     _, standings, _ = ConsolidationBatch().step("g", {"a": by_offset}, {"a": StoredDocument(by_number.revision, None)})
     assert standings["a"].revision == estimate(after, 0)

@@ -49,9 +49,9 @@ EDITED = replace(FIRST, text="Ada knew Charles well.", facts=(*FACTS, GivenFact(
 class Recording:
     """An embedder that records the texts that it receives. It knows its dimension from the start, or only later."""
 
-    def __init__(self, dimensions: int = 384, told: bool = True) -> None:
+    def __init__(self, dimensions: int = 384, says_length: bool = True) -> None:
         self._inner = HashingEmbedder(dimensions)
-        self._told = told
+        self._says_length = says_length
         self.texts: list[str] = []
 
     @property
@@ -60,7 +60,7 @@ class Recording:
 
     @property
     def dimensions(self) -> int:
-        return self._inner.dimensions if self._told else 0
+        return self._inner.dimensions if self._says_length else 0
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.texts += texts
@@ -109,8 +109,8 @@ async def test_edit_gives_the_extraction_of_a_document_without_history(backend: 
     await put(backend, FIRST, Recording(), never_stored)
     await put(backend, EDITED, Recording(), live_extraction(backend.store, lambda graph, doc_id: True))
     await put(backend, replace(EDITED, doc_id="b"), Recording(), never_stored)
-    held = await backend.store.standings("g", ["a", "b"])
-    edited, fresh = (decode_stored("g", doc_id, held[doc_id].extraction or b"") for doc_id in ("a", "b"))
+    stored = await backend.store.standings("g", ["a", "b"])
+    edited, fresh = (decode_stored("g", doc_id, stored[doc_id].extraction or b"") for doc_id in ("a", "b"))
     assert edited is not None and fresh is not None
     assert [unit.key for unit in edited.units] == [unit.key for unit in fresh.units]
     again = replace(fresh, doc_id="a", revision=edited.revision)
@@ -132,14 +132,14 @@ async def test_documents_that_are_not_live_are_not_read(backend: Backend) -> Non
     assert not found
 
 
-@pytest.mark.parametrize("told", [True, False])
-async def test_vectors_of_another_length_are_not_used(backend: Backend, told: bool) -> None:
+@pytest.mark.parametrize("says_length", [True, False])
+async def test_vectors_of_another_length_are_not_used(backend: Backend, says_length: bool) -> None:
     """Every text is embedded when the stored vectors have another length, also if the embedder learns its own late."""
     await put(backend, FIRST, Recording(64), never_stored)
-    embedder = Recording(96, told)
-    held = live_extraction(backend.store, lambda graph, doc_id: True)
-    known = await stored_vectors(held, "g", "a", embedder.dimensions, WorkPool())
-    assert bool(known) is not told
+    embedder = Recording(96, says_length)
+    stored = live_extraction(backend.store, lambda graph, doc_id: True)
+    known = await stored_vectors(stored, "g", "a", embedder.dimensions, WorkPool())
+    assert bool(known) is not says_length
     vectors = await embed_texts(["Ada", "Engine"], embedder, known)
     assert [row.size for row in vectors.values()] == [96, 96]
     assert list(vectors) == ["Ada", "Engine"]

@@ -227,10 +227,10 @@ async def test_wishes_of_a_query_process_reach_the_stage_by_the_log(tmp_path: Pa
             asked.reports.request(asked.hierarchy.roots())
             await shelves.fill(asked)  # another query, before any request was published
             clock = Clock()
-            wishes = ReportRequestPublisher(backend.log, elsewhere, now=lambda: clock() / 1000)
-            assert await wishes.tell() == len(asked.hierarchy.roots()) > 0
+            requests = ReportRequestPublisher(backend.log, elsewhere, now=lambda: clock() / 1000)
+            assert await requests.tell() == len(asked.hierarchy.roots()) > 0
             asked.reports.request([*asked.hierarchy.roots(), 10**9])
-            assert await wishes.tell() == 1  # for an unknown community; the others were published
+            assert await requests.tell() == 1  # for an unknown community; the others were published
             unknown = ReportRequest("nowhere", (1,))
             await backend.log.append(DELTAS, [Record("nowhere", unknown.encode())])
             await eventually(pipeline.written)

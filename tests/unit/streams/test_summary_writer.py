@@ -31,7 +31,7 @@ from tests.model.memory.store import MemoryGraphStore
 from tests.support.extractions import unit
 from tests.support.worlds import empty_view
 
-SAID = "Ada saw thing {} of the engine, " + "and noted with care what it did, " * 8 + "as {} tells."
+DESCRIPTION = "Ada saw thing {} of the engine, " + "and noted with care what it did, " * 8 + "as {} tells."
 DESCRIPTIONS = 12
 """Some sixty tokens each: together beyond what a description holds."""
 
@@ -41,20 +41,20 @@ class Telling:
     """A Summarizer that says one sentence on the first two descriptions, and remembers what it was asked."""
 
     asked: list[EntityProfile] = field(default_factory=list)
-    away: bool = False
+    unreachable: bool = False
 
     @property
     def name(self) -> str:
         return "telling"
 
-    async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
-        if self.away:
+    async def summarize(self, profile: EntityProfile) -> tuple[DescribedSentence, ...]:
+        if self.unreachable:
             raise BudgetExceeded("the budget of today is used up", 60.0)
-        self.asked.append(said)
-        return (DescribedSentence(f"In short: {said.descriptions[0].text[:40]}", (0, 1)),)
+        self.asked.append(profile)
+        return (DescribedSentence(f"In short: {profile.descriptions[0].text[:40]}", (0, 1)),)
 
 
-class Told:
+class DescribedGraph:
     """A graph of documents that describe Ada, a store, and who writes what she is."""
 
     def __init__(self) -> None:
@@ -62,16 +62,18 @@ class Told:
         self.view.graph = "g"
         log = MemoryLog(1, lambda: 0)
         self.store = MemoryGraphStore(log, MemoryLedger(log, lambda: 0))
-        self.telling = Telling()
-        self.summaries = SummaryWriter(self.store, MemoisedSummarizer(self.telling, MemoryVectorStore()))
+        self.summarizer = Telling()
+        self.summaries = SummaryWriter(self.store, MemoisedSummarizer(self.summarizer, MemoryVectorStore()))
         self.live: dict[str, Extraction] = {}
         self.touched: set[int] = set()
 
-    def publish(self, doc_id: str, said: str | None, name: str = "Ada") -> GraphDelta:
+    def publish(self, doc_id: str, description: str | None, name: str = "Ada") -> GraphDelta:
         """One document with one description, or its deletion."""
         new = None
-        if said is not None:
-            new = Extraction(doc_id, 1, DocumentInfo(), (unit(f"Of {name} in {doc_id}.", [(name, "", said)], []),))
+        if description is not None:
+            new = Extraction(
+                doc_id, 1, DocumentInfo(), (unit(f"Of {name} in {doc_id}.", [(name, "", description)], []),)
+            )
         delta = self.writer.apply([DocumentChange(doc_id, self.live.pop(doc_id, None), new)])
         self.view.apply(delta)
         self.rows.apply(delta)
@@ -84,10 +86,10 @@ class Told:
         self.touched.clear()
         return await self.summaries.write(self.view)
 
-    async def filled(self) -> Told:
+    async def filled(self) -> DescribedGraph:
         """With more descriptions than fit, and a summary of them."""
         for n in range(DESCRIPTIONS):
-            self.publish(f"d{n:02}", SAID.format(n, n))
+            self.publish(f"d{n:02}", DESCRIPTION.format(n, n))
         assert await self.write() == 1
         return self
 
@@ -101,38 +103,38 @@ class Told:
 
 async def test_entity_is_summarised_only_beyond_what_a_description_holds() -> None:
     """Below it no model is called, beyond it once; the summary replaces the description, outside the digest."""
-    one = Told()
+    one = DescribedGraph()
     for n in range(3):
-        one.publish(f"d{n:02}", SAID.format(n, n))
+        one.publish(f"d{n:02}", DESCRIPTION.format(n, n))
     assert await one.write() == 0
     before = digest(one.view.rows())
     for n in range(3, DESCRIPTIONS):
-        one.publish(f"d{n:02}", SAID.format(n, n))
+        one.publish(f"d{n:02}", DESCRIPTION.format(n, n))
     cut = one.text()
-    assert await one.write() == 1 == len(one.telling.asked)
+    assert await one.write() == 1 == len(one.summarizer.asked)
     assert one.text().startswith("In short") and cut.startswith("Ada saw") and count_tokens(cut) <= MAX_TOKENS
-    assert len(one.telling.asked[0].descriptions) == DESCRIPTIONS
-    held = digest(one.view.rows())
+    assert len(one.summarizer.asked[0].descriptions) == DESCRIPTIONS
+    summarised = digest(one.view.rows())
     one.view.summaries = EntitySummaryCache()
-    assert one.text() == cut and digest(one.view.rows()) == held != before
+    assert one.text() == cut and digest(one.view.rows()) == summarised != before
 
 
 async def test_update_that_changes_little_or_nothing_costs_no_call() -> None:
     """Another entity, the same description again, one more of twelve: none; a dozen more: one."""
-    one = await Told().filled()
+    one = await DescribedGraph().filled()
     one.publish("other", "Writes letters.", "Babbage")
-    one.publish("again", SAID.format(0, 0))
+    one.publish("again", DESCRIPTION.format(0, 0))
     assert await one.write() == 0 == await one.write()
-    one.publish("more0", SAID.format(90, 90))
+    one.publish("more0", DESCRIPTION.format(90, 90))
     assert await one.write() == 0
     for n in range(1, 13):
-        one.publish(f"more{n}", SAID.format(90 + n, 90 + n))
-    assert await one.write() == 1 and len(one.telling.asked) == 2
+        one.publish(f"more{n}", DESCRIPTION.format(90 + n, 90 + n))
+    assert await one.write() == 1 and len(one.summarizer.asked) == 2
 
 
 async def test_summary_goes_with_a_document_that_it_cites() -> None:
     """At once, from every look; from the store at the next write; what comes back costs nothing."""
-    one = await Told().filled()
+    one = await DescribedGraph().filled()
     [row] = await one.store.reports("g")
     assert row.level == ENTITY and row.community == storage_id(one.view.entities[one.ada].id) < 0
     cited = row.sources[0].partition("#")[0]
@@ -140,24 +142,24 @@ async def test_summary_goes_with_a_document_that_it_cites() -> None:
     one.publish(cited, None)
     assert one.view.summaries.summary(one.view, one.ada) is None
     assert gone not in one.text() and not one.text().startswith("In short")
-    one.telling.away = True
+    one.summarizer.unreachable = True
     with pytest.raises(BudgetExceeded):
         await one.write()
     assert await one.store.reports("g") == []
-    one.telling.away = False
+    one.summarizer.unreachable = False
     assert await one.write() == 1 and one.text().startswith("In short")
     assert all(source in one.view.chunk_numbers for row in await one.store.reports("g") for source in row.sources)
-    calls = len(one.telling.asked)
+    calls = len(one.summarizer.asked)
     [row] = await one.store.reports("g")
     one.publish(cited, gone)
     one.publish(row.sources[0].partition("#")[0], None)
-    one.publish(row.sources[0].partition("#")[0], one.telling.asked[-1].descriptions[0].text)
-    assert await one.write() == 1 and len(one.telling.asked) == calls  # the first twelve: cached
+    one.publish(row.sources[0].partition("#")[0], one.summarizer.asked[-1].descriptions[0].text)
+    assert await one.write() == 1 and len(one.summarizer.asked) == calls  # the first twelve: cached
 
 
 async def test_summary_is_not_shown_once_the_entity_is_made_of_other_labels() -> None:
     """A label joins: the summary spoke of another entity than the one that there is now, and is written anew."""
-    one = await Told().filled()
+    one = await DescribedGraph().filled()
     [named] = [row.title for row in await one.store.reports("g")]
     one.view.entities[one.ada].labels += (max(one.view.labels) + 1,)
     one.view.labels[one.view.entities[one.ada].labels[-1]] = one.view.labels[one.view.entities[one.ada].labels[0]]
@@ -169,7 +171,7 @@ async def test_summary_is_not_shown_once_the_entity_is_made_of_other_labels() ->
 
 async def test_summary_is_dropped_when_what_is_said_fits_again() -> None:
     """With the documents that it does not cite gone, too, the store forgets it."""
-    one = await Told().filled()
+    one = await DescribedGraph().filled()
     for doc_id in sorted(one.live)[2:]:
         one.publish(doc_id, None)
     assert await one.write() == 0
@@ -181,43 +183,43 @@ async def test_summary_is_dropped_when_what_is_said_fits_again() -> None:
 
 async def test_summaries_of_a_view_that_was_opened_again_are_the_same_and_cost_nothing() -> None:
     """A restart reads them from the store; one without a store finds what a model said in the memo."""
-    one = await Told().filled()
+    one = await DescribedGraph().filled()
     again = empty_view()
     again.apply(one.rows.snapshot())
     again.graph = "g"
-    telling = Telling()
-    assert await SummaryWriter(one.store, telling).write(again) == 0 == len(telling.asked)
+    summarizer = Telling()
+    assert await SummaryWriter(one.store, summarizer).write(again) == 0 == len(summarizer.asked)
     assert describe(again, one.ada) == one.text()
 
 
 async def test_what_could_not_be_written_is_owed() -> None:
     """A budget that is used up: the next write, with nothing touched, does it."""
-    one = Told()
+    one = DescribedGraph()
     assert await one.write() == 0
     for n in range(DESCRIPTIONS):
-        one.publish(f"d{n:02}", SAID.format(n, n))
-    one.telling.away = True
+        one.publish(f"d{n:02}", DESCRIPTION.format(n, n))
+    one.summarizer.unreachable = True
     with pytest.raises(BudgetExceeded):
         await one.write()
-    one.telling.away = False
+    one.summarizer.unreachable = False
     assert await one.write() == 1
 
 
 def test_summary_that_quotes_stays_within_the_bound() -> None:
     """The most frequent first; one huge description alone is cut at a word."""
-    one = Told()
+    one = DescribedGraph()
     for n in range(DESCRIPTIONS):
-        one.publish(f"d{n:02}", SAID.format(n % 7, n % 7))
+        one.publish(f"d{n:02}", DESCRIPTION.format(n % 7, n % 7))
     one.publish("huge", "word " * 700)
-    said = _profile(one)
-    assert count_tokens(" ".join(each.text for each in extractive_summary(said))) <= MAX_TOKENS
-    alone = Told()
+    profile = _profile(one)
+    assert count_tokens(" ".join(each.text for each in extractive_summary(profile))) <= MAX_TOKENS
+    alone = DescribedGraph()
     alone.publish("huge", "word " * 700)
     [sentence] = extractive_summary(_profile(alone))
     assert sentence.text.endswith("word \u2026") and count_tokens(sentence.text) <= MAX_TOKENS
 
 
-def _profile(one: Told) -> EntityProfile:
+def _profile(one: DescribedGraph) -> EntityProfile:
     found = profile(one.view, one.ada)
     assert found is not None and _distinct([each.text for each in found.descriptions])
     return found

@@ -105,9 +105,9 @@ async def room_for(count: int) -> int:
         for _ in range(3):
             await one.step(graph)
     sizes = sorted([await one.size(graph) for graph in GRAPHS])
-    most = sum(sizes[-count:])
-    assert most < sum(sizes[: count + 1])
-    return most
+    limit = sum(sizes[-count:])
+    assert limit < sum(sizes[: count + 1])
+    return limit
 
 
 async def test_load_beyond_the_bound_evicts_the_least_recently_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,8 @@ async def stored(made: list[GraphDelta]) -> MemoryBackend:
     """A store with the deltas committed."""
     backend = MemoryBackend()
     for number, delta in enumerate(made):
-        held = await backend.store.claim(0)
-        await backend.store.commit(Commit(0, held, number + 1, (GraphCommit(delta, {}),), ()))
+        watermark = await backend.store.claim(0)
+        await backend.store.commit(Commit(0, watermark, number + 1, (GraphCommit(delta, {}),), ()))
     return backend
 
 

@@ -128,10 +128,14 @@ def path_vector(view: LiveView, path: TwoHopPath) -> Scores | None:
     """Return the vector of a path as a question: both statements without the entity they share, as a question of two
     hops does not name it. None where one of them has no vector.
     """
-    held = [view.statements[path.first].vector, view.statements[path.second].vector, view.entities[path.bridge].vector]
-    if not all(vector.any() for vector in held):
+    vectors = [
+        view.statements[path.first].vector,
+        view.statements[path.second].vector,
+        view.entities[path.bridge].vector,
+    ]
+    if not all(vector.any() for vector in vectors):
         return None
-    first, second, bridge = unit_rows(np.array(held, np.float32), held[0].size).astype(np.float64)
+    first, second, bridge = unit_rows(np.array(vectors, np.float32), vectors[0].size).astype(np.float64)
     found: Scores = first + second - bridge
     return found
 

@@ -252,6 +252,7 @@ class EntityDetailsBody(Response):
     labels: list[LabelBody]
     merges: list[MergeBody]
     relations: list[EdgeBody] = Field(description="the strongest relations")
+    relation_count: int = Field(description="the number of all relations of the entity")
     communities: list[int] = Field(description="the entity's communities, from the finest level to the coarsest")
     description: str = Field(description="the description in the live documents, under 500 tokens; empty without one")
     version: int

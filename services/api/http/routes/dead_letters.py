@@ -101,8 +101,8 @@ def _add_ends(router: APIRouter, application: Application, limits: RequestLimits
         raw = await read_body(request, limits.max_body_bytes, limits)
         if raw:
             content_type(request, JSON)
-            held = await application.dead_letter(graph, letter)
-            correction = await parse(lambda body: correction_of(held, body, limits), raw)
+            stored = await application.dead_letter(graph, letter)
+            correction = await parse(lambda body: correction_of(stored, body, limits), raw)
         receipt = await application.retry_letter(graph, letter, correction)
         return reply({"token": receipt.token}, 202)
 

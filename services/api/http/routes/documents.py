@@ -132,10 +132,10 @@ def _add_batch(router: APIRouter, application: Application, limits: RequestLimit
 
 
 async def _read_batch(request: Request, kind: str, graph: str, limits: RequestLimits) -> PublishBatch:
-    most = limits.max_batch_bytes
+    max_bytes = limits.max_batch_bytes
     if kind == JSON:
-        return await parse(lambda body: read_list(graph, body, limits), await read_body(request, most, limits))
-    raw = await read_body(request, most, limits, LineCount(limits).check)
+        return await parse(lambda body: read_list(graph, body, limits), await read_body(request, max_bytes, limits))
+    raw = await read_body(request, max_bytes, limits, LineCount(limits).check)
     return await parse(lambda body: read_lines(graph, body, limits), raw)
 
 

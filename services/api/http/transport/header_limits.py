@@ -101,9 +101,9 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._head_timer = _Timer(self.loop, self._give_up)
-        self._linger_timer = _Timer(self.loop, self._give_up)
-        self._send_timer = _Timer(self.loop, self._give_up_unread)
+        self._head_timer = _Timer(self.loop, self._abort)
+        self._linger_timer = _Timer(self.loop, self._abort)
+        self._send_timer = _Timer(self.loop, self._abort_unread)
         self._head_timer.start(HEAD_TIMEOUT_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -111,14 +111,14 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
             timer.end()
         super().connection_lost(exc)
 
-    def _give_up(self) -> None:
+    def _abort(self) -> None:
         self.transport.abort()
 
     def _wait_for_reader(self) -> None:
         self._unsent_bytes = self.transport.get_write_buffer_size()
         self._send_timer.start(SEND_TIMEOUT_S)
 
-    def _give_up_unread(self) -> None:
+    def _abort_unread(self) -> None:
         if self._unsent_bytes - self.transport.get_write_buffer_size() < MIN_SENT_BYTES:
             self.transport.abort()
         else:

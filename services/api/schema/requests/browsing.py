@@ -113,13 +113,13 @@ def wait_seconds(given: Parameters, default: float = DEFAULT_WAIT_S) -> float:
     return seconds
 
 
-def whole(given: Parameters, name: str, default: int, least: int, most: int) -> int:
+def whole(given: Parameters, name: str, default: int, minimum: int, maximum: int) -> int:
     """Return a whole number among the parameters. Raises Invalid."""
     text = given.get(name)
     if text is None:
         return default
-    if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
-        raise Invalid(name, f"{text[:40]!r} is not a whole number from {least} to {most}")
+    if not _WHOLE.fullmatch(text) or not minimum <= int(text) <= maximum:
+        raise Invalid(name, f"{text[:40]!r} is not a whole number from {minimum} to {maximum}")
     return int(text)
 
 

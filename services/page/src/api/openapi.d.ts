@@ -987,6 +987,24 @@ export interface components {
             next?: string | null;
         };
         /**
+         * DocumentProgressBody
+         * @description The passages of a revision, and the number of those that are extracted and embedded.
+         */
+        DocumentProgressBody: {
+            /**
+             * Stage
+             * @description extract, and then apply until readers see the revision
+             * @enum {string}
+             */
+            stage: "extract" | "apply";
+            /** Passages */
+            passages: number;
+            /** Extracted */
+            extracted: number;
+            /** Embedded */
+            embedded: number;
+        };
+        /**
          * DocumentStatusBody
          * @description The newest revision of a document. `facts` are those of the live revision, which is older while the newest one is
          *     only accepted, or failed.
@@ -1030,6 +1048,8 @@ export interface components {
              * @description the format of the text, empty when the publisher gave none
              */
             media_type: string;
+            /** @description while the newest revision is accepted: progress of a large one; null for one that is small, not begun, or extracted by another process */
+            progress?: components["schemas"]["DocumentProgressBody"] | null;
         };
         /** EdgeBody */
         EdgeBody: {
@@ -1109,6 +1129,11 @@ export interface components {
              * @description the strongest relations
              */
             relations: components["schemas"]["EdgeBody"][];
+            /**
+             * Relation Count
+             * @description the number of all relations of the entity
+             */
+            relation_count: number;
             /**
              * Communities
              * @description the entity's communities, from the finest level to the coarsest
@@ -2590,12 +2615,12 @@ export interface components {
             restart: number;
             /**
              * @description nearest passages among the candidates
-             * @default 100
+             * @default 200
              */
             near: number;
             /**
              * @description passages with most of the walk's mass among the candidates
-             * @default 100
+             * @default 50
              */
             walked: number;
             /**
@@ -2716,12 +2741,12 @@ export interface components {
             restart: number;
             /**
              * @description nearest passages among the candidates
-             * @default 100
+             * @default 200
              */
             near: number;
             /**
              * @description passages with most of the walk's mass among the candidates
-             * @default 100
+             * @default 50
              */
             walked: number;
             /**
@@ -5007,7 +5032,8 @@ export interface operations {
                      *         4
                      *       ],
                      *       "version": 2,
-                     *       "description": ""
+                     *       "description": "",
+                     *       "relation_count": 3
                      *     }
                      */
                     "application/json": components["schemas"]["EntityDetailsBody"];

@@ -5,7 +5,7 @@ import type { DocumentStatus, EntityDetails, Fact, Neighbourhood, Relation } fro
 import { useLoad } from "../load";
 import { Busy, ErrorNotice, Facts, State, Tag, Title, noteNavigation } from "../parts/basics";
 import { formatRoute } from "../router";
-import { count, decimal, documentOf, period, plural } from "../text";
+import { count, decimal, documentOf, period, plural, shownOf } from "../text";
 
 const MAX_SOURCES = 12;
 
@@ -63,7 +63,7 @@ function Relations({ graph, entity, around }: { graph: string; entity: EntityDet
   return (
     <section aria-labelledby="relations">
       <h2 id="relations">
-        Strongest relations <Tag>{entity.relations.length}</Tag>
+        Strongest relations <Tag>{shownOf(entity.relations.length, entity.relation_count)}</Tag>
       </h2>
       <table class="list">
         <caption class="visually-hidden">Relations of {entity.name}</caption>

@@ -39,7 +39,7 @@ BREWERY = (
     note("diary.md", "Rauni found a bent key in the barley.", title="Diary", date="2025-06-11"),
     note(
         "casks.md",
-        "Fourteen casks stand in the old cellar. Dagny Rask sealed them with wax.",
+        "Fourteen casks lie in the old cellar. Dagny Rask sealed them with wax.",
         title="Casks",
         date="2025-02-01",
     ),
@@ -91,7 +91,7 @@ def test_a_clause_may_end_before_the_main_verb(question: str, inner: list[set[st
         "Who sealed the casks?",
         "Which of the casks leaks?",
         "Who told us that the valve dripped?",
-        "How large is the cellar, where the casks stand?",
+        "How large is the cellar, where the casks lie?",
         "What is the name of the brewer and where is he?",
     ],
 )

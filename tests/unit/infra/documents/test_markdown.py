@@ -188,9 +188,9 @@ def test_any_text_has_ordered_spans_and_loses_no_word(text: str) -> None:
     if not any(mark in text for mark in ("<", "---", "[", "|", "```", "~~~")):  # a fence names a language
         parts = [SemanticChunker(40).describe(text, MARKDOWN).title]
         parts.extend(part for passage in passages for part in (passage.text, *passage.place.headings))
-        held = set(_NUMBERED.findall(" ".join(parts)))
-        assert held >= set(_NUMBERED.findall(text))
-        assert passages or not held
+        words = set(_NUMBERED.findall(" ".join(parts)))
+        assert words >= set(_NUMBERED.findall(text))
+        assert passages or not words
 
 
 HOSTILE = (

@@ -131,6 +131,7 @@ async def test_extraction_never_shows_its_key_in_the_log(
     assert KEY not in caplog.text
 
 
+@pytest.mark.thorough
 async def test_extraction_reads_recordings_from_a_server_in_a_process_of_its_own() -> None:
     """`python -m tests.support.llm_server` serves as the class does, for benchmarks and manual trials."""
     command = [sys.executable, "-m", "tests.support.llm_server", "--port", "0", "--only-json-mode", "--fault", "503"]

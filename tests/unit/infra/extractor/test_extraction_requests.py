@@ -93,7 +93,7 @@ async def test_extraction_falls_back_to_json_mode_however_a_schema_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("key", "said", "shown"),
+    ("key", "message", "shown"),
     [
         ("ex", "the text exceeds the context", "the text exceeds the context"),
         ("context", "context contextual (context)", "[key] contextual ([key])"),
@@ -101,11 +101,11 @@ async def test_extraction_falls_back_to_json_mode_however_a_schema_is_refused(
     ],
 )
 async def test_refusal_is_shown_without_the_key_and_with_all_its_words(
-    server: LlmServer, key: str, said: str, shown: str
+    server: LlmServer, key: str, message: str, shown: str
 ) -> None:
     """A short key stays as a part of ordinary words, and one too short to protect anything is no secret."""
     client = OpenAIChat(ChatEndpoint(server.base_url, "m", key))
-    server.misbehave(status(400, said))
+    server.misbehave(status(400, message))
     with pytest.raises(Rejected) as raised:
         await OpenAIExtractor(client).extract(TEXT, title=TITLE)
     assert str(raised.value).endswith(f": {shown}")

@@ -227,8 +227,8 @@ def test_long_text_is_published_in_parts_that_an_edit_changes_locally() -> None:
     assert "".join(one.text for one in found[len(before) :]) == "\n\n".join(paragraphs)
     assert len(before) > 4 and found[0].key == "" and len({one.key for one in found[: len(before)]}) == len(before)
     assert {one.title for one in found} == {"log"}
-    held = {(one.key, one.text) for one in found[: len(before)]}
-    assert sum((one.key, one.text) not in held for one in found[len(before) :]) <= 2
+    published = {(one.key, one.text) for one in found[: len(before)]}
+    assert sum((one.key, one.text) not in published for one in found[len(before) :]) <= 2
 
 
 def test_parts_keep_columns_and_pages() -> None:

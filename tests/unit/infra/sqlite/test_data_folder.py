@@ -100,8 +100,8 @@ async def test_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) ->
             "UPDATE schema_version SET version = 1"
         )
     backend = await SqliteBackend.open(tmp_path)
-    [held] = await backend.store.reports("g")
-    assert held == ReportRow(7, 0, "f", 3, "Title", "Summary", ())
+    [report] = await backend.store.reports("g")
+    assert report == ReportRow(7, 0, "f", 3, "Title", "Summary", ())
     [chunk] = (await backend.store.snapshot("g")).chunks
     assert (chunk.chunk, chunk.text, chunk.title, chunk.description, chunk.place) == (7, "Text.", "", "", NO_PLACE)
     await backend.close()
@@ -139,8 +139,8 @@ async def test_damaged_beginning_is_refused(tmp_path: Path) -> None:
 async def test_damaged_page_is_reported_when_it_is_read(tmp_path: Path) -> None:
     """Each attempt raises Broken with a clear message, not the driver's exception: the previous one holds nothing."""
     first = await SqliteBackend.open(tmp_path)
-    held = await first.store.claim(0)
-    await first.store.commit(Commit(0, held, 1, (GraphCommit(document_delta(Random(1), 1), {}),), ()))
+    watermark = await first.store.claim(0)
+    await first.store.commit(Commit(0, watermark, 1, (GraphCommit(document_delta(Random(1), 1), {}),), ()))
     await first.close()
     path = tmp_path / DATABASE
     data = bytearray(path.read_bytes())

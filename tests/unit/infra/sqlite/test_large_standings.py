@@ -48,8 +48,8 @@ def test_a_stored_extraction_is_read_back_and_replaced_whatever_its_size(tmp_pat
     connection = open_writer(tmp_path / "graphtide.sqlite", None)
     try:
         graph, watched = graphs.number(connection, "g"), Watched(connection)
-        for revision, held in ((1, b"small"), (2, value), (3, value[::-1]), (4, None), (5, value)):
-            documents = {"d": StoredDocument(revision, held), "other": StoredDocument(1, b"other")}
+        for revision, extraction in ((1, b"small"), (2, value), (3, value[::-1]), (4, None), (5, value)):
+            documents = {"d": StoredDocument(revision, extraction), "other": StoredDocument(1, b"other")}
             standings.write(watched, graph, documents)  # type: ignore[arg-type]
             found = standings.read(watched, "g", ["other", "unknown", "d"])  # type: ignore[arg-type]
             assert found == {"other": documents["other"], "d": documents["d"]}

@@ -92,9 +92,9 @@ async def test_standings_that_are_large_or_many_are_read_in_a_thread(
     backend = await SqliteBackend.open(tmp_path)
     try:
         documents = {f"d{number}": StoredDocument(number, b"x" * size) for number in range(count)}
-        held = await backend.store.claim(0)
+        watermark = await backend.store.claim(0)
         part = GraphCommit(Walk(Random(5)).delta(), documents)
-        await backend.store.commit(Commit(0, held, 1, (part,), ()))
+        await backend.store.commit(Commit(0, watermark, 1, (part,), ()))
         reads: list[object] = []
         read = readers.Readers.read
 

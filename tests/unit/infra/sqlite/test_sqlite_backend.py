@@ -35,7 +35,7 @@ async def test_writer_groups_what_waits_and_one_failure_hurts_nobody_else(backen
     loop = asyncio.get_running_loop()
 
     def watch(connection: sqlite3.Connection) -> None:
-        connection.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
+        connection.set_trace_callback(lambda statement: commits.append(statement) if statement == "COMMIT" else None)
         asyncio.run_coroutine_threadsafe(blocked.wait(), loop).result()
 
     def fail(connection: sqlite3.Connection) -> None:
@@ -102,14 +102,14 @@ async def test_close_finishes_what_is_queued(tmp_path: Path) -> None:
 async def test_snapshot_is_whole_when_it_spans_many_blocks(backend: SqliteBackend) -> None:
     """Fill a graph with thousands of rows of every type, beside another graph with adjacent keys."""
     rng, fold = Random(8), Rows("g")
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     for version in range(1, 301):
         delta = document_delta(rng, version, dimensions=4)
         fold.apply(delta)
         other = document_delta(rng, version, "h", dimensions=4)
         parts = tuple(GraphCommit(one, {}) for one in (delta, other))
-        await backend.store.commit(Commit(0, held, version, parts, ()))
-        held = Watermark(held.epoch, version)
+        await backend.store.commit(Commit(0, watermark, version, parts, ()))
+        watermark = Watermark(watermark.epoch, version)
     snapshot = await backend.store.snapshot("g")
     assert min(len(snapshot.edges), len(snapshot.mentions), len(snapshot.statements), len(snapshot.labels)) > 1024
     assert plain(snapshot) == plain(fold.snapshot())
@@ -117,17 +117,17 @@ async def test_snapshot_is_whole_when_it_spans_many_blocks(backend: SqliteBacken
 
 async def test_statement_vector_is_stored_once_when_its_sum_ends_with_it(backend: SqliteBackend) -> None:
     """In the most frequent case the vector is stored once; the row comes back complete."""
-    held = await backend.store.claim(0)
-    await backend.store.commit(Commit(0, held, 1, (GraphCommit(document_delta(Random(1), 1), {}),), ()))
+    watermark = await backend.store.claim(0)
+    await backend.store.commit(Commit(0, watermark, 1, (GraphCommit(document_delta(Random(1), 1), {}),), ()))
     query = "SELECT count(*), count(vector) FROM statements"
     assert await backend.database.read(lambda connection: connection.execute(query).fetchone()) == (11, 0)
 
 
 async def test_relations_can_be_read_with_a_shell(backend: SqliteBackend) -> None:
     """The view names graph, subject, predicate and object."""
-    held = await backend.store.claim(0)
+    watermark = await backend.store.claim(0)
     delta = document_delta(Random(1), 1)
-    await backend.store.commit(Commit(0, held, 1, (GraphCommit(delta, {}),), ()))
+    await backend.store.commit(Commit(0, watermark, 1, (GraphCommit(delta, {}),), ()))
     query = "SELECT graph, subject, predicate, object, weight FROM relations WHERE statement = ?"
     row = delta.statements[0]
     found = await backend.database.read(lambda c: c.execute(query, (row.statement,)).fetchall())
@@ -149,12 +149,12 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(graphtide.infra.sqlite.connection, "_connect", traced)
     backend = await SqliteBackend.open(tmp_path)
     rng, store, ledger = Random(2), backend.store, backend.ledger
-    walk, held = Walk(rng), await store.claim(0)
+    walk, watermark = Walk(rng), await store.claim(0)
     await ledger.accept([Record(f"g|d{i}", b"") for i in range(12)])
     for step in range(12):
         outcome = RevisionOutcome("g", f"d{step}", step, RevisionState.APPLIED)
-        await store.commit(Commit(0, held, step + 1, (walk.commit(step),), (outcome,), (Record("g", b""),)))
-        held = Watermark(held.epoch, step + 1)
+        await store.commit(Commit(0, watermark, step + 1, (walk.commit(step),), (outcome,), (Record("g", b""),)))
+        watermark = Watermark(watermark.epoch, step + 1)
     await store.snapshot("g")
     await store.standings("g", [f"d{i}" for i in range(75)])
     assert [one async for one in store.extractions("g")]

@@ -73,10 +73,10 @@ async def test_consolidate_does_not_bring_back_what_was_deleted_when_everything_
     messages = [message(rng, "a", 0), ExtractionMessage("g", "a", 1, None), message(rng, "b", 2)]
     await harness.emit(*messages)
     await harness.work(batch_size=1)
-    stands = (await harness.backend.store.graphs())["g"]
+    version = (await harness.backend.store.graphs())["g"]
     await harness.emit(*messages, *messages)
     await harness.work()
-    assert (await harness.backend.store.graphs())["g"] == stands == 3
+    assert (await harness.backend.store.graphs())["g"] == version == 3
     await harness.check(live(messages))
 
 

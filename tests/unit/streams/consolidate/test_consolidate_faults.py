@@ -148,8 +148,8 @@ async def test_consolidate_resumes_when_it_was_cancelled_while_applying(
 
 async def test_consolidate_stops_and_says_so_when_the_watermark_is_beyond_the_log(harness: ConsolidateHarness) -> None:
     """Store and log have different histories: Broken with the cause, on every retry, and nothing is reset."""
-    held = await harness.backend.store.claim(0)
-    await harness.backend.store.commit(Commit(0, held, 7, (), ()))
+    watermark = await harness.backend.store.claim(0)
+    await harness.backend.store.commit(Commit(0, watermark, 7, (), ()))
     stage = harness.stage()
     async with running(stage.run):
         await eventually(lambda: true("different histories" in stage.troubles.get(0, "")))

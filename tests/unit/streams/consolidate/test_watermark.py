@@ -20,7 +20,7 @@ def test_a_missing_record_is_read_again_and_lost_only_when_it_is_missing_once_mo
     nothing: Any = None  # the check reads no dependency
     watermark = PartitionWatermark(0, nothing)
     for expected in (3, 8):
-        watermark.held = Watermark(1, expected)
+        watermark.current = Watermark(1, expected)
         watermark.check_next(record_at(expected))
         with pytest.raises(Retryable, match=rf"record {expected} .* not delivered before record {expected + 2};"):
             watermark.check_next(record_at(expected + 2))

@@ -172,19 +172,19 @@ async def test_extract_ends_bad_records_and_deletions_at_once_while_all_slots_wa
 
 async def test_extract_has_no_more_documents_with_the_model_than_it_has_slots(backend: Backend) -> None:
     """Thirty documents wait, and at most two are with the model at once: as many as there are slots."""
-    now = most = 0
+    now = highest = 0
 
     async def mind(_: Sequence[str]) -> None:
-        nonlocal now, most
+        nonlocal now, highest
         now += 1
-        most = max(most, now)
+        highest = max(highest, now)
         await backend.ledger.counts("g")
         now -= 1
 
     await publish(backend, *(f"d{number}" for number in range(30)))
     async with running(extract_stage(backend, Minded(mind), QUICK).run):
         await eventually(lambda: all_committed(backend))
-    assert most <= QUICK.concurrency
+    assert highest <= QUICK.concurrency
 
 
 async def test_extract_commits_records_behind_a_slow_one_when_it_ends_although_no_record_comes(

@@ -145,5 +145,5 @@ async def _found(backend: Backend, graph: str, count: int) -> bool:
     return sum(one.graph == graph for one in await extractions(backend)) == count
 
 
-async def _is_so(held: bool) -> bool:
-    return held
+async def _is_so(value: bool) -> bool:
+    return value

@@ -150,7 +150,7 @@ def _subject(unit: Unit) -> frozenset[str]:
 
 
 def _firm_names(units: Sequence[Unit]) -> frozenset[str]:
-    """Return the keys of words that are names wherever they stand: in a cell, with a digit, or in upper case within a
+    """Return the keys of words that are names in every position: in a cell, with a digit, or in upper case within a
     sentence. "Report" at the beginning of one is none.
     """
     found: set[str] = set()
