@@ -18,8 +18,8 @@ RECORDS_PER_SLOT = 8
 """Started records per slot: while every slot waits for a model, malformed records can still be dead-lettered."""
 EVER = 1 << 62
 LARGE_BYTES = 16_000
-HEAVY_BYTES = 64 << 10
-"""Size of a document from which its extraction waits for questions to other graphs: half a second of work."""
+HEAVY_BYTES = 16 << 10
+"""Size of a document from which its extraction waits for questions to other graphs: a tenth of a second of work."""
 LARGE_UNITS, LARGE_STATEMENTS = 16, 200
 """Size of a document, and of its extraction, from which threads decode and encode them: a fact takes 10 µs."""
 MAX_PARKED = 20_000

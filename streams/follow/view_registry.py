@@ -22,8 +22,8 @@ from graphtide.streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")
 
-HEAVY_ROWS = 4_000
-"""Changed rows of a delta from which its application waits for questions to other graphs: a quarter of a second."""
+HEAVY_ROWS = 1_000
+"""Changed rows of a delta from which its application waits for questions to other graphs: 20 ms of work."""
 
 
 class IndexKeeper(Protocol):

@@ -56,8 +56,8 @@ from graphtide.streams.scheduling.precedence import QUESTIONS
 from graphtide.streams.tracing import continue_trace
 
 OVERTAKING_BATCH_SIZE = 16
-YIELDING_BYTES = 2 << 20
-"""Size of a record from which its application waits for questions to other graphs: a fifth of a second of work."""
+YIELDING_BYTES = 512 << 10
+"""Size of a record from which its application waits for questions to other graphs: 50 ms of work."""
 RELEASING_BYTES = 16 << 20
 """Size of a record whose application leaves some 50 MB of free memory, which is returned to the system."""
 
