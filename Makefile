@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Some tests wait, so there are more workers than cores. Each worker collects all tests, for some five CPU seconds.
+# Some tests wait, so there are more workers than cores. Each worker collects all tests, for some four CPU seconds.
 WORKERS ?= 3
 # These wait for servers and processes for a part of the time.
 SERVER_WORKERS ?= 3

@@ -272,6 +272,7 @@ def test_modes_of_a_graph_are_matched_with_one_reader(tmp_path: Path) -> None:
     assert served["usage"]["answers of local"]["calls"] == 3
 
 
+@pytest.mark.thorough
 def test_graphrag_bench_measures_are_computed_from_verdicts(tmp_path: Path) -> None:
     """ROUGE-L and correctness, coverage, faithfulness by type; the export has the form of the benchmark's scripts."""
     kinds = {"q1": "Fact Retrieval", "q2": "Creative Generation", "q3": "Creative Generation"}

@@ -144,7 +144,7 @@ def test_earlier_view_cannot_be_written_to() -> None:
         pass
 
 
-@pytest.mark.parametrize("changed", [2, 8])
+@pytest.mark.parametrize("changed", [2, pytest.param(8, marks=pytest.mark.thorough)])
 def test_opening_costs_what_has_changed_however_large_the_graph(changed: int) -> None:
     """The things noted, the entries held and the bytes allocated, beside 40 and 640 documents about the same hub."""
     (noted, entries, size_bytes), large = opened_over(40, changed), opened_over(640, changed)
