@@ -72,7 +72,7 @@ class AboutnessIndex:
         changed.update(chunk for row in renamed for chunk in row.chunks)
         for chunk in changed:
             held = tables.chunks[chunk]
-            subjects = [tables.labels[tables.statements[s.statement].subject].name for s in held.evidence]
+            subjects = [tables.labels[tables.statements[s].subject].name for s in held.evidence.statements]
             self._set(chunk, passage_keys(held, tables.documents.get(held.doc_id), subjects))
         self._call(tables, delta)
 
