@@ -34,6 +34,7 @@ from graphtide.graph.records import (
 from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view_state.content import ViewContent
 from graphtide.graph.view_state.indexes import IndexVersions, VectorIndexes, refer_to_loaded, stale, sync
+from graphtide.graph.view_state.passage_rows import PassageEvidence, PassageMentions
 from graphtide.graph.view_state.tables import (
     ViewChunk,
     ViewEdge,
@@ -94,9 +95,9 @@ class LiveView(ViewContent):
         self.new_names.clear()
         touched = self.order.touched(self, delta)
         self._drop(delta)
-        spelled = {row.name: row.name for row in delta.mentions}
+        spelled = {row.name: row.name for row in delta.mentions} | {row.doc_id: row.doc_id for row in delta.documents}
         self._take_labels(delta.labels, spelled)
-        self._take_chunks(delta.chunks, delta.mentions, delta.evidence, delta.statements)
+        self._take_chunks(delta.chunks, delta.mentions, delta.evidence, delta.statements, spelled)
         self._take_entities(delta, spelled)
         self._take_edges(delta.edges)
         for link in delta.same_as:
@@ -186,7 +187,7 @@ class LiveView(ViewContent):
         """Move the label's passages to its present entity. Cost: its passages."""
         left, joined = self._entity(label.node), self._entity(node)
         for chunk in label.chunks:
-            times = sum(row.count for row in self.chunks[chunk].mentions if row.label == number)
+            times = self.chunks[chunk].mentions.count_of(number)
             self._count(label.node, left, chunk, -times)
             self._count(node, joined, chunk, times)
         label.node = node
@@ -197,11 +198,13 @@ class LiveView(ViewContent):
         mentions: Iterable[MentionRow],
         evidence: Iterable[EvidenceRow],
         statements: Iterable[TripleRow],
+        spelled: Mapping[str, str],
     ) -> None:
         for row in chunks:
             stored = self.chunks.get(row.chunk)
             if stored is None:
-                fresh = ViewChunk(row.chunk_id, row.doc_id, row.ordinal, row.text, bytes_of(row.vector))
+                doc_id = spelled.get(row.doc_id, row.doc_id)
+                fresh = ViewChunk(row.chunk_id, doc_id, row.ordinal, row.text, bytes_of(row.vector))
                 fresh.title, fresh.description, fresh.place = row.title, row.description, row.place
                 self.chunks[row.chunk] = fresh
                 self.text_bytes += len(row.text.encode())
@@ -217,7 +220,7 @@ class LiveView(ViewContent):
         for chunk, seen in with_yields(_by_chunk(mentions, lambda mention: mention.chunk).items(), CHUNK_STEP):
             self._take_mentions(chunk, seen)
         for chunk, shown in with_yields(_by_chunk(evidence, lambda support: support.chunk).items(), CHUNK_STEP):
-            self.chunks[chunk].evidence = tuple(shown)
+            self.chunks[chunk].evidence = PassageEvidence(shown)
             self.contents.count(self, self.chunks[chunk], 1)
             for support in shown:
                 statement = self.statements[support.statement]
@@ -235,7 +238,7 @@ class LiveView(ViewContent):
             label.statements = including(label.statements, row.statement)
 
     def _take_mentions(self, chunk: int, rows: list[MentionRow]) -> None:
-        self.chunks[chunk].mentions = tuple(rows)
+        self.chunks[chunk].mentions = PassageMentions(rows)
         for row in rows:
             label = self.labels[row.label]
             label.chunks = including(label.chunks, chunk)
@@ -248,8 +251,8 @@ class LiveView(ViewContent):
             label.chunks = excluding(label.chunks, number)
             self._count(label.node, self._entity(label.node), number, -row.count)
         self.contents.count(self, chunk, -1)
-        for support in chunk.evidence:
-            statement = self.statements[support.statement]
+        for stated in chunk.evidence.statements:
+            statement = self.statements[stated]
             statement.chunks = excluding(statement.chunks, number)
 
     def _take_entities(self, delta: GraphDelta, spelled: Mapping[str, str]) -> None:

@@ -73,7 +73,7 @@ class AboutnessIndex:
         changed.update(chunk for row in renamed for chunk in row.chunks)
         for chunk in with_yields(changed):
             passage = tables.chunks[chunk]
-            subjects = [tables.labels[tables.statements[s.statement].subject].name for s in passage.evidence]
+            subjects = [tables.labels[tables.statements[s].subject].name for s in passage.evidence.statements]
             self._set(chunk, passage_keys(passage, tables.documents.get(passage.doc_id), subjects))
         self._call(tables, delta)
 

@@ -23,10 +23,8 @@ from graphtide.graph.records import (
     DocumentRow,
     EdgeRow,
     EntityRow,
-    EvidenceRow,
     GraphDelta,
     LabelRow,
-    MentionRow,
     SameAsRow,
     TripleRow,
     Vector,
@@ -35,6 +33,7 @@ from graphtide.graph.resolution.predicates.groups import PredicateGroups
 from graphtide.graph.resolution.predicates.pairs import PredicatePair
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.text.place import Place
+from graphtide.graph.view_state.passage_rows import PassageEvidence, PassageMentions
 from graphtide.graph.view_state.tables import FactTables, MentionTables, ViewEdge
 
 MIN_CHANGES = 2_000
@@ -44,7 +43,7 @@ CHANGED_SHARE = 4
 T = TypeVar("T")
 _NONE: Vector = np.empty(0, np.float16)
 Pair = tuple[int, int]
-_Chunk = tuple[str, str, int, str, Place, tuple[MentionRow, ...], tuple[EvidenceRow, ...]]
+_Chunk = tuple[str, str, int, str, Place, PassageMentions, PassageEvidence]
 _Label = tuple[str, str, int]
 _Statement = tuple[int, str, int, int, int]
 _Entity = tuple[str, str, str, tuple[int, ...], int]

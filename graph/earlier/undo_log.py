@@ -6,7 +6,7 @@ Cost, in time and memory: the noted changes, however large the graph is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
@@ -40,8 +40,8 @@ class _Passage:
     """A passage with its mentions and evidence, which never change while it exists."""
 
     row: ChunkRow
-    mentions: tuple[MentionRow, ...]
-    evidence: tuple[EvidenceRow, ...]
+    mentions: Sequence[MentionRow]
+    evidence: Sequence[EvidenceRow]
 
 
 @dataclass(eq=False)

@@ -89,7 +89,7 @@ def entities_in(view: LiveView, chunk: int) -> set[int]:
     Returns an empty set for an unknown passage.
     """
     row = view.chunks.get(chunk)
-    return {view.labels[mention.label].node for mention in row.mentions} if row else set()
+    return {view.labels[label].node for label in row.mentions.labels} if row else set()
 
 
 def working_entities(view: LiveView, chunks: Iterable[int]) -> set[int]:

@@ -126,8 +126,8 @@ def _named_by(row: Any) -> Iterator[tuple[Kind, Iterable[Key]]]:
     """Yield the rows that a row names: of a common name or a hub's label only as many as `FEW`."""
     match row:
         case ViewChunk():
-            yield "labels", (mention.label for mention in row.mentions)
-            yield "statements", (support.statement for support in row.evidence)
+            yield "labels", row.mentions.labels
+            yield "statements", row.evidence.statements
         case ViewStatement():
             yield "labels", (row.subject, row.object)
             yield "chunks", sorted(row.chunks)[:FEW]

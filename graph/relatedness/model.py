@@ -128,16 +128,16 @@ class RelatednessModel:
 
 def _example(tables: ExampleTables, number: int) -> PairPassage:
     chunk = tables.chunks[number]
-    names = tuple(sorted({tables.labels[mention.label].name for mention in chunk.mentions}))
+    names = tuple(sorted({tables.labels[label].name for label in chunk.mentions.labels}))
     key = passage_key(chunk.doc_id, chunk.text, chunk.vector, names)
     document = tables.documents.get(chunk.doc_id)
     titles = tuple(sorted(title_keys(document.info.title))) if document is not None else NO_NAMES
-    return PairPassage(key, chunk.doc_id, chunk.vector, names, titles)
+    return PairPassage(key, chunk.doc_id, chunk.vector_bytes, names, titles)
 
 
 def _mentioned(tables: ExampleTables, number: int) -> Collection[int]:
     chunk = tables.chunks.get(number)
-    return {tables.labels[mention.label].node for mention in chunk.mentions} if chunk is not None else ()
+    return {tables.labels[label].node for label in chunk.mentions.labels} if chunk is not None else ()
 
 
 def _count(net: Counter[Pair], go: Iterable[Pair], come: Iterable[Pair]) -> None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from graphtide.graph.records import Vector
+from graphtide.graph.vector_store import VectorBytes
+from graphtide.graph.vector_sum import vector_of
 from graphtide.graph.view_state.overlay import Overlay, Writing
 
 BUCKETS = 1 << 12
@@ -25,15 +27,20 @@ TOGETHER = 16  # an entity in more passages is weak evidence, and would make eac
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairPassage:
-    """A passage as an example: the digest of its content; its document; its vector; the names that
-    it mentions, and those under which its document's title is mentioned, both sorted.
+    """A passage as an example: the digest of its content; its document; the bytes of its vector, which are the view's;
+    the names that it mentions, and those under which its document's title is mentioned, both sorted.
     """
 
     key: int
     doc_id: str
-    vector: Vector
+    vector_bytes: VectorBytes
     names: tuple[str, ...]
     titles: tuple[str, ...]
+
+    @property
+    def vector(self) -> Vector:
+        """Return the vector `(d,)`. O(1)."""
+        return vector_of(self.vector_bytes)
 
 
 Names = tuple[str, ...]

@@ -127,9 +127,9 @@ class CommunityFingerprints:
         facts).
         """
         place = f"{chunk.doc_id}\0{chunk.text}"
-        for shown in chunk.evidence:
-            statement = view.statements[shown.statement]
-            digest = _digest(place, *_triple(view, statement), shown.description, shown.sentence, str(shown.count))
+        for number, description, sentence, count in chunk.evidence.texts():
+            statement = view.statements[number]
+            digest = _digest(place, *_triple(view, statement), description, sentence, str(count))
             for label in {statement.subject, statement.object}:
                 self._statement_digests[label] = (self._statement_digests[label] + times * digest) & _MASK
                 self._labels.add(label)

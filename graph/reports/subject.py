@@ -244,7 +244,7 @@ def _finding(view: LiveView, number: int) -> ReportedFinding:
     statement = view.statements[number]
     ends = [view.entities[node] for node in view.ends(number)]
     chunks = nsmallest(CITED, statement.chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
-    sentence = next((row.sentence for row in view.chunks[chunks[0]].evidence if row.statement == number), "")
+    sentence = next((row.sentence for row in view.chunks[chunks[0]].evidence.of(number)), "")
     ids = tuple(view.chunks[chunk].chunk_id for chunk in chunks)
     relation = relation_id(ends[0].id, statement.predicate, ends[1].id)
     return ReportedFinding(_text(view, number), sentence[:_MAX_CHARS], ids[0], statement.count, ids, relation)

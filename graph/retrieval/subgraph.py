@@ -39,7 +39,7 @@ def _scores(mentioned: Mapping[int, int], mass: Mapping[int, float] | None) -> M
 
 def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) -> tuple[AnswerEdge, ...]:
     """Return the relations stated between shown entities. Statements in other spellings of the same relation add up."""
-    stated = {support.statement for chunk in chunks for support in view.chunks[chunk].evidence}
+    stated = {number for chunk in chunks for number in view.chunks[chunk].evidence.statements}
     weight_milli: Counter[tuple[str, str, str]] = Counter()
     for number in stated:
         subject, object_ = view.ends(number)

@@ -61,9 +61,9 @@ class ChangedRows:
         links = {node for link in view.changed_links for node in link}
         entities = {row.node for row in delta.entities}.union(gone.entities, (n // 2 for n in links if n % 2 == 0))
         passages = [view.chunks[number] for number in chunks if number in view.chunks]
-        entities.update(view.labels[mention.label].node for chunk in passages for mention in chunk.mentions)
+        entities.update(view.labels[label].node for chunk in passages for label in chunk.mentions.labels)
         statements = {row.statement for row in delta.statements}.union(gone.statements)
-        stated = statements.union(support.statement for chunk in passages for support in chunk.evidence)
+        stated = statements.union(number for chunk in passages for number in chunk.evidence.statements)
         nodes = links.union(map(walk_entity, entities), map(walk_chunk, chunks))
         return cls(
             chunks,
@@ -100,7 +100,7 @@ def _with_neighbours(view: LiveView, nodes: Iterable[int], expanded: Iterable[in
         number = node // 2
         if node % 2:
             chunk = view.chunks.get(number)
-            found.update(walk_entity(view.labels[mention.label].node) for mention in chunk.mentions) if chunk else None
+            found.update(walk_entity(view.labels[label].node) for label in chunk.mentions.labels) if chunk else None
         else:
             entity = view.entities.get(number)
             found.update(map(walk_chunk, entity.chunks) if entity else ())

@@ -102,7 +102,7 @@ class ValidityReader:
 
     def _supports(self, number: int) -> list[EvidenceRow]:
         chunks = self._view.statements[number].chunks
-        return [row for chunk in chunks for row in self._view.chunks[chunk].evidence if row.statement == number]
+        return [row for chunk in chunks for row in self._view.chunks[chunk].evidence.of(number)]
 
     def _standing(self, row: EvidenceRow) -> ClaimStatus:
         family = self._family(row.statement)

@@ -17,11 +17,12 @@ import numpy as np
 from graphtide.graph.algorithms.pagerank import Nodes
 from graphtide.graph.communities.replica import HierarchyReplica
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
-from graphtide.graph.records import DocumentRow, EvidenceRow, MentionRow, Vector
+from graphtide.graph.records import DocumentRow, Vector
 from graphtide.graph.text.place import NO_PLACE, Place
 from graphtide.graph.vector_store import VectorBytes
 from graphtide.graph.vector_sum import vector_of
 from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
+from graphtide.graph.view_state.passage_rows import NO_EVIDENCE, NO_MENTIONS, PassageEvidence, PassageMentions
 
 
 class _Embedded:
@@ -55,8 +56,8 @@ class ViewChunk(_Embedded):
     ordinal: int
     text: str
     vector_bytes: VectorBytes
-    mentions: tuple[MentionRow, ...] = ()
-    evidence: tuple[EvidenceRow, ...] = ()
+    mentions: PassageMentions = NO_MENTIONS
+    evidence: PassageEvidence = NO_EVIDENCE
     title: str = ""
     description: str = ""
     place: Place = NO_PLACE

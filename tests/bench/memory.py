@@ -3,11 +3,11 @@
     python -m tests.bench.memory [--documents N] [--part write|view|service] [--anonymous-vectors] [--no-page]
 
 Each part runs in a process of its own on the MuSiQue passages, with the extraction and the vectors of the data set; the
-service embeds with its default model. Resident memory is the difference to the process before the graph, after a
-collection and with free pages returned; anonymous memory and mapped files are listed apart, since the kernel can drop
-the latter. Vectors move into files every SPILL_EVERY documents, in a service periodically, unless
-`--anonymous-vectors` is given. Sizes of structures are those that objects report, vectors in files included; the rest
-is the allocator's.
+service embeds with its default model; write model and view have the allocator's settings of service processes. Resident
+memory is the difference to the process before the graph, after a collection and with free pages returned; anonymous
+memory and mapped files are listed apart, since the kernel can drop the latter. Vectors move into files every
+SPILL_EVERY documents, in a service periodically, unless `--anonymous-vectors` is given. Sizes of structures are those
+that objects report, vectors in files included; the rest is the allocator's.
 It asserts nothing; docs/scaling.md has its table.
 """
 
@@ -29,6 +29,7 @@ from graphtide.graph.records import DocumentChange
 from graphtide.graph.vector_store import keep_in_chunks, spill
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.hnsw import HnswIndex
+from graphtide.services.process.interpreter import tune_interpreter
 from graphtide.services.sdk.embedded import open_database
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_codec import decode, encode
@@ -181,6 +182,8 @@ def main() -> None:
     if chosen.part:
         folder = Path(chosen.folder)
         keep_in_chunks(in_files and chosen.part != "service")
+        if chosen.part in ("write", "view"):
+            tune_interpreter()  # as every process of a service does
         if chosen.part == "view":
             found = view_part(folder)
         elif chosen.part == "write":

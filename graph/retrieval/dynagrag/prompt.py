@@ -78,7 +78,7 @@ def _evidence(view: LiveView, admits: ChunkPredicate | None, statement: int) -> 
     chunks = view.statements[statement].chunks
     admitted = chunks if admits is None else filter(admits, chunks)
     chunk = min(admitted, key=lambda number: view.chunks[number].chunk_id)
-    rows = (row for row in view.chunks[chunk].evidence if row.statement == statement)
+    rows = view.chunks[chunk].evidence.of(statement)
     return Evidence(chunk, min((row.sentence or row.description for row in rows), default=""))
 
 

@@ -139,7 +139,7 @@ def _candidates(view: LiveView, found: Explored, count: int) -> set[int]:
     theirs = (
         number
         for _, _, number in walked
-        if any(view.labels[mention.label].node in explored for mention in view.chunks[number].mentions)
+        if any(view.labels[label].node in explored for label in view.chunks[number].mentions.labels)
     )
     best = set(islice(theirs, count))
     return best | {hit.number for hit in found.seeds.passages} | {crossing.passage for crossing in found.crossings}

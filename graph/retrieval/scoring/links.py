@@ -44,4 +44,4 @@ def bridge_strength(view: LiveView, node: int) -> float:
 
 def entities_of(view: LiveView, chunk: int) -> set[int]:
     """Return the entities a passage mentions."""
-    return {view.labels[mention.label].node for mention in view.chunks[chunk].mentions}
+    return {view.labels[label].node for label in view.chunks[chunk].mentions.labels}

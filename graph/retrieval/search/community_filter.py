@@ -57,7 +57,7 @@ def within(
     def inside(chunk: int) -> bool:
         if admits is not None and not admits(chunk):
             return False
-        nodes = (view.labels[mention.label].node for mention in view.chunks[chunk].mentions)
+        nodes = (view.labels[label].node for label in view.chunks[chunk].mentions.labels)
         return any(view.hierarchy.community(node, level) in chosen for node in nodes)
 
     return inside

@@ -321,6 +321,9 @@ def test_names_that_a_mention_spells_are_held_once() -> None:
     world, view = World(), empty_view()
     view.apply(decode(encode(world.change(random_extraction(random.Random(38), "d", 1, None)))))
     spelled = {row.name: row.name for chunk in view.chunks.values() for row in chunk.mentions}
+    for number, chunk in view.chunks.items():
+        assert chunk.doc_id is view.documents["d"].doc_id
+        assert view.relatedness._passages[number].vector_bytes is chunk.vector_bytes
     names = [label.name for label in view.labels.values()] + [entity.name for entity in view.entities.values()]
     equal = [name for name in (*names, *view.names) if name in spelled]
     assert {"ada lovelace", "Lord Byron"} <= set(equal) and all(name is spelled[name] for name in equal)

@@ -20,6 +20,7 @@ from graphtide.graph.relatedness import pairs as pairs_module
 from graphtide.graph.relatedness.features import SCALE, whole_cosines
 from graphtide.graph.relatedness.pairs import BUCKETS, NO_NAMES, SPARSE, TOGETHER, HashRing, Pair, PairPassage
 from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, fit_weights, pair_cosines
+from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import LiveView
 from tests.model.relatedness_oracle import slow_cosine, slow_examples, slow_weights
 from tests.model.small_views import SmallDocument, random_documents, small_view
@@ -187,7 +188,7 @@ def _walk_on_a_ring(steps: list[tuple[int, int]], seed: int) -> None:
             continue
         else:
             key = (drawn % BUCKETS if rng.random() < 0.3 else drawn >> 5) * 32 + name  # some in one bucket, none equal
-            live[name] = PairPassage(key, f"d{name % 7}", vector, (), NO_NAMES)
+            live[name] = PairPassage(key, f"d{name % 7}", bytes_of(vector), (), NO_NAMES)
             go, come = circle.add(live[name])
         for pair in go:
             pairs.remove(pair)
@@ -222,7 +223,7 @@ def test_change_of_the_ring_reads_few_places_whatever_the_number_of_passages(cou
                 self._note()
                 yield key
 
-    passages = [PairPassage(rng.getrandbits(64), f"d{n}", vector, (), NO_NAMES) for n in range(count)]
+    passages = [PairPassage(rng.getrandbits(64), f"d{n}", vector.tobytes(), (), NO_NAMES) for n in range(count)]
     for each in passages:
         ring.add(each)
     ring._buckets = Counted(ring._buckets)
@@ -246,7 +247,9 @@ def test_learning_tells_related_pairs_better_than_chance(seed: int) -> None:
     rng = np.random.default_rng(seed)
     topic = rng.normal(size=(400, 4))
     sides = [np.concatenate((topic, rng.normal(size=(400, 20))), axis=1).astype(np.float16) for _ in range(2)]
-    left, right = ([PairPassage(n, f"d{n}", row, (), NO_NAMES) for n, row in enumerate(side)] for side in sides)
+    left, right = (
+        [PairPassage(n, f"d{n}", bytes_of(row), (), NO_NAMES) for n, row in enumerate(side)] for side in sides
+    )
     together, chance = SufficientStatistics(), SufficientStatistics()
     together.add([(left[n], right[n], NO_NAMES) for n in range(300)])
     chance.add([(left[n], right[299 - n], NO_NAMES) for n in range(300)])

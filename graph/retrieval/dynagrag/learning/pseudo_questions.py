@@ -106,7 +106,7 @@ def two_hop_path(view: LiveView, chunk: int, reads: NodeReads) -> TwoHopPath | N
 
 
 def _paths(view: LiveView, chunk: int, reads: NodeReads) -> Iterator[TwoHopPath]:
-    for first in {support.statement for support in view.chunks[chunk].evidence}:
+    for first in set(view.chunks[chunk].evidence.statements):
         subject, object_ = view.ends(first)
         for bridge, start in ((subject, object_), (object_, subject)) if subject != object_ else ():
             reads.is_small(start)
