@@ -159,35 +159,35 @@ class Consolidator:
             self._predicates.follow(batch.statements, batch.gone_statements, batch.judged)
         return self._conclude(batch, clusters)
 
-    def borderline(self, most: int) -> list[PairQuestion]:
-        """Return up to `most` questions to a judge: pairs that the rules leave open, then those found by vectors, then
+    def borderline(self, limit: int) -> list[PairQuestion]:
+        """Return up to `limit` questions to a judge: pairs that the rules leave open, then those found by vectors, then
         pairs of predicates.
 
         A pair found by vectors is asked about when no verdict on it saw the present statements. Cost: the sorted pairs,
         and the statements of the labels in those that changed since the last call.
         """
-        pairs = itertools.islice(self._resolver.borderline(), most)
+        pairs = itertools.islice(self._resolver.borderline(), limit)
         questions = [PairQuestion(self._keys(pair)) for pair in pairs]
         for a, b in self._resolver.unchecked():
-            if len(questions) == most:
+            if len(questions) == limit:
                 break
             question = self._question(a, b)
             if self._resolver.verdict(a, b) in (question.verdict(True), question.verdict(False)):
                 self._resolver.note_checked(a, b)
             else:
                 questions.append(question)
-        return questions + self._predicate_questions(most - len(questions))
+        return questions + self._predicate_questions(limit - len(questions))
 
-    def _predicate_questions(self, most: int) -> list[PairQuestion]:
+    def _predicate_questions(self, limit: int) -> list[PairQuestion]:
         questions: list[PairQuestion] = []
-        if self._predicates is None or most <= 0:
+        if self._predicates is None or limit <= 0:
             return questions
         resolver = self._predicates.resolver
         for pair in resolver.unchecked():
             question = PairQuestion(pair_of(*pair), resolver.contexts(pair))
             if resolver.verdict(pair) in (question.verdict(True), question.verdict(False)):
                 resolver.note_checked(pair)
-            elif len(questions) < most:
+            elif len(questions) < limit:
                 questions.append(question)
             else:
                 break
@@ -246,8 +246,8 @@ class Consolidator:
         if len({change.doc_id for change in changes}) != len(changes):
             raise ValueError("a batch must hold at most one change per document")
         for change in changes:
-            held, given = self._tables.documents.get(change.doc_id), len(change.old.units) if change.old else None
-            if (None if held is None else len(held)) != given:
+            stored, given = self._tables.documents.get(change.doc_id), len(change.old.units) if change.old else None
+            if (None if stored is None else len(stored)) != given:
                 raise ValueError(f"document {change.doc_id!r}: the graph does not hold the given old revision")
 
     def _plan(self, change: DocumentChange, batch: _Batch) -> None:
@@ -375,9 +375,9 @@ class Consolidator:
         if self._predicates is not None:
             self._predicates.resolver.know(snapshot.predicate_links)
             self._predicates.follow(self._tables.statements, (), ())
-        held = {statement.edge: statement.edge for statement in self._tables.statements.values()}
+        known = {statement.edge: statement.edge for statement in self._tables.statements.values()}
         for row in snapshot.edges:
-            edge = held.get((row.u, row.v)) or (row.u, row.v)  # one tuple for both tables
+            edge = known.get((row.u, row.v)) or (row.u, row.v)  # one tuple for both tables
             self._entities.topology.weights[edge] = row.weight
         edges = _pairs([(row.u, row.v) for row in snapshot.edges])
         weights = np.array([row.weight for row in snapshot.edges], np.int64)

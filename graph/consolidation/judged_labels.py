@@ -36,10 +36,10 @@ class JudgedLabels(Mapping[int, LabelView | None]):
 
     def __getitem__(self, number: int) -> LabelView | None:
         """Return the view of a label."""
-        held = self._kept[number]
-        if not isinstance(held, LabelState):
-            return held
-        return LabelView(*held.key, held.mean(), held.same)
+        kept = self._kept[number]
+        if not isinstance(kept, LabelState):
+            return kept
+        return LabelView(*kept.key, kept.mean(), kept.same)
 
     def __iter__(self) -> Iterator[int]:
         """Yield the labels."""

@@ -55,10 +55,10 @@ class LivePredicates:
         ranked = self._ranked.setdefault(statement.key[1], [])
         rank = self._rank(statement)
         place = bisect_left(ranked, rank)
-        held = place < len(ranked) and ranked[place] == rank
-        if present and not held:
+        is_ranked = place < len(ranked) and ranked[place] == rank
+        if present and not is_ranked:
             ranked.insert(place, rank)
-        elif held and not present:
+        elif is_ranked and not present:
             del ranked[place]
         return place
 
@@ -71,16 +71,17 @@ class LivePredicates:
     def _features(self, predicate: str) -> PredicateFeatures | None:
         tables = self._tables
         sample = [rank & ((1 << _NUMBER_BITS) - 1) for rank in self._ranked[predicate][:SAMPLE_SIZE]]
-        held = [tables.statements[number] for number in sample]
-        self._note_labels(predicate, frozenset(end for each in held for end in (each.key[0], each.key[2])))
-        if not held:
+        statements = [tables.statements[number] for number in sample]
+        self._note_labels(predicate, frozenset(end for each in statements for end in (each.key[0], each.key[2])))
+        if not statements:
             del self._ranked[predicate]
             return None
         residuals = (
-            residual(each.mean(), tables.labels[each.key[0]].mean(), tables.labels[each.key[2]].mean()) for each in held
+            residual(each.mean(), tables.labels[each.key[0]].mean(), tables.labels[each.key[2]].mean())
+            for each in statements
         )
-        subjects = frozenset(tables.labels[each.key[0]].key[1] for each in held) - {""}
-        objects = frozenset(tables.labels[each.key[2]].key[1] for each in held) - {""}
+        subjects = frozenset(tables.labels[each.key[0]].key[1] for each in statements) - {""}
+        objects = frozenset(tables.labels[each.key[2]].key[1] for each in statements) - {""}
         context = _context(tables, sample[:CONTEXT_SIZE], subjects, objects)
         return PredicateFeatures(predicate_vector(residuals), subjects, objects, context)
 

@@ -95,21 +95,21 @@ def _chunk_rows(
     tables: Tables, change: DocumentChange, new: Extraction, plan: UnitDiff, version: int, rows: list[ChunkRow]
 ) -> tuple[int, ...]:
     """Add the rows of chunks that are new or have another position or place, and return the numbers of all."""
-    held = {}
+    stored = {}
     if change.old:
         units = zip(change.old.units, occurrence_index(change.old), strict=True)
         places = zip(tables.documents[change.doc_id], units, strict=True)
-        held = {chunk: (at, repeat, unit.place) for at, (chunk, (unit, repeat)) in enumerate(places)}
+        stored = {chunk: (at, repeat, unit.place) for at, (chunk, (unit, repeat)) in enumerate(places)}
     numbers = []
     for place, (unit, repeat) in enumerate(zip(new.units, occurrence_index(new), strict=True)):
         kept = plan.kept.get(place)
         number = tables.free_chunks.take() if kept is None else kept
         numbers.append(number)
-        if kept is None or held[kept] != (place, repeat, unit.place):
+        if kept is None or stored[kept] != (place, repeat, unit.place):
             name = chunk_id(new.doc_id, unit.text, repeat)
             vector = vector_of(bytes_of(unit.vector))  # not a row of all vectors of the document, kept in memory by it
-            held_row = (number, name, new.doc_id, place, unit.text, vector, version)
-            rows.append(ChunkRow(*held_row, unit.title, unit.description, unit.place))
+            columns = (number, name, new.doc_id, place, unit.text, vector, version)
+            rows.append(ChunkRow(*columns, unit.title, unit.description, unit.place))
     return shared_tuple(numbers)
 
 

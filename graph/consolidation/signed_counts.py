@@ -66,17 +66,17 @@ class UnitDiff:
 
 def diff_units(change: DocumentChange, chunks: tuple[int, ...]) -> UnitDiff:
     """Match the new revision's units with the old one's by content. `chunks` are the old units' chunks, in order."""
-    held: dict[bytes, list[int]] = defaultdict(list)
+    by_key: dict[bytes, list[int]] = defaultdict(list)
     old = change.old.units if change.old else ()
     for index in reversed(range(len(old))):
-        held[old[index].key].append(index)
+        by_key[old[index].key].append(index)
     plan = UnitDiff()
     for index, unit in enumerate(change.new.units if change.new else ()):
-        if held[unit.key]:
-            plan.kept[index] = chunks[held[unit.key].pop()]
+        if by_key[unit.key]:
+            plan.kept[index] = chunks[by_key[unit.key].pop()]
         else:
             plan.added.append(index)
-    left = sorted(index for indices in held.values() for index in indices)
+    left = sorted(index for indices in by_key.values() for index in indices)
     plan.retracted = [(old[index], chunks[index]) for index in left]
     return plan
 

@@ -70,10 +70,10 @@ class LabelState(VectorSum):
     @property
     def forms(self) -> Counter[str]:
         """Return a copy of the mentions by spelling."""
-        held = self._forms
-        if isinstance(held, str):
-            return Counter({held: self.mentions} if self.mentions else {})
-        return held.copy()
+        stored = self._forms
+        if isinstance(stored, str):
+            return Counter({stored: self.mentions} if self.mentions else {})
+        return stored.copy()
 
     @forms.setter
     def forms(self, counts: Counter[str]) -> None:

@@ -62,10 +62,10 @@ class ExactIndexes:
 
 
 def _index(table: Mapping[int, _Embedded]) -> ExactIndex:
-    held = [(number, row.vector) for number, row in table.items() if row.vector.size]
-    index = ExactIndex(held[0][1].size if held else 1)
-    if held:
-        numbers, vectors = zip(*held, strict=True)
+    pairs = [(number, row.vector) for number, row in table.items() if row.vector.size]
+    index = ExactIndex(pairs[0][1].size if pairs else 1)
+    if pairs:
+        numbers, vectors = zip(*pairs, strict=True)
         index.add(np.array(numbers, np.int64), np.stack(vectors).astype(np.float32))
     return index
 

@@ -60,12 +60,12 @@ def refer_to_loaded(index: VectorIndex, rows: Mapping[int, HasVector]) -> None:
         return
     for number, row in rows.items():
         if number in index:
-            held = index.row(number)
-            if held.dtype == np.float16 and held.tobytes() == row.vector_bytes:
-                row.vector_bytes = bytes_of(held.astype(np.float16, copy=False))
+            loaded = index.row(number)
+            if loaded.dtype == np.float16 and loaded.tobytes() == row.vector_bytes:
+                row.vector_bytes = bytes_of(loaded.astype(np.float16, copy=False))
 
 
-def with_held_vectors(
+def with_loaded_vectors(
     snapshot: GraphDelta, statements: Mapping[int, HasVector], entities: Mapping[int, HasVector]
 ) -> GraphDelta:
     """Return a snapshot whose statements and entities refer to the equal vectors of a view's tables.
@@ -73,12 +73,14 @@ def with_held_vectors(
     A write model that is restored from it then holds few vectors of its own. Call under the view's read lock. Cost:
     the rows of the snapshot.
     """
-    stated = tuple(replace(row, vector=_held(statements, row.statement, row.vector)) for row in snapshot.statements)
-    named = tuple(replace(row, vector=_held(entities, row.node, row.vector)) for row in snapshot.entities)
+    stated = tuple(
+        replace(row, vector=_loaded_vector(statements, row.statement, row.vector)) for row in snapshot.statements
+    )
+    named = tuple(replace(row, vector=_loaded_vector(entities, row.node, row.vector)) for row in snapshot.entities)
     return replace(snapshot, statements=stated, entities=named)
 
 
-def _held(rows: Mapping[int, HasVector], number: int, vector: Vector) -> Vector:
+def _loaded_vector(rows: Mapping[int, HasVector], number: int, vector: Vector) -> Vector:
     row = rows.get(number)
     return vector if row is None or row.vector_bytes != vector.tobytes() else vector_of(row.vector_bytes)
 
@@ -88,13 +90,15 @@ def stale(index: VectorIndex, live: Container[int]) -> list[int]:
     return [number for number in index.live_ids().tolist() if number not in live]
 
 
-def sync(index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vector, int]], held: int) -> None:
+def sync(
+    index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vector, int]], indexed_version: int
+) -> None:
     """Remove deleted rows, add rows new or newer than the index. A row without a vector is not in the index."""
     dead = list(gone)
     ids: list[int] = []
     vectors: list[Vector] = []
     for number, vector, version in rows:
-        if vector.size and version > held:
+        if vector.size and version > indexed_version:
             ids.append(number)
             vectors.append(vector)
         elif not vector.size:

@@ -54,27 +54,27 @@ class Overlay(MutableMapping[Key, Value]):
         self._changed[key] = value
 
     def __getitem__(self, key: Key) -> Value:
-        held = self._changed.get(key, UNCHANGED)
-        if held is UNCHANGED:
+        changed = self._changed.get(key, UNCHANGED)
+        if changed is UNCHANGED:
             value = self._below[key]
             if self._own is not None and self._writing.on:
                 value = self._own(value)
                 self._put(key, value)
             return value
-        if held is GONE:
+        if changed is GONE:
             raise KeyError(key)
-        return cast(Value, held)
+        return cast(Value, changed)
 
     def get(self, key: Key, default: Value | None = None) -> Value | None:  # type: ignore[override]
         """Return the value of a key, or the default."""
-        held = self._changed.get(key, UNCHANGED)
-        if held is UNCHANGED:
+        changed = self._changed.get(key, UNCHANGED)
+        if changed is UNCHANGED:
             return self[key] if key in self._below else default
-        return default if held is GONE else cast(Value, held)
+        return default if changed is GONE else cast(Value, changed)
 
     def __contains__(self, key: object) -> bool:
-        held = self._changed.get(key, UNCHANGED)  # type: ignore[arg-type]
-        return key in self._below if held is UNCHANGED else held is not GONE
+        changed = self._changed.get(key, UNCHANGED)  # type: ignore[arg-type]
+        return key in self._below if changed is UNCHANGED else changed is not GONE
 
     def __setitem__(self, key: Key, value: Value) -> None:
         self._size += key not in self
@@ -111,8 +111,8 @@ class OverlayInts(NumberedInts):
         self._writing = writing
 
     def __getitem__(self, number: int) -> int:
-        held = self._changed.get(number)
-        return self._below[number] if held is None else held
+        changed = self._changed.get(number)
+        return self._below[number] if changed is None else changed
 
     def __setitem__(self, number: int, value: int) -> None:
         self._writing.entries += number not in self._changed
@@ -161,6 +161,6 @@ class OverlayColumn(Generic[Value]):
         return self._length
 
 
-def own_ints(held: IntSet) -> IntSet:
+def own_ints(members: IntSet) -> IntSet:
     """Return a set of ints that may be changed: a large one refers to the old one. O(1)."""
-    return held if isinstance(held, tuple) else PatchedSet(held)
+    return members if isinstance(members, tuple) else PatchedSet(members)

@@ -69,7 +69,7 @@ class PassageMentions(Sequence[MentionRow]):
         counts = self._counts
         if counts is None:
             return self.labels.count(label)
-        return sum(count for held, count in zip(self.labels, counts, strict=True) if held == label)
+        return sum(count for other, count in zip(self.labels, counts, strict=True) if other == label)
 
     def _columns(self) -> tuple[object, ...]:
         return self._chunk, self.labels, self._names, self._descriptions, self._counts
@@ -129,7 +129,7 @@ class PassageEvidence(Sequence[EvidenceRow]):
         numbers = self.statements
         if numbers.count(statement) == 1:
             return [self._row(numbers.index(statement))]
-        return [self._row(place) for place, held in enumerate(numbers) if held == statement]
+        return [self._row(place) for place, other in enumerate(numbers) if other == statement]
 
     def texts(self) -> Iterator[tuple[int, str, str, int]]:
         """Yield (statement, description, sentence, count) of each row, without making the row."""

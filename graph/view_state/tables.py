@@ -109,8 +109,8 @@ class ViewEntity(_Embedded):
 
     def times(self, chunk: int) -> int:
         """Return how often a chunk mentions the entity."""
-        if self.repeats is not None and (held := self.repeats.get(chunk)):
-            return held
+        if self.repeats is not None and (repeated := self.repeats.get(chunk)):
+            return repeated
         return int(chunk in self.chunks)
 
     def count(self, chunk: int, times: int) -> None:
@@ -145,24 +145,24 @@ def with_neighbour(table: Mapping[int, Neighbours], a: int, b: int, edge: ViewEd
     Most entities have one neighbour, often a hub: a single edge to `b` is the dictionary of the neighbour that `b`
     got before, if that has the same edge alone.
     """
-    held = table.get(a, {})
-    if len(held) > 1:
-        held[b] = edge
-        return held
-    if held.keys() - {b}:
-        return {**held, b: edge}
+    around = table.get(a, {})
+    if len(around) > 1:
+        around[b] = edge
+        return around
+    if around.keys() - {b}:
+        return {**around, b: edge}
     for sibling in islice(reversed(table.get(b, {})), 2):
         if sibling != a and len(shared := table[sibling]) == 1 and shared.get(b) is edge:
             return shared
     return {b: edge}
 
 
-def without_neighbour(held: Neighbours, b: int) -> Neighbours:
+def without_neighbour(around: Neighbours, b: int) -> Neighbours:
     """Return the neighbours of an entity without `b`; more than two are changed in place. Raises KeyError."""
-    if len(held) > 2:
-        del held[b]
-        return held
-    left = dict(held)
+    if len(around) > 2:
+        del around[b]
+        return around
+    left = dict(around)
     del left[b]
     return left
 

@@ -148,18 +148,18 @@ def _is_numbered_heading(lines: Sequence[_Line]) -> bool:
 
 def _paragraphs(lines: Sequence[_Line]) -> Iterator[Block]:
     """Yield the entries, items, labels and wrapped paragraphs of a run of lines. A line before a list introduces it."""
-    held: list[_Line] = []
+    pending: list[_Line] = []
     lead_in = ""
     starts = entry_starts([line.text for line in lines])
     for at, line in enumerate(lines):
         begins = at in starts or _ITEM.match(line.text)
-        if held and (begins or not _continues(held[-1], line, bool(_ITEM.match(held[0].text)))):
-            yield (block := _paragraph(held, lead_in))
+        if pending and (begins or not _continues(pending[-1], line, bool(_ITEM.match(pending[0].text)))):
+            yield (block := _paragraph(pending, lead_in))
             lead_in = block.text if block.text.endswith(":") else lead_in
-            held = []
-        held.append(line)
-    if held:
-        yield _paragraph(held, lead_in)
+            pending = []
+        pending.append(line)
+    if pending:
+        yield _paragraph(pending, lead_in)
 
 
 def _continues(previous: _Line, line: _Line, in_item: bool) -> bool:
@@ -171,8 +171,8 @@ def _continues(previous: _Line, line: _Line, in_item: bool) -> bool:
     return len(previous.text) >= _WRAPPED_CHARS
 
 
-def _paragraph(held: Sequence[_Line], lead_in: str) -> Block:
-    text = one_line(" ".join(line.text for line in held))
+def _paragraph(parts: Sequence[_Line], lead_in: str) -> Block:
+    text = one_line(" ".join(line.text for line in parts))
     is_item = _ITEM.match(text) is not None
     text = _BULLET.sub("", text, count=1) if is_item else text
-    return Block(text, held[0].start, held[-1].end, lead_in=lead_in if is_item else "")
+    return Block(text, parts[0].start, parts[-1].end, lead_in=lead_in if is_item else "")

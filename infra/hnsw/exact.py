@@ -21,9 +21,9 @@ class ExactGeneration(ExactIndex):
 
     def put(self, keys: list[int], rows: Vectors | Sequence[Row]) -> None:
         """Insert or replace distinct ids. The rows are kept, not copied."""
-        held: list[Row] = list(rows)
-        super().put(keys, unit_vectors(held, self.dimensions))
-        self._rows.update(zip(keys, held, strict=True))
+        originals: list[Row] = list(rows)
+        super().put(keys, unit_vectors(originals, self.dimensions))
+        self._rows.update(zip(keys, originals, strict=True))
 
     def remove(self, ids: Ids) -> None:
         """Remove the ids, see VectorIndex.remove."""

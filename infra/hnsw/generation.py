@@ -141,8 +141,8 @@ class HnswGeneration:
         self._index.width = parameters.search_width  # a save loses it
 
     def _changed(self, keys: list[int], rows: Sequence[Row]) -> list[int]:
-        held = self._labels
-        return [at for at, key in enumerate(keys) if key not in held or not self._holds(key, rows[at])]
+        labels = self._labels
+        return [at for at, key in enumerate(keys) if key not in labels or not self._holds(key, rows[at])]
 
     def _holds(self, key: int, row: Row) -> bool:
         present = self._index.row(self._labels.of(key))

@@ -251,11 +251,11 @@ class HnswIndex:
         return HnswGeneration(self._dimensions, self._parameters, capacity=2 * live)
 
 
-def _exact(held: HnswGeneration, dimensions: int) -> ExactGeneration:
-    copy, live = ExactGeneration(dimensions), held.live_ids().tolist()
+def _exact(generation: HnswGeneration, dimensions: int) -> ExactGeneration:
+    copy, live = ExactGeneration(dimensions), generation.live_ids().tolist()
     for start in range(0, len(live), READ_BLOCK):
         part = live[start : start + READ_BLOCK]
-        copy.put(part, held.rows(part))
+        copy.put(part, generation.rows(part))
     return copy
 
 

@@ -40,19 +40,19 @@ class Rebuild:
         """Return the number of ids it was ordered over."""
         return len(self._ids)
 
-    def note(self, held: ReadableGeneration, keys: list[int], rows: Sequence[Row] | None) -> None:
-        """Record a change before it is made to `held`: an upsert of `rows`, or a removal (None)."""
+    def note(self, current: ReadableGeneration, keys: list[int], rows: Sequence[Row] | None) -> None:
+        """Record a change before it is made to `current`: an upsert of `rows`, or a removal (None)."""
         for key in keys:
-            if key in held and key not in self._kept and self._is_unread(key):
-                self._kept[key] = held.rows([key])[0]
+            if key in current and key not in self._kept and self._is_unread(key):
+                self._kept[key] = current.rows([key])[0]
         self._changes.append((keys, rows))
 
-    def read(self, held: ReadableGeneration, count: int) -> tuple[list[int], list[Row]]:
+    def read(self, current: ReadableGeneration, count: int) -> tuple[list[int], list[Row]]:
         """Return the next `count` ids with their rows at the moment of ordering; none when all are read."""
         block = self._ids[self._read : self._read + count].tolist()
         self._read += len(block)
         present = [key for key in block if key not in self._kept]
-        rows = dict(zip(present, held.rows(present), strict=True))
+        rows = dict(zip(present, current.rows(present), strict=True))
         rows.update((key, self._kept.pop(key)) for key in block if key in self._kept)
         return block, [rows[key] for key in block]
 

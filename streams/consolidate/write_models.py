@@ -16,7 +16,7 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.view import LiveView
-from graphtide.graph.view_state.indexes import with_held_vectors
+from graphtide.graph.view_state.indexes import with_loaded_vectors
 from graphtide.streams.errors import GraphStopped, GraphtideError
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
@@ -44,7 +44,7 @@ def _restore(
     """Restore a write model that refers to the vectors of the view, if there is one."""
     if view is not None:
         with view.lock.read():
-            snapshot = with_held_vectors(snapshot, view.statements, view.entities)
+            snapshot = with_loaded_vectors(snapshot, view.statements, view.entities)
     return Consolidator.restore(snapshot, verdicts=verdicts, synonyms=synonyms, predicates=predicates)
 
 

@@ -261,11 +261,11 @@ async def embed_texts(
 
     Where the known vectors have another length than the new ones, all texts are embedded.
     """
-    held = {text: known[text] for text in texts if text in known}
-    new = await _embedded([text for text in texts if text not in held], embedder)
-    if len({row.size for row in (*held.values(), *new.values())}) > 1:
+    stored = {text: known[text] for text in texts if text in known}
+    new = await _embedded([text for text in texts if text not in stored], embedder)
+    if len({row.size for row in (*stored.values(), *new.values())}) > 1:
         return await _embedded(texts, embedder)
-    return held | new
+    return stored | new
 
 
 async def _embedded(texts: Sequence[str], embedder: Embedder) -> dict[str, Vector]:

@@ -104,7 +104,7 @@ class ExtractStage:
         self._settings = settings or ExtractSettings()
         self._suspects: set[Position] | None = None
         self._spared: dict[Position, int] = {}
-        self._held: frozenset[int] = frozenset()
+        self._assigned: frozenset[int] = frozenset()
         self._cancelled: set[tuple[str, str, Position, int]] = set()
         self._faults: dict[Position, tuple[int, str]] = {}
         self._pauses = BudgetPauses()
@@ -117,7 +117,7 @@ class ExtractStage:
         self.waiting.clear()
         self._paused.clear()
         consumer = consumer or self._log.consumer(DOCUMENTS, STAGE)
-        self._held = consumer.assigned()
+        self._assigned = consumer.assigned()
         course = InFlight(Slots(self._settings.concurrency))
         reading: Reading | None = None
         try:
@@ -131,11 +131,11 @@ class ExtractStage:
                 await self._settle(consumer, course)
                 if reading is not None and reading.done():
                     batch, reading = reading.result(), None
-                    if consumer.assigned() != self._held:
+                    if consumer.assigned() != self._assigned:
                         await self._reassign(consumer.assigned(), course)
                     await self._read_batch(batch, course)
         finally:
-            self._note_cancelled(course, self._held)
+            self._note_cancelled(course, self._assigned)
             await course.end(reading)
             await consumer.close()
 
@@ -162,10 +162,10 @@ class ExtractStage:
         refusal = self._pauses.refusal(graph)
         return refusal if refusal and self._paused.any(graph, until) else None
 
-    async def _reassign(self, held: frozenset[int], course: InFlight) -> None:
+    async def _reassign(self, assigned: frozenset[int], course: InFlight) -> None:
         """Cancel the records of revoked partitions; suspect the in-flight records of newly assigned ones."""
-        lost, gained = self._held - held, held - self._held
-        self._held = held
+        lost, gained = self._assigned - assigned, assigned - self._assigned
+        self._assigned = assigned
         if lost:
             self._note_cancelled(course, lost)
             await course.revoke(lost)

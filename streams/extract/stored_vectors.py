@@ -33,8 +33,8 @@ def live_extraction(store: GraphStore, is_live: Callable[[str, str], bool]) -> S
     async def read(graph: str, doc_id: str) -> bytes | None:
         if not is_live(graph, doc_id):
             return None
-        held = (await store.standings(graph, [doc_id])).get(doc_id)
-        return held.extraction if held else None
+        stored = (await store.standings(graph, [doc_id])).get(doc_id)
+        return stored.extraction if stored else None
 
     return read
 

@@ -49,13 +49,13 @@ class Sweeper:
         log: Log,
         ledger: Ledger,
         stage: ExtractStage,
-        held: Callable[[], frozenset[int]],
+        assigned: Callable[[], frozenset[int]],
         settings: SweepSettings | None = None,
     ) -> None:
         self._log = log
         self._ledger = ledger
         self._stage = stage
-        self._held = held
+        self._assigned = assigned
         self._settings = settings or SweepSettings()
         self._watched: dict[Position, Mapping[int, int]] = {}
 
@@ -70,11 +70,11 @@ class Sweeper:
         before = now_ms() - int(self._settings.age_s * 1000)
         unfinished = await self._ledger.unfinished(before, self._settings.at_once)
         read = await self._log.committed(DOCUMENTS, STAGE)
-        held = self._held()
+        assigned = self._assigned()
         suspects = {
             entry.position: entry
             for entry in unfinished
-            if entry.position.partition in held and entry.position.offset < read.get(entry.position.partition, 0)
+            if entry.position.partition in assigned and entry.position.offset < read.get(entry.position.partition, 0)
         }
         self._watched = {position: ends for position, ends in self._watched.items() if position in suspects}
         lost = [position for position, ends in self._watched.items() if await self._is_behind(ends)]

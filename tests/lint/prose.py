@@ -71,17 +71,6 @@ IDENTIFIERS = {
     "STRANGER": "ANONYMOUS",
 }
 """Names that no variable, parameter, attribute, function or class has, and what to write instead."""
-UNMIGRATED = (
-    "graph/consolidation/",
-    "graph/vector_sum.py",
-    "graph/view_state/",
-    "infra/documents/",
-    "infra/hnsw/",
-    "infra/models/local/",
-    "streams/extract/",
-)
-"""Where `held`, `most` and `least` still are names of locals and parameters: new code there uses others, too."""
-
 _OPENINGS = r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How)\b"
 OPENINGS = re.compile(_OPENINGS)
 """Words that a docstring does not open with: a function's opens with a verb, a module's with a noun phrase."""
@@ -148,8 +137,7 @@ def identifiers_in(file: Path, nodes: Iterable[ast.AST]) -> Iterator[Hit]:
     """Yield the definitions of names that are banned, with or without underscores at their ends."""
     for node in nodes:
         name = _defined(node)
-        is_known = name.strip("_") in ("held", "most", "least") and str(file).startswith(UNMIGRATED)
-        if (hint := IDENTIFIERS.get(name.strip("_"))) and not is_known:
+        if (hint := IDENTIFIERS.get(name.strip("_"))):
             yield Hit(file, getattr(node, "lineno", 0), name, hint)
 
 

@@ -93,10 +93,3 @@ def test_dialect_in_names_is_found(definition: str, file: str) -> None:
     """A definition of a banned name is found in the package and in tests, with underscores, too."""
     hits = list(hits_in(Path(file), f'"""A module."""\n{definition}\n'))
     assert [hit.line for hit in hits] == [2]
-
-
-def test_names_of_unmigrated_folders_are_left_until_they_are_renamed() -> None:
-    """They keep `held`, `most` and `least`; other banned names are found there, too."""
-    text = '"""A module."""\nheld = 1\nsaid = 2\n'
-    assert [hit.line for hit in hits_in(Path("infra/hnsw/module.py"), text)] == [3]
-    assert [hit.line for hit in hits_in(Path("infra/kafka/module.py"), text)] == [2, 3]

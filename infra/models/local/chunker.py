@@ -89,18 +89,18 @@ class SemanticChunker:
         """Yield passages of consecutive blocks that have the same headings, kind and page and fit together."""
         pages = [at for at, char in enumerate(text) if char == "\f"] if "\f" in text else []
         apart = self._tables_apart(blocks)
-        held: list[Block] = []
+        pending: list[Block] = []
         size = 0
         page = 0
         for block in blocks:
             tokens, on_page = count_tokens(block.text), 1 + bisect_right(pages, block.start) if pages else 0
-            fits = bool(held) and _go_together(held[-1], block) and on_page == page and block.table not in apart
-            if held and not (fits and size + tokens <= self._max_tokens):
-                yield from self._passage(held, page)
-                held, size = [], 0
-            held, size, page = [*held, block], size + tokens, on_page
-        if held:
-            yield from self._passage(held, page)
+            fits = bool(pending) and _go_together(pending[-1], block) and on_page == page and block.table not in apart
+            if pending and not (fits and size + tokens <= self._max_tokens):
+                yield from self._passage(pending, page)
+                pending, size = [], 0
+            pending, size, page = [*pending, block], size + tokens, on_page
+        if pending:
+            yield from self._passage(pending, page)
 
     def _tables_apart(self, blocks: Sequence[Block]) -> set[int]:
         """Return the tables whose rows are passages of their own: those that do not fit in one passage."""
@@ -112,13 +112,13 @@ class SemanticChunker:
                 rows[block.table] = rows.get(block.table, 0) + 1
         return {table for table, size in sizes.items() if size > self._max_tokens and rows[table] <= MAX_ROWS_APART}
 
-    def _passage(self, held: Sequence[Block], page: int) -> Iterator[SplitPassage]:
-        first = held[0]
-        mentions = tuple(dict.fromkeys(name for block in held for name in block.mentions))
+    def _passage(self, pending: Sequence[Block], page: int) -> Iterator[SplitPassage]:
+        first = pending[0]
+        mentions = tuple(dict.fromkeys(name for block in pending for name in block.mentions))
         place = Place(first.headings, page, first.row, first.kind, first.lead_in)
-        text = BLOCK_SEPARATOR.join(block.text for block in held)
-        if len(held) > 1 or count_tokens(text) <= self._max_tokens:
-            yield SplitPassage(text, first.start, held[-1].end, place, mentions)
+        text = BLOCK_SEPARATOR.join(block.text for block in pending)
+        if len(pending) > 1 or count_tokens(text) <= self._max_tokens:
+            yield SplitPassage(text, first.start, pending[-1].end, place, mentions)
             return
         pieces = [text[a:b] for piece in _spans(text) for a, b in self._shifted(text, *piece)]
         for at, piece in enumerate(pieces):  # the document's text belongs to the first one

@@ -370,17 +370,17 @@ def _cells(text: str) -> tuple[Cell, ...]:
 
 def _sentences(text: str, start: int, end: int, origin: int, block: int) -> Iterator[Unit]:
     mark = _BULLET.match(text, start, end)
-    held = -1
+    begun = -1
     for sentence in sentences_of(text[start:end]):
         first, last = start + sentence.start, start + sentence.end
         if mark and first < mark.end():
             first = min(mark.end(), last)
-        first = held if held >= 0 else first
-        held = first if _ends_in_initial(text, last) and last < end else -1
-        if held < 0 and first < last:
+        first = begun if begun >= 0 else first
+        begun = first if _ends_in_initial(text, last) and last < end else -1
+        if begun < 0 and first < last:
             yield _unit(text, first, last, UnitKind.SENTENCE, origin, block)
-    if held >= 0:
-        yield _unit(text, held, end, UnitKind.SENTENCE, origin, block)
+    if begun >= 0:
+        yield _unit(text, begun, end, UnitKind.SENTENCE, origin, block)
 
 
 def _ends_in_initial(text: str, end: int) -> bool:

@@ -51,7 +51,7 @@ def has_attribute(plan: QuestionPlan, unit: Unit) -> bool:
     accepted = {term.key, *term.synonyms, *term.same}
     before = unit.before.keys if unit.dangling and unit.before is not None else frozenset()
     keys = (unit.keys, unit.columns, unit.lead_keys, unit.head_keys, unit.title_keys, before)
-    return any(not accepted.isdisjoint(held) for held in keys)
+    return any(not accepted.isdisjoint(present) for present in keys)
 
 
 def denies(text: str) -> bool:
@@ -207,8 +207,8 @@ def _year_fits(plan: QuestionPlan, unit: Unit) -> bool:
     if not years or not unit.date[0] or str(unit.date[0]) in years or plan.kind is Kind.DATE:
         return True
     before = unit.before.keys if unit.before is not None else frozenset()
-    held = (unit.keys, unit.columns, unit.lead_keys, unit.head_keys, unit.title_keys, before)
-    return any(not years.isdisjoint(keys) for keys in held)
+    key_sets = (unit.keys, unit.columns, unit.lead_keys, unit.head_keys, unit.title_keys, before)
+    return any(not years.isdisjoint(keys) for keys in key_sets)
 
 
 def day_fits(plan: QuestionPlan, unit: Unit) -> bool:

@@ -71,8 +71,8 @@ def has_other_number(plan: QuestionPlan, units: Sequence[Unit]) -> bool:
     for ordinal, noun in pairwise(words_of(plan.text)):
         number = _ORDINALS.get(ordinal.text.lower(), "")
         if number and not any(has_phrase(unit.text, (ordinal.text.lower(),)) for unit in units):
-            held = [_numbers_of(noun.text.lower(), unit) for unit in units]
-            if all(held) and not any(number in numbers for numbers in held):
+            found = [_numbers_of(noun.text.lower(), unit) for unit in units]
+            if all(found) and not any(number in numbers for numbers in found):
                 return True
     return False
 

@@ -90,10 +90,10 @@ def conflicts(plan: QuestionPlan, unit: Unit) -> int:
     """Return how many names of the question the unit has with another word: "frost sensor" for "rain sensor"."""
     text = unit.whole
     words = [word for word in words_of(text) if word.text.lower() not in STOP_WORDS]
-    held = {word.key for word in words} | unit.columns
+    present = {word.key for word in words} | unit.columns
     count = 0
     for first, second in plan.pairs:
-        if (first in held) == (second in held):
+        if (first in present) == (second in present):
             continue
         for left, right in pairwise(words):
             adjacent = text[left.start + len(left.text) : right.start] == " "

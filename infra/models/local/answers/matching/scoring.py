@@ -64,8 +64,8 @@ def _weights(plan: QuestionPlan, units: Sequence[Unit]) -> tuple[float, ...]:
     for term in plan.terms:
         accepted = {term.key, *term.synonyms}
         having = sum(1 for unit in units if accepted & unit.keys or accepted & unit.columns)
-        least = VERB_RARITY if term.verb else 0.0
-        rarity = min(MAX_RARITY, max(least, math.log(count / (having + 0.5))))
+        minimum = VERB_RARITY if term.verb else 0.0
+        rarity = min(MAX_RARITY, max(minimum, math.log(count / (having + 0.5))))
         weights.append(_KIND_WEIGHT[term.kind] * (1.0 + RARITY_SHARE * rarity))
     return tuple(weights)
 

@@ -72,19 +72,19 @@ def sentences_of(
 
     A blank line, a list item and a heading end one as a full stop does; a longer word is a sentence of its own.
     """
-    held: list[WordToken] = []
+    pending: list[WordToken] = []
     ended = ""
     for token in tokens_of(text, start, end, max_word_chars=max_word_chars):
         if token.kind == "space":
-            ended = _breaks(token.text, held, ended)
+            ended = _breaks(token.text, pending, ended)
             continue
-        if held and (_closes(ended, token) or len(held) >= MAX_TOKENS or _new_item(held, token, text)):
-            yield _sentence(held)
-            held = []
-        held.append(token)
+        if pending and (_closes(ended, token) or len(pending) >= MAX_TOKENS or _new_item(pending, token, text)):
+            yield _sentence(pending)
+            pending = []
+        pending.append(token)
         ended = ""
-    if held:
-        yield _sentence(held)
+    if pending:
+        yield _sentence(pending)
 
 
 def _closes(ended: str, token: WordToken) -> bool:
@@ -97,32 +97,32 @@ def _sentence(tokens: list[WordToken]) -> TextSentence:
     return TextSentence(tokens[0].start, tokens[-1].end, tuple(tokens))
 
 
-def _breaks(space: str, held: list[WordToken], ended: str) -> str:
-    """Return how white space after ``held`` ends the sentence: "soft" after a full stop, "hard" at an empty line, or
+def _breaks(space: str, pending: list[WordToken], ended: str) -> str:
+    """Return how white space after ``pending`` ends the sentence: "soft" after a full stop, "hard" at an empty line, or
     "".
     """
-    if not held:
+    if not pending:
         return ""
-    if space.count("\n") > 1 or (held[0].text == "#" and "\n" in space) or held[-1].kind == "opaque":
+    if space.count("\n") > 1 or (pending[0].text == "#" and "\n" in space) or pending[-1].kind == "opaque":
         return "hard"
-    at = len(held) - 1
-    while at > 0 and held[at].text in _CLOSERS:
+    at = len(pending) - 1
+    while at > 0 and pending[at].text in _CLOSERS:
         at -= 1
-    if held[at].text not in _ENDS or (held[at].text == "." and at > 0 and _abbreviated(held, at - 1)):
+    if pending[at].text not in _ENDS or (pending[at].text == "." and at > 0 and _abbreviated(pending, at - 1)):
         return ended
     return "soft"
 
 
-def _abbreviated(held: list[WordToken], at: int) -> bool:
-    word = held[at]
-    if word.end != held[at + 1].start:
+def _abbreviated(pending: list[WordToken], at: int) -> bool:
+    word = pending[at]
+    if word.end != pending[at + 1].start:
         return False
-    before = held[at - 1] if at else None
+    before = pending[at - 1] if at else None
     initial = len(word.text) == 1 and word.capital
     listed = before is None or before.capital or before.text in _BEFORE_INITIALS or before.lower in _BEFORE_INITIALS
     return (initial and listed) or word.lower in ABBREVIATIONS
 
 
-def _new_item(held: list[WordToken], token: WordToken, text: str) -> bool:
+def _new_item(pending: list[WordToken], token: WordToken, text: str) -> bool:
     """Return whether a list mark at the start of a line opens a new sentence."""
-    return token.text in _LINE_STARTS and token.start > held[-1].end and "\n" in text[held[-1].end : token.start]
+    return token.text in _LINE_STARTS and token.start > pending[-1].end and "\n" in text[pending[-1].end : token.start]
