@@ -137,7 +137,7 @@ def identifiers_in(file: Path, nodes: Iterable[ast.AST]) -> Iterator[Hit]:
     """Yield the definitions of names that are banned, with or without underscores at their ends."""
     for node in nodes:
         name = _defined(node)
-        if (hint := IDENTIFIERS.get(name.strip("_"))):
+        if hint := IDENTIFIERS.get(name.strip("_")):
             yield Hit(file, getattr(node, "lineno", 0), name, hint)
 
 
