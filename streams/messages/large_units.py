@@ -55,6 +55,8 @@ class EncodedVectors:
                 part = base64.b64decode(text[start : start + CHECKED_CHARS], validate=True)
             except binascii.Error:
                 return None
+            if start + CHECKED_CHARS < len(text) and len(part) * GROUP_CHARS != CHECKED_CHARS * GROUP_BYTES:
+                return None  # padding before the end: rows could not be found by their place
             size += len(part)
             whole = left + part
             cut = len(whole) - len(whole) % width

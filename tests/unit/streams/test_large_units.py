@@ -7,6 +7,7 @@ import json
 import random
 import tracemalloc
 import weakref
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
@@ -18,7 +19,7 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import ChunkContribution, DocumentChange, DocumentInfo, Extraction
 from graphtide.graph.text.place import PassageKind, Place
 from graphtide.streams.errors import Rejected
-from graphtide.streams.messages import ExtractionMessage, decode_extraction, extractions
+from graphtide.streams.messages import ExtractionMessage, decode_extraction, extractions, large_units
 from graphtide.streams.messages.extractions import _decode_extraction
 from graphtide.streams.messages.large_units import LARGE_RECORD_BYTES, EncodedVectors, LargeUnit
 from tests.support.extractions import random_unit
@@ -168,11 +169,17 @@ def test_vectors_with_other_characters_are_decoded_at_once(monkeypatch: pytest.M
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 4, 5, 16])
 def test_each_row_is_found_in_the_encoded_table(dimensions: int) -> None:
     """A row may begin within a group of base64."""
-    from base64 import b64encode
-
     rows = np.random.default_rng(dimensions).normal(size=(50, dimensions)).astype(np.float16)
     table = EncodedVectors.of(b64encode(rows.tobytes()).decode(), dimensions)
     assert table is not None and table.count == 50
     for first in range(50):
         for stop in (first, first + 1, min(50, first + 7)):
             assert np.array_equal(np.array(table.rows(first, stop)).reshape(-1, dimensions), rows[first:stop])
+
+
+def test_a_table_with_padding_before_its_end_is_not_read_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other producers may join encoded parts: rows behind the padding would be read from the wrong characters."""
+    monkeypatch.setattr(large_units, "CHECKED_CHARS", 8)
+    part = b64encode(np.ones(2, np.float16).tobytes()).decode()
+    assert part.endswith("=") and EncodedVectors.of(part + part, 2) is None
+    assert EncodedVectors.of(part, 2) is not None

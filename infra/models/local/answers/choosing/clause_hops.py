@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
 
 from graphtide.infra.models.local.answers.choosing.rendering import counted_before
 from graphtide.infra.models.local.answers.choosing.two_hops import bridge_keys
@@ -32,6 +34,10 @@ _MAX_LABEL_CHARS = 3
 _MIN_RARE, _RARITY, _NOUN, _ABOUT = 6, 0.1, 0.1, 0.15
 
 
+Bridges: TypeAlias = dict[int, tuple[Scored, frozenset[str]]]
+"""The units that may be a step, by identity, each with the keys that it may share."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Pair:
     value: float
@@ -44,12 +50,15 @@ def clause_hops(evidence: AnswerEvidence) -> list[Scored]:
     no clause, if the best unit answers both, or if no two units share a name and cover enough of their parts.
     """
     best = max(evidence.scored, key=lambda scored: scored.score, default=None)
-    pairs = [
-        pair
+    clauses = [
+        clause
         for clause in clauses_of(evidence.plan.text, evidence.plan.terms)
         if best is not None and _asked(clause) and not _answers_both(evidence, clause, best)
-        for pair in _pairs(evidence, clause)
     ]
+    if not clauses:
+        return []
+    bridges = _bridges(evidence, clauses[0].noun)
+    pairs = [pair for clause in clauses for pair in _pairs(evidence, clause, bridges)]
     if not pairs:
         return []
     found = max(pairs, key=lambda pair: pair.value)
@@ -89,12 +98,14 @@ def _share(evidence: AnswerEvidence, scored: Scored, places: Sequence[int], cont
 
 def _states(term: Term, unit: Unit) -> bool:
     """Return whether a unit has a term in its own text or in the name of a column, or by its type."""
-    accepted = {term.key, *term.same, *term.synonyms}
-    return term.kind is TermKind.IMPLIED or not accepted.isdisjoint(unit.keys | unit.columns)
+    if term.kind is TermKind.IMPLIED:
+        return True
+    accepted = (term.key, *term.same, *term.synonyms)
+    return not (unit.keys.isdisjoint(accepted) and unit.columns.isdisjoint(accepted))
 
 
-def _pairs(evidence: AnswerEvidence, clause: Clause) -> Iterable[_Pair]:
-    usable = [s for s in evidence.scored if s.unit.kind not in (UnitKind.ABOUT, UnitKind.CODE)]
+def _pairs(evidence: AnswerEvidence, clause: Clause, bridges: Bridges) -> Iterable[_Pair]:
+    usable = [scored for scored, _ in bridges.values()]
     names = [place for place in clause.inner if evidence.plan.terms[place].hard]
     firsts = [
         (_share(evidence, scored, clause.inner), scored)
@@ -102,13 +113,11 @@ def _pairs(evidence: AnswerEvidence, clause: Clause) -> Iterable[_Pair]:
         if all(scored.covers[place] >= _MIN_NAME for place in names)
     ]
     firsts = sorted((one for one in firsts if one[0] >= _MIN_INNER), key=lambda one: -one[0])[:_FIRST_HOPS]
-    firm = _firm_names(evidence.units)
-    bridges = {id(scored): _bridges(evidence, clause, scored.unit, firm) for scored in usable}
-    holding = Counter(key for scored in usable for key in bridges[id(scored)])
+    holding = Counter(key for _, shared in bridges.values() for key in shared)
     rare = max(_MIN_RARE, len(evidence.units) // 10)
     for inner, first in firsts:
         for second in usable:
-            shared = bridges[id(first)] & (bridges[id(second)] | second.unit.title_keys)
+            shared = bridges[id(first)][1] & (bridges[id(second)][1] | second.unit.title_keys)
             shared = frozenset(key for key in shared if holding[key] <= rare or key in _subject(second.unit))
             if second is first or not shared or not _may_answer(evidence, clause, second):
                 continue
@@ -131,17 +140,26 @@ def _may_answer(evidence: AnswerEvidence, clause: Clause, second: Scored) -> boo
     return all(second.covers[place] >= _MIN_NAME for place in clause.outer if plan.terms[place].hard)
 
 
-def _bridges(evidence: AnswerEvidence, clause: Clause, unit: Unit, firm: frozenset[str]) -> frozenset[str]:
-    """Return what a unit may share with another one about the same thing: names, and labels such as "fridge B"."""
-    labels = {
+def _bridges(evidence: AnswerEvidence, noun: int) -> Bridges:
+    """Return the units that may be a step, each with what it may share with another one about the same thing: names,
+    and labels of the noun such as "fridge B".
+    """
+    firm = _firm_names(evidence.units)
+    found = {}
+    for scored in evidence.scored:
+        if scored.unit.kind not in (UnitKind.ABOUT, UnitKind.CODE):
+            names = (bridge_keys(scored.unit) & firm) - evidence.plan.keys
+            labels = _labels(scored.unit, evidence.plan.terms[noun].key) if noun >= 0 else frozenset()
+            found[id(scored)] = scored, names | labels
+    return found
+
+
+def _labels(unit: Unit, noun: str) -> frozenset[str]:
+    return frozenset(
         f"{first.key} {second.text}"
-        for first, second in zip(words_of(unit.text), words_of(unit.text)[1:], strict=False)
-        if clause.noun >= 0
-        and first.key == evidence.plan.terms[clause.noun].key
-        and len(second.text) <= _MAX_LABEL_CHARS
-        and (second.capital or second.coded)
-    }
-    return ((bridge_keys(unit) & firm) - evidence.plan.keys) | labels
+        for first, second in pairwise(words_of(unit.text))
+        if first.key == noun and len(second.text) <= _MAX_LABEL_CHARS and (second.capital or second.coded)
+    )
 
 
 def _subject(unit: Unit) -> frozenset[str]:

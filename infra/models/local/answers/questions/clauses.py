@@ -18,6 +18,8 @@ _RELATIVE = word_set("who whom whose which that where")
 _PREPOSITIONS = word_set("of in on at to for by with from off about into over under near behind beside")
 _FIRST = 2
 """A relative pronoun is at least the third word: those before ask the question."""
+_MAX_TERMS = 8
+"""Terms of a clause after which its end is no longer looked for: a question may have thousands of words."""
 _AUXILIARIES = word_set("does do did will would can could may must should shall")
 _REPORTING = word_set(
     """say says said tell tells told know knows knew think thinks thought believe believes believed report reported
@@ -86,12 +88,12 @@ def _begins(text: str, words: Sequence[Word], at: int) -> bool:
 
 def _ends(before: Sequence[Word], inside: Sequence[Term]) -> Iterator[int]:
     """Yield the numbers of terms that the clause may have: all, and, where the question has an auxiliary before the
-    clause, those before each verb.
+    clause, those before each verb among its first `_MAX_TERMS`.
     """
     if inside:
         yield len(inside)
     if not any(word.text.lower() in _AUXILIARIES for word in before):
         return
-    for end in range(1, len(inside)):
+    for end in range(1, min(len(inside), _MAX_TERMS)):
         if inside[end].text in VERBS or inside[end].kind is TermKind.IMPLIED:
             yield end
