@@ -60,14 +60,34 @@ py::array new_array(std::array<Py_intptr_t, dimensions> shape) {
     return py::reinterpret_steal<py::array>(made);
 }
 
-py::tuple write(const std::vector<truss::Value>& values) {
+// Returns the type of the result of an update: a tuple with named fields. Creating one takes as long as a plain tuple; a
+// NamedTuple made in Python takes longer than the rest of a small update's binding.
+PyTypeObject* change_type() {
+    static PyStructSequence_Field fields[] = {
+        {"edges", "(k, 2) int32, u < v, sorted."},
+        {"values", "(k,) int32, the trussness after the update."},
+        {nullptr, nullptr},
+    };
+    static PyStructSequence_Desc description = {
+        "graphtide.graph._trussness.TrussnessChange",
+        "Every edge whose trussness after an update is new or different; removed edges are not included.", fields, 2};
+    static PyTypeObject* const type = PyStructSequence_NewType(&description);
+    if (!type) throw py::error_already_set();
+    return type;
+}
+
+py::object write(const std::vector<truss::Value>& values) {
     const auto count = static_cast<Py_intptr_t>(values.size());
     py::array edges = new_array<2>({count, 2});
     py::array numbers = new_array<1>({count});
     auto* ends = static_cast<Ends*>(edges.mutable_data());
     auto* number = static_cast<std::int32_t*>(numbers.mutable_data());
     for (const truss::Value& value : values) *ends++ = value.ends, *number++ = value.trussness;
-    return py::make_tuple(std::move(edges), std::move(numbers));
+    PyObject* made = PyStructSequence_New(change_type());
+    if (!made) throw py::error_already_set();
+    PyStructSequence_SetItem(made, 0, edges.release().ptr());
+    PyStructSequence_SetItem(made, 1, numbers.release().ptr());
+    return py::reinterpret_steal<py::object>(made);
 }
 
 class Kernel {
@@ -79,7 +99,7 @@ class Kernel {
         engine_ = std::make_unique<truss::Engine>(std::move(batch), stride);
     }
 
-    py::tuple update(const py::array& added, const py::array& removed) {
+    py::object update(const py::array& added, const py::array& removed) {
         read(added, added_);
         read(removed, removed_);
         {
@@ -93,7 +113,7 @@ class Kernel {
         return engine_->state().order[find(u, v)].trussness;
     }
 
-    py::tuple edges() const {
+    py::object edges() const {
         const truss::PeelOrder& order = engine_->state().order;
         std::vector<truss::Value> values;
         {
@@ -160,7 +180,9 @@ class BareAdjacency {
 
 PYBIND11_MODULE(_trussness, module) {
     module.doc() = "Compiled kernel of graphtide.graph.algorithms.trussness.";
-    py::class_<Kernel>(module, "Kernel")
+    module.attr("TrussnessChange") = py::handle(reinterpret_cast<PyObject*>(change_type()));
+    // The class itself, not a base of one in Python: pybind11 finds the object of a subclass by a look-up for each call.
+    py::class_<Kernel>(module, "Trussness")
         .def(py::init<const py::array&, std::int64_t>(), py::arg("edges"), py::kw_only(),
              py::arg("stride") = truss::PeelOrder::usual_stride)
         .def("update", &Kernel::update, py::arg("added"), py::arg("removed"))

@@ -45,7 +45,7 @@ class TrussnessOracle:
                 raise ValueError(f"edge {pair} cannot be added")
             present.add(pair)
         before, self._values = self._values, trussness_by_networkx(present)
-        return TrussnessChange(*_columns({e: k for e, k in self._values.items() if before.get(e) != k}))
+        return TrussnessChange(_columns({e: k for e, k in self._values.items() if before.get(e) != k}))
 
     def trussness(self, u: int, v: int) -> int:
         """Return the trussness of one edge; KeyError if there is no such edge."""
