@@ -1,9 +1,11 @@
 """A measured model of a graph's cost as it grows, and its projection to many graphs over partitions and replicas.
 
-Measured, each size in a process of its own: the memory of the write model and of the view with its indexes, CPU per
-document of both, bytes per document in `documents`, `extractions` and `deltas`. Fitted by least squares: bytes per
-document and per relation. Computed from the fit: the number of writers and replicas for 10^5 to 10^9 relations, with
-graphs of very different sizes on partitions by their keys. It asserts nothing; docs/scaling.md has its tables.
+Measured, each size and part in a process of its own with the allocator's settings of service processes and vectors in
+files: the memory of the write model and of the view with its indexes (resident, and of it anonymous), CPU per document
+of both, bytes per document in `documents`, `extractions` and `deltas`. Fitted by least squares: anonymous and resident
+bytes per document and per relation. Computed from the fit of resident bytes: the number of writers and replicas for
+10^5 to 10^9 relations, with graphs of very different sizes on partitions by their keys. It asserts nothing;
+docs/scaling.md has its tables.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,16 +25,19 @@ import numpy as np
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange
+from graphtide.graph.vector_store import keep_in_chunks, spill
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.hnsw import HnswIndex
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.services.process.interpreter import tune_interpreter
 from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_codec import decode, encode
-from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenFact
+from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenFact, decode_extraction, extractions
 from tests.bench.cluster_documents import bodies
-from tests.bench.cluster_table import Row, in_ms, resident_bytes, write
+from tests.bench.cluster_table import Row, in_ms, write
+from tests.bench.memory import Memory, allocated, grown_since, spilled
 from tests.bench.scaling_plan import plan_rows
 from tests.support.bench_data import ROOT
 
@@ -43,17 +47,23 @@ LARGEST = 32_000
 SHAPES = ((16, 8), (4, 8), (1, 8), (16, 24), (4, 24))
 """The shape of each graph: its share of the largest one's documents, and the approximate relations per document."""
 KIB = 1024
+SENT = ("document_bytes", "extraction_bytes", "delta_bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One graph of `documents` documents. Bytes are of the whole graph, seconds per document of the last quarter."""
+    """One graph of `documents` documents. Bytes are of the whole graph, seconds per document of the last quarter.
+
+    Memory is resident and anonymous bytes; of the resident ones, the rest is in mapped files.
+    """
 
     documents: int
     relations: int
     entities: int
     writer_bytes: int
+    writer_anonymous: int
     view_bytes: int
+    view_anonymous: int
     writer_s: float
     view_s: float
     document_bytes: int
@@ -73,41 +83,49 @@ class Fit:
 # -- measuring, in a process of its own --------------------------------------------------------------------------------
 
 
-async def write_graph(documents: int, edges: int, folder: Path) -> dict[str, float]:
-    """Build the write model, and write its deltas into the folder."""
+async def extract_documents(documents: int, edges: int, folder: Path) -> dict[str, float]:
+    """Write the extractions into the folder, so that the memory of extraction is not counted to the write model."""
     models = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder(DIMENSIONS))
-    writer, sizes, spent, batch = Consolidator("g"), [0, 0, 0], 0.0, list[DocumentChange]()
-    before = own_bytes()
+    sizes = [0, 0]
     for number, body in enumerate(bodies(documents, edges=edges)):
         facts = tuple(GivenFact(one["subject"], one["predicate"], one["object"]) for one in body["facts"])
         message = DocumentMessage("g", body["id"], body["text"], facts=facts)
         extraction = await extract(message, number, models, ExtractionLimits())
-        sizes[0] += len(message.encode())
-        sizes[1] += len(ExtractionMessage("g", body["id"], number, extraction).encode())
-        batch.append(DocumentChange(body["id"], None, extraction))
-        if len(batch) < BATCH and number + 1 < documents:
-            continue
+        encoded = ExtractionMessage("g", body["id"], number, extraction).encode()
+        sizes = [sizes[0] + len(message.encode()), sizes[1] + len(encoded)]
+        (folder / f"{number:08d}.extraction").write_bytes(encoded)
+    return {"document_bytes": sizes[0], "extraction_bytes": sizes[1]}
+
+
+def write_graph(documents: int, folder: Path) -> dict[str, float]:
+    """Build the write model from the extractions in the folder, and write its deltas beside them."""
+    writer, size, spent, before = Consolidator("g"), 0, 0.0, allocated()
+    files = sorted(folder.glob("*.extraction"))
+    for start in range(0, documents, BATCH):
+        spilled(start // BATCH, folder)
+        messages = [decode_extraction(file.read_bytes()) for file in files[start : start + BATCH]]
+        changes = [DocumentChange(message.doc_id, None, message.extraction) for message in messages]
         started = time.process_time()
-        delta = writer.apply(batch)
-        if number >= documents * 3 // 4:
-            spent += time.process_time() - started
+        delta = writer.apply(changes)
+        if start >= documents * 3 // 4:
+            spent += (time.process_time() - started) / len(changes)
         sent = encode(delta, sums=False)
-        sizes[2] += len(sent)
-        (folder / f"{delta.version:08d}").write_bytes(sent)
-        batch = []
-    grown = own_bytes() - before
-    late = documents - documents * 3 // 4
-    return {"writer_bytes": grown, "writer_s": spent / late, **dict(zip(SIZES, sizes, strict=True))}
-
-
-SIZES = ("document_bytes", "extraction_bytes", "delta_bytes")
+        size += len(sent)
+        (folder / f"{delta.version:08d}.delta").write_bytes(sent)
+        del messages, changes, delta, sent
+    batches = len(range(0, documents, BATCH)) - len(range(0, documents * 3 // 4, BATCH))
+    spill(folder)
+    extractions._decode_small_extraction.cache_clear()  # the last messages, which are not the write model's
+    grown = grown_since(before)
+    return sizes_of("writer", grown) | {"writer_s": spent / batches, "delta_bytes": size}
 
 
 def follow_graph(documents: int, folder: Path) -> dict[str, float]:
     """Build the view and its three indexes from the deltas in the folder."""
     view = LiveView("g", VectorIndexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
-    files, spent, before = sorted(folder.iterdir()), 0.0, own_bytes()
+    files, spent, before = sorted(folder.glob("*.delta")), 0.0, allocated()
     for number, file in enumerate(files):
+        spilled(number, folder)
         started = time.process_time()
         with view.lock.write():
             view.apply(decode(file.read_bytes()))
@@ -116,24 +134,26 @@ def follow_graph(documents: int, folder: Path) -> dict[str, float]:
             index.settle()
         if number >= len(files) * 3 // 4:
             spent += time.process_time() - started
-    grown = own_bytes() - before
+    spill(folder)
+    grown = grown_since(before)
     late = documents * (len(files) - len(files) * 3 // 4) / len(files)
     found = {"relations": len(view.statements), "entities": len(view.entities)}
-    return {"view_bytes": grown, "view_s": spent / late, **found}
+    return sizes_of("view", grown) | {"view_s": spent / late, **found}
 
 
-def own_bytes() -> int:
-    return resident_bytes(os.getpid())
+def sizes_of(part: str, grown: Memory) -> dict[str, float]:
+    """Return the resident and the anonymous bytes of a part, as fields of Measured."""
+    return {f"{part}_bytes": grown["resident"], f"{part}_anonymous": grown["anonymous"]}
 
 
 def measured(documents: int, edges: int) -> Measured:
-    """Measure both halves, each in a child process, so that their memory does not mix."""
+    """Measure each part in a child process, so that their memory does not mix."""
     found: dict[str, float] = {"documents": documents}
     with tempfile.TemporaryDirectory() as folder:
-        for part in ("write", "follow"):
+        for part in ("extract", "write", "follow"):
             command = [sys.executable, "-m", "tests.bench.scaling", "--part", part, str(documents), str(edges), folder]
             done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-            found |= json.loads(done.stdout)
+            found |= json.loads(done.stdout.splitlines()[-1])
     one = Measured(**found)  # type: ignore[arg-type]
     print(one, flush=True)
     return one
@@ -168,13 +188,18 @@ def cost_rows(found: Sequence[Measured]) -> list[Row]:
     return [
         Row(
             f"{one.documents:,} documents, {one.entities:,} entities, {one.relations:,} relations",
-            f"{one.writer_bytes / one.documents / KIB:.1f} / {one.view_bytes / one.documents / KIB:.1f} KiB",
+            f"{_each(one, one.writer_bytes, one.writer_anonymous)} / {_each(one, one.view_bytes, one.view_anonymous)}",
             f"{in_ms(one.writer_s)} / {in_ms(one.view_s)}; "
-            + " / ".join(f"{getattr(one, name) / one.documents / KIB:.1f}" for name in SIZES)
+            + " / ".join(f"{getattr(one, name) / one.documents / KIB:.1f}" for name in SENT)
             + " KiB",
         )
         for one in found
     ]
+
+
+def _each(one: Measured, resident: int, anonymous: int) -> str:
+    """Return KiB a relation, resident and of it anonymous."""
+    return f"{resident / one.relations / KIB:.2f} ({anonymous / one.relations / KIB:.2f}) KiB"
 
 
 def fit_rows(writer: Fit, view: Fit, found: Sequence[Measured]) -> list[Row]:
@@ -198,6 +223,15 @@ def fit_rows(writer: Fit, view: Fit, found: Sequence[Measured]) -> list[Row]:
     ]
 
 
+def measured_part(part: str, documents: int, edges: int, folder: Path) -> dict[str, float]:
+    """Measure one part in this process."""
+    tune_interpreter()  # as every process of a service does
+    keep_in_chunks(True)
+    if part == "extract":
+        return asyncio.run(extract_documents(documents, edges, folder))
+    return write_graph(documents, folder) if part == "write" else follow_graph(documents, folder)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=LARGEST, help="of the largest graph")
@@ -206,9 +240,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.part:
         part, documents, edges, folder = chosen.part
-        count, place = int(documents), Path(folder)
-        figures = asyncio.run(write_graph(count, int(edges), place)) if part == "write" else follow_graph(count, place)
-        print(json.dumps(figures))
+        print(json.dumps(measured_part(part, int(documents), int(edges), Path(folder))))
         return
     found = [measured(chosen.documents // part, edges) for part, edges in SHAPES]
     writer = fitted(found, [one.writer_bytes for one in found])
