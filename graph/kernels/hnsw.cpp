@@ -152,8 +152,12 @@ class Kernel {
             halves.push_back(half);
         }
         kernel->graph_->loadIndex(in, kernel->space_.get(), head[2], std::max<std::size_t>(capacity, head[2]));
-        for (std::size_t i = 0; i < kernel->size(); ++i)
-            kernel->graph_->slots_[i] = slot_at(vectors::contents(kernel->rows_[i]).first, halves[i], dimensions);
+        for (std::size_t i = 0; i < kernel->size(); ++i) {
+            Slot &slot = kernel->graph_->slots_[i];
+            const std::uint16_t deleted = slot.deleted;
+            slot = slot_at(vectors::contents(kernel->rows_[i]).first, halves[i], dimensions);
+            slot.deleted = deleted;
+        }
         return kernel;
     }
 
@@ -162,7 +166,7 @@ class Kernel {
     }
 
     static Slot slot_at(const void *data, bool is_half, std::size_t dimensions) {
-        Slot slot{data, 1.0f, is_half ? 1u : 0u};
+        Slot slot{data, 1.0f, static_cast<std::uint16_t>(is_half)};
         if (!slot.half) return slot;
         const auto *half = static_cast<const std::uint16_t *>(slot.data);
         double squares = 0;

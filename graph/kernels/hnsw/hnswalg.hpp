@@ -6,7 +6,9 @@
 // - The owner excludes writers, so elements have no locks of their own.
 // - Files are streams, whose beginning the owner writes, and are checked when they are loaded. Updates, and searches with
 //   a stop condition, are left out.
-// - The unvisited links of a node are gathered, and their vectors fetched into the cache, before any is compared.
+// - The unvisited links of a node are gathered, and their vectors fetched into the cache, before any is compared; so are the
+//   links of candidates, and the vectors of links that are chosen anew.
+// - A slot says whether its element is deleted: the mark beside the links, which files hold, lies elsewhere in memory.
 #pragma once
 
 #include "visited_list_pool.hpp"
@@ -211,6 +213,12 @@ class HierarchicalNSW {
         for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(data + at);
     }
 
+    // Fetches the links of a candidate of the lowest level, which are read when it is the nearest.
+    inline void fetch_links(tableint internal_id) const {
+        const char *links = data_level0_memory_ + internal_id * size_data_per_element_ + offsetLevel0_;
+        for (size_t at = 0; at < size_links_level0_; at += 64) __builtin_prefetch(links + at);
+    }
+
     // Writes the links that have not been visited into `fresh`, in their order, marks them, and fetches what they need.
     inline size_t unvisited(const tableint *links, size_t size, vl_type *visited, vl_type tag, tableint *fresh) const {
         size_t count = 0;
@@ -302,10 +310,7 @@ class HierarchicalNSW {
                 dist_t dist1 = fstdistfunc_(data_point, currObj1, dist_func_param_);
                 if (top_candidates.size() < ef_construction_ || lowerBound > dist1) {
                     candidateSet.emplace(-dist1, candidate_id);
-#ifdef USE_SSE
-                    
-#endif
-
+                    if (layer == 0) fetch_links(candidate_id);
                     if (!isMarkedDeleted(candidate_id))
                         top_candidates.emplace(dist1, candidate_id);
 
@@ -601,7 +606,10 @@ class HierarchicalNSW {
                     std::priority_queue<std::pair<dist_t, tableint>, std::vector<std::pair<dist_t, tableint>>, CompareByFirst> candidates;
                     candidates.emplace(d_max, cur_c);
 
+                    for (size_t j = 0; j < sz_link_list_other; j++) __builtin_prefetch(slots_.data() + data[j]);
+                    for (size_t j = 0; j < sz_link_list_other && j < kAhead; j++) prefetch(data[j]);
                     for (size_t j = 0; j < sz_link_list_other; j++) {
+                        if (j + kAhead < sz_link_list_other) prefetch(data[j + kAhead]);
                         candidates.emplace(
                                 fstdistfunc_(getDataByInternalId(data[j]), getDataByInternalId(selectedNeighbors[idx]),
                                                 dist_func_param_), data[j]);
@@ -797,7 +805,8 @@ class HierarchicalNSW {
         checkLinks();
 
         for (size_t i = 0; i < cur_element_count; i++) {
-            if (isMarkedDeleted(i)) {
+            slots_[i].deleted = isMarkedInLinks(i);
+            if (slots_[i].deleted) {
                 num_deleted_ += 1;
                 if (allow_replace_deleted_) deleted_elements.insert(i);
             }
@@ -869,6 +878,7 @@ class HierarchicalNSW {
         if (!isMarkedDeleted(internalId)) {
             unsigned char *ll_cur = ((unsigned char *)get_linklist0(internalId))+2;
             *ll_cur |= DELETE_MARK;
+            slots_[internalId].deleted = 1;
             num_deleted_ += 1;
             if (allow_replace_deleted_) {
                 std::unique_lock <std::mutex> lock_deleted_elements(deleted_elements_lock);
@@ -911,6 +921,7 @@ class HierarchicalNSW {
         if (isMarkedDeleted(internalId)) {
             unsigned char *ll_cur = ((unsigned char *)get_linklist0(internalId)) + 2;
             *ll_cur &= ~DELETE_MARK;
+            slots_[internalId].deleted = 0;
             num_deleted_ -= 1;
             if (allow_replace_deleted_) {
                 std::unique_lock <std::mutex> lock_deleted_elements(deleted_elements_lock);
@@ -922,12 +933,12 @@ class HierarchicalNSW {
     }
 
 
-    /*
-    * Checks the first 16 bits of the memory to see if the element is marked deleted.
-    */
-    bool isMarkedDeleted(tableint internalId) const {
-        unsigned char *ll_cur = ((unsigned char*)get_linklist0(internalId)) + 2;
-        return *ll_cur & DELETE_MARK;
+    bool isMarkedDeleted(tableint internalId) const { return slots_[internalId].deleted; }
+
+
+    // Returns the mark beside the links, which is what files hold.
+    bool isMarkedInLinks(tableint internalId) const {
+        return ((unsigned char *)get_linklist0(internalId))[2] & DELETE_MARK;
     }
 
 

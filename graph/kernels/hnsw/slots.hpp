@@ -18,7 +18,8 @@ namespace hnswlib {
 struct Slot {
     const void *data{nullptr};
     float scale{1.0f};
-    std::uint32_t half{0};
+    std::uint16_t half{0};
+    std::uint16_t deleted{0};
 };
 
 // Stands in for the lock of an element where the owner excludes writers.

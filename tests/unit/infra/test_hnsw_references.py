@@ -230,3 +230,23 @@ def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(
     assert equal and all(same is vector for same, vector in equal)
     for name in names:
         getattr(loaded, name).close()
+
+
+def test_deleted_rows_stay_deleted_through_a_file(tmp_path: Path) -> None:
+    """A loaded graph leaves out what was deleted before it was saved, counts it, and can delete and save further."""
+    rows, file = halves(5, 60), str(tmp_path / "graph")
+    kernel = Kernel(DIMENSIONS, 60, 4, 40, 1)
+    kernel.add(rows)
+    gone = set(range(0, 60, 3))
+    for label in gone:
+        kernel.mark_deleted(label)
+    for further in (1, 2):
+        kernel.save(file)
+        kernel = Kernel.load(file, DIMENSIONS, 60)
+        kernel.width = 60
+        queries = unit_rows(rows, DIMENSIONS)
+        assert all(set(kernel.search(query, 60)[0].tolist()) == set(range(60)) - gone for query in queries)
+        with pytest.raises(RuntimeError, match="already deleted"):
+            kernel.mark_deleted(min(gone))
+        kernel.mark_deleted(further)
+        gone.add(further)
