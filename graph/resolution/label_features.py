@@ -211,6 +211,8 @@ def _fold(name: str) -> str:
 
 def _split(name: str) -> tuple[str, str, str]:
     """Return the name, the addition in a bracket or after a comma, and the abbreviation that a bracket gives."""
+    if "(" not in name and "," not in name:
+        return name, "", ""
     brackets = _PAREN.findall(name)
     bare = _PAREN.sub(" ", name).strip() if brackets else name
     if brackets and not bare:
@@ -247,7 +249,15 @@ def _keeps_of(plain: list[str], words: tuple[str, ...]) -> bool:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    text = _SHORT_RANGE.sub(_long_range, text)
+    if "-" in text or "/" in text:
+        text = _SHORT_RANGE.sub(_long_range, text)
+    found = _dotted_words(text) if "." in text else _plain_words(text)
+    if len(found) == 1 and found[0] in lx.DOTTED_ALIASES:
+        found = lx.DOTTED_ALIASES[found[0]].split()
+    return _phrases(_without_stop_words(found))
+
+
+def _dotted_words(text: str) -> list[str]:
     alone = text.strip(" .")
     found: list[str] = []
     position = 0
@@ -260,10 +270,7 @@ def _words(text: str) -> tuple[str, ...]:
         # Letters with dots are initials before a name, and one abbreviation when they are the whole text.
         found += joined.split() if joined else [letters] if match.group().strip(" .") == alone else list(letters)
         position = match.end()
-    found += _plain_words(text[position:])
-    if len(found) == 1 and found[0] in lx.DOTTED_ALIASES:
-        found = lx.DOTTED_ALIASES[found[0]].split()
-    return _phrases(_without_stop_words(found))
+    return found + _plain_words(text[position:])
 
 
 def _without_stop_words(words: list[str]) -> list[str]:
@@ -281,7 +288,9 @@ def _is_mark(words: list[str], place: int) -> bool:
 
 
 def _plain_words(text: str) -> list[str]:
-    tokens: list[str] = _TOKEN.findall(_POSSESSIVE.sub(" ", text.replace("n't", "nt").replace("o'", "o")))
+    if "'" in text:
+        text = _POSSESSIVE.sub(" ", text.replace("n't", "nt").replace("o'", "o"))
+    tokens: list[str] = _TOKEN.findall(text)
     found: list[str] = []
     for place, token in enumerate(tokens):
         found += _one_word(token, place, tokens)

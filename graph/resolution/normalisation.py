@@ -19,6 +19,8 @@ _QUOTES = dict.fromkeys(map(ord, '"\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\u3
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d"), "-")
 _PUNCTUATION = {**_APOSTROPHES, **_QUOTES, **_DASHES, ord("_"): " "}
 
+_PLAIN = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")
+"""Names of which only the case changes."""
 _DOUBLED_APOSTROPHE = re.compile(r"''+")
 _SPACES = re.compile(r"\s+")
 # The following three are applied after _SPACES, so a run of blanks is one space.
@@ -35,6 +37,8 @@ def normalise(name: str) -> str:
     (for instance "...") keeps its stripped original spelling; a blank one gives "". Idempotent. Cost: linear in the
     length.
     """
+    if _PLAIN.fullmatch(name):
+        return name.lower()
     current = name
     for _ in range(_MAX_PASSES):
         following = _one_pass(current)

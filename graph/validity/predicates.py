@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 End = Literal["subject", "object"]
@@ -26,6 +27,7 @@ class FunctionalPredicate:
     predicates: frozenset[str]
 
 
+@lru_cache(maxsize=4096)
 def normal(predicate: str) -> str:
     """Return the normal form of a predicate; that of "is the CEO of" is "ceo of"."""
     return " ".join(word for word in predicate.casefold().replace("_", " ").split() if word not in _PRESENT)

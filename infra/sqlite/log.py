@@ -15,7 +15,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphtide.infra.sqlite import large_values
@@ -160,7 +160,7 @@ class SqliteLog:
                 _insert_large(connection, fields, value)
         drop_large_value(connection, sum(len(row[-1] or b"") for row in small))
         appended = [
-            ConsumedRecord(Position(PARTITION, offset), at, Record(record.key, record.value, record.headers))
+            ConsumedRecord(Position(PARTITION, offset), at, replace(record, partition=None))
             for offset, record in enumerate(records, first)
         ]
         return AppendedRecords(range(first, end), appended)

@@ -14,15 +14,21 @@ from graphtide.streams.model_ports import ContextPart, ContextPassage
 
 
 def build_context(
-    view: LiveView, retrieved: RetrievalResult, as_of: str = "", background: Sequence[str] = ()
+    view: LiveView,
+    retrieved: RetrievalResult,
+    as_of: str = "",
+    background: Sequence[str] = (),
+    *,
+    with_facts: bool = True,
 ) -> AnswerContext:
     """Return the retrieval result as context for the generator, with facts valid at `as_of`, or now.
 
-    `background` are the ids of further passages.
+    `background` are the ids of further passages. Without `with_facts`, for an answer that no generator writes, the
+    passages have neither facts nor outdated sentences.
 
-    Call under `view.lock.read()`. Cost: the passages and the sources, and the claims that compete with theirs.
+    Call under `view.lock.read()`. Cost: the passages and the sources; with facts, the claims that compete with theirs.
     """
-    validity = ValidityReader(view, as_of)
+    validity = ValidityReader(view, as_of) if with_facts else None
     return AnswerContext(
         tuple(_passage(view, passage.chunk_id, validity) for passage in retrieved.passages),
         tuple(
@@ -34,12 +40,12 @@ def build_context(
     )
 
 
-def _passage(view: LiveView, chunk_id: str, validity: ValidityReader) -> ContextPassage:
+def _passage(view: LiveView, chunk_id: str, validity: ValidityReader | None) -> ContextPassage:
     number = view.chunk_numbers[chunk_id]
     chunk = view.chunks[number]
     info = view.documents[chunk.doc_id].info
-    facts = tuple(_facts(view, number, validity))
-    outdated = _outdated(view, number, validity)
+    facts = tuple(_facts(view, number, validity)) if validity else ()
+    outdated = _outdated(view, number, validity) if validity else ()
     return ContextPassage(
         chunk.text, info.title, chunk.doc_id, chunk_id, facts, outdated, chunk.place, info.occurred_at
     )

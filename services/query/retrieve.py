@@ -51,6 +51,7 @@ class RetrievalTools:
     """The collaborators of a retrieval. Without a `rater` the question's neighbourhood rates the reports of
     `global-dynamic`; without a `reader` the reports of `da-rag` are composed from structure. `defaults` are the options
     of a mode that `auto` chose. With `reranking` the passages of RERANKED_MODES are in the order of a reranker.
+    `with_facts`: whether a generator reads the facts of the passages.
     """
 
     shelves: Shelves
@@ -59,6 +60,7 @@ class RetrievalTools:
     reader: CommunityReader | None = None
     defaults: ModeOptions = field(default_factory=dict)
     reranking: Reranking | None = None
+    with_facts: bool = True
 
 
 async def retrieve_context(
@@ -69,7 +71,7 @@ async def retrieve_context(
     The context has up to `more` passages beyond the result. Raises the errors of `retrieve`, of the rater and of the
     reader.
     """
-    pool, rater, reader = tools.pool, tools.rater, tools.reader
+    pool = tools.pool
     if time_words(question.text):
         question = await _reading(pool, view, partial(with_time_limits, view, question))
     choice = None
@@ -79,26 +81,27 @@ async def retrieve_context(
         question = replace(question, mode=choice.mode, options=tools.defaults.get(choice.mode, ()))
     if question.mode in READS_REPORTS:
         await tools.shelves.fill(view)
+    conclusion = _Conclusion(view, question, choice, more, tools.with_facts)
+    find = await _search(view, question, tools)
+    return await _reading(pool, view, partial(conclusion.of, find))
+
+
+async def _search(view: LiveView, question: Question, tools: RetrievalTools) -> Callable[[], RetrievalResult]:
+    """Return the last step of the mode's search, which runs under the read lock, after the calls of models."""
+    pool, rater, reader = tools.pool, tools.rater, tools.reader
     if reader is not None and question.mode == READ_BY_MODEL:
-        written = await reader.read(view, question, pool)
-        conclude = partial(_da_rag, view, question, written)
-        return await _reading(pool, view, partial(_concluded, view, question, choice, conclude, more))
+        return partial(_da_rag, view, question, await reader.read(view, question, pool))
     if tools.reranking is not None and question.mode in RERANKED_MODES:
-        find = await ranking_by(view, question, tools.reranking, pool)
-        return await _reading(pool, view, partial(_concluded, view, question, choice, find, more))
+        return await ranking_by(view, question, tools.reranking, pool)
     if rater is None or question.mode != RATED_BY_MODEL:
-        return await _reading(
-            pool, view, partial(_concluded, view, question, choice, partial(retrieve, view, question), more)
-        )
+        return partial(retrieve, view, question)
     selection = Selection(question)
     asked = await _reading(pool, view, partial(selection.begin, view))
     while asked:
         calls = await pool.run(partial(rated_together, [each.text for each in asked]), view.graph)
         ratings = await _ratings(rater, question.text, calls)
         asked = await _reading(pool, view, partial(selection.rate, view, ratings))
-    return await _reading(
-        pool, view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection), more)
-    )
+    return partial(_finished, view, question, selection)
 
 
 def _da_rag(view: LiveView, question: Question, written: Written) -> RetrievalResult:
@@ -133,13 +136,22 @@ def rated_together(texts: Sequence[str]) -> list[list[str]]:
     return calls
 
 
-def _concluded(
-    view: LiveView, question: Question, choice: ModeChoice | None, find: Callable[[], RetrievalResult], more: int
-) -> tuple[RetrievalResult, AnswerContext]:
-    retrieved = find()
-    beyond = background(view, question, retrieved, more) if more else ()
-    used = build_context(view, retrieved, question.filters.as_of, beyond)
-    return retrieved if choice is None else with_choice(retrieved, choice), used
+@dataclass(frozen=True, slots=True)
+class _Conclusion:
+    """The last step of a retrieval, for a question whose mode `auto` may have chosen."""
+
+    view: LiveView
+    question: Question
+    choice: ModeChoice | None
+    more: int
+    with_facts: bool
+
+    def of(self, find: Callable[[], RetrievalResult]) -> tuple[RetrievalResult, AnswerContext]:
+        """Return the result that `find` returns, and the context of its answer."""
+        view, question, retrieved = self.view, self.question, find()
+        beyond = background(view, question, retrieved, self.more) if self.more else ()
+        used = build_context(view, retrieved, question.filters.as_of, beyond, with_facts=self.with_facts)
+        return retrieved if self.choice is None else with_choice(retrieved, self.choice), used
 
 
 async def _reading(pool: WorkPool, view: LiveView, read: Callable[[], T]) -> T:

@@ -145,8 +145,9 @@ class QueryService:
         )
         rater = self._runtime.rater if ask.generate else None
         reader = self._reader if ask.generate else None
+        runtime = self._runtime
         tools = RetrievalTools(
-            self._runtime.shelves, self._runtime.pool, rater, reader, defaults, self._runtime.reranking
+            runtime.shelves, runtime.pool, rater, reader, defaults, runtime.reranking, with_facts=ask.generate
         )
         with span("retrieve", mode=ask.mode):
             return await retrieve_context(view, question, tools, self._more(ask))

@@ -24,6 +24,7 @@ from graphtide.streams.ports import (
     ContentSize,
     GraphCommit,
     GraphDeletion,
+    Record,
     RevisionOutcome,
     RevisionState,
     StoredDocument,
@@ -136,7 +137,7 @@ def plan_batch(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
     for consumed in delivered:
         value = consumed.record.value or b""
         try:
-            message = decode_extraction(value)
+            message = _message(consumed.record)
         except Rejected as error:
             batch.fail(consumed, error)
             continue
@@ -150,6 +151,11 @@ def plan_batch(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
             newest[message.doc_id] = message
             batch.values[message.graph, message.doc_id] = value
     return batch
+
+
+def _message(record: Record) -> ExtractionMessage:
+    """Return the message of a record, decoded unless the same process encoded it. Raises Rejected with the reason."""
+    return record.message if isinstance(record.message, ExtractionMessage) else decode_extraction(record.value or b"")
 
 
 def _is_newer(message: ExtractionMessage, other: ExtractionMessage) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from graphtide.graph.records import ChunkContribution
@@ -12,6 +13,7 @@ from graphtide.streams.extract.settings import LARGE_BYTES, LARGE_STATEMENTS, LA
 from graphtide.streams.log.document_position import is_erasure
 from graphtide.streams.messages import DocumentMessage, ExtractionMessage, split_document_key
 from graphtide.streams.messages.extraction_encoder import ExtractionEncoder
+from graphtide.streams.messages.extractions import SMALL_BYTES, is_decodable
 from graphtide.streams.ports import ConsumedRecord, Record
 from graphtide.streams.scheduling.work_pool import WorkPool
 
@@ -22,13 +24,31 @@ async def decoded(record: Record, value: bytes, decode: Decode, pool: WorkPool) 
     return await pool.run(work, record.key.partition("|")[0]) if len(value) >= LARGE_BYTES else work()
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedExtraction:
+    """The bytes of an extraction's message; and the message, if it is small and decoding returns an equal one."""
+
+    value: bytes
+    message: ExtractionMessage | None = None
+
+
 async def encoded(
     encoder: ExtractionEncoder, message: ExtractionMessage, frame: DocumentFrame, media_type: str, pool: WorkPool
-) -> bytes:
+) -> EncodedExtraction:
     """Return the message with the encoder's units and the rest of the extraction."""
-    work = partial(encoder.finish, message, frame.info, frame.gaps, media_type)
-    large = encoder.is_sliced or _is_large(encoder.first)
-    return await pool.run(work, message.graph) if large else work()
+    rest = (message, frame.info, frame.gaps, media_type)
+    if encoder.is_sliced or _is_large(encoder.first):
+        return EncodedExtraction(await pool.run(partial(encoder.finish, *rest), message.graph))
+    whole = encoder.whole(*rest)
+    value = whole.encode()
+    is_kept = len(value) <= SMALL_BYTES and is_decodable(whole)
+    return EncodedExtraction(value, whole if is_kept else None)
+
+
+def deletion(graph: str, doc_id: str, revision: int, accepted_ms: int) -> EncodedExtraction:
+    """Return the message of a deleted document."""
+    message = ExtractionMessage(graph, doc_id, revision, None, accepted_ms)
+    return EncodedExtraction(message.encode(), message)
 
 
 def _is_large(units: Sequence[ChunkContribution]) -> bool:

@@ -37,7 +37,7 @@ from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, R
 from graphtide.streams.extract.budget_pauses import BudgetPauses, PausedDocuments
 from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
 from graphtide.streams.extract.pipeline import DocumentFrame, ExtractionModels, extract_slices
-from graphtide.streams.extract.record_codec import decoded, encoded, is_named
+from graphtide.streams.extract.record_codec import EncodedExtraction, decoded, deletion, encoded, is_named
 from graphtide.streams.extract.settings import (
     EVER,
     HEAVY_BYTES,
@@ -311,9 +311,10 @@ class ExtractStage:
                 _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
                 raise Rejected(f"the extraction was started {attempts - 1} times and never finished ({last})")
             with yielding(QUESTIONS.hook(graph) if len(record.value or b"") >= HEAVY_BYTES else None):
-                value = await self._outcome(graph, doc_id, work, slots)
+                outcome = await self._outcome(graph, doc_id, work, slots)
             headers = with_position(carried_on(without_requests(record.headers)), work.delivered.position)
-            await self._log.append(EXTRACTIONS, [Record(graph, value, headers, await self._routes.of(graph))])
+            appended = Record(graph, outcome.value, headers, await self._routes.of(graph), outcome.message)
+            await self._log.append(EXTRACTIONS, [appended])
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
             if await self._ledger.latest(graph, doc_id) is None:
@@ -327,13 +328,13 @@ class ExtractStage:
             self._observer.ended(graph, RevisionState.FAILED)
             span.note(state=RevisionState.FAILED.value)
 
-    async def _outcome(self, graph: str, doc_id: str, work: InFlightRecord, slots: Slots) -> bytes:
+    async def _outcome(self, graph: str, doc_id: str, work: InFlightRecord, slots: Slots) -> EncodedExtraction:
         record, revision, accepted_ms = work.delivered.record, work.numbered(), work.delivered.timestamp_ms
         if record.value is None:
-            return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
+            return deletion(graph, doc_id, revision, accepted_ms)
         document = await decoded(record, record.value, self._settings.decode, self._models.pool)
         if document is None:
-            return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
+            return deletion(graph, doc_id, revision, accepted_ms)
         spared = False
         while True:
             if self._pauses.left_s(graph):

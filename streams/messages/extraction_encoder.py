@@ -62,13 +62,18 @@ class ExtractionEncoder:
             self.first = []
         self._encode(units)
 
+    def whole(
+        self, message: ExtractionMessage, info: DocumentInfo, gaps: tuple[str, ...], media_type: str
+    ) -> ExtractionMessage:
+        """Return the message with its extraction, of which no more than one slice arrived."""
+        units = tuple(self.first)
+        extraction = Extraction(message.doc_id, message.revision, info, units, gaps, media_type)
+        return ExtractionMessage(message.graph, message.doc_id, message.revision, extraction, message.accepted_ms)
+
     def finish(self, message: ExtractionMessage, info: DocumentInfo, gaps: tuple[str, ...], media_type: str) -> bytes:
         """Return the encoded message, which has no extraction of its own. The encoder is empty afterwards."""
         if not self.is_sliced:
-            units = tuple(self.first)
-            whole = Extraction(message.doc_id, message.revision, info, units, gaps, media_type)
-            head = (message.graph, message.doc_id, message.revision)
-            return ExtractionMessage(*head, whole, message.accepted_ms).encode()
+            return self.whole(message, info, gaps, media_type).encode()
         written = BytesIO()
         written.write(dump_in_parts(encode_head(message) | {"info": info_fields(info)})[:-1] + b',"units":[')
         written.write(self._encoded.getbuffer())

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record to append to a topic. `value` None is a tombstone; `partition` None lets the key decide."""
+    """A record to append to a topic. `value` None is a tombstone; `partition` None lets the key decide.
+
+    `message` is what decoding `value` returns, for a consumer in the same process, which may find None instead: a log
+    neither stores nor sends it.
+    """
 
     key: str
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
     partition: int | None = None
+    message: object = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -18,6 +18,7 @@ from graphtide.services.access.event_streams import EventStreams
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.chat.routes import chat_routes
 from graphtide.services.api.http.access import AccessMiddleware, permission
+from graphtide.services.api.http.direct_routes import DirectRoutes
 from graphtide.services.api.http.documentation.description import describe
 from graphtide.services.api.http.documentation.docs_page import HEADERS, page
 from graphtide.services.api.http.documentation.openapi import encode_large, encoded_reply, run_encoder
@@ -84,17 +85,22 @@ def create_app(
         telemetry=_NO_TELEMETRY,
     )
     app.state.permitted = permitted
-    app.include_router(document_routes(application, limits, values))
-    app.include_router(query_routes(application, limits))
-    app.include_router(preview_routes(application, limits))
-    app.include_router(question_routes(application, limits, streams, gate))
-    app.include_router(graph_routes(application))
-    app.include_router(browse_routes(application))
-    app.include_router(change_routes(application, streams, gate))
-    app.include_router(letter_routes(application, limits))
-    app.include_router(operation_routes(application, registry, gate))
-    app.include_router(page_routes(has_page))
-    app.include_router(chat_routes(application, limits, gate))
+    routers = (
+        document_routes(application, limits, values),
+        query_routes(application, limits),
+        preview_routes(application, limits),
+        question_routes(application, limits, streams, gate),
+        graph_routes(application),
+        browse_routes(application),
+        change_routes(application, streams, gate),
+        letter_routes(application, limits),
+        operation_routes(application, registry, gate),
+        page_routes(has_page),
+        chat_routes(application, limits, gate),
+    )
+    app.router.routes.append(DirectRoutes(route for router in routers for route in router.routes))
+    for router in routers:
+        app.include_router(router)
     agents = McpEndpoint(application, limits, streams)
     app.router.routes.append(_NamedRoute(PATH, agents, methods=METHODS, include_in_schema=False))
     _add_middleware(app, gate, limits, registry)

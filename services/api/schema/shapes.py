@@ -129,7 +129,10 @@ def _plain(value: object, old_names: bool = False) -> object:
 
 def _dataclass(value: DataclassInstance, old_names: bool) -> Json:
     names, renamed = _names(type(value))
-    body = {name: _plain(getattr(value, name), old_names) for name in names}
+    body: Json = {}
+    for name in names:
+        inner = getattr(value, name)
+        body[name] = inner if type(inner) in _SCALARS else _plain(inner, old_names)  # most fields: a call costs more
     if isinstance(value, Usage):  # an unknown cost is omitted
         return {name: inner for name, inner in body.items() if inner is not None}
     if old_names:

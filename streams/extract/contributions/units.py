@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -75,34 +75,51 @@ def pass_on(
     drafts: Sequence[Draft],
     vectors: Mapping[str, Vector],
 ) -> None:
-    """Pass the units of these passages to the sink."""
-    rows = with_yields(zip(passages, drafts, strict=True), YIELD_PASSAGES)
-    sink.take([_unit(document, passage, draft, vectors) for passage, draft in rows])
+    """Pass the units of these passages to the sink. Equal names, types and sentences of them are one object, as in a
+    decoded extraction: a sentence is the evidence of many mentions and facts.
+    """
+    rows, shared = with_yields(zip(passages, drafts, strict=True), YIELD_PASSAGES), dict[str, str]()
+
+    def one(text: str) -> str:
+        """Return the first equal string."""
+        return shared.setdefault(text, text)
+
+    sink.take([_unit(document, passage, draft, vectors, one) for passage, draft in rows])
 
 
 def _unit(
-    document: DocumentMessage, passage: SplitPassage, draft: Draft, vectors: Mapping[str, Vector]
+    document: DocumentMessage,
+    passage: SplitPassage,
+    draft: Draft,
+    vectors: Mapping[str, Vector],
+    one: Callable[[str], str],
 ) -> ChunkContribution:
     title, piece = document.info.title, document.text[passage.start : passage.end]
     source = None if piece == passage.text else piece
     mentions = tuple(
-        Mention(entity.name, entity.type, entity.description, vectors[mention_text(entity)])
+        Mention(one(entity.name), one(entity.type), one(entity.description), vectors[mention_text(entity)])
         for entity in draft.mentions
     )
-    facts = tuple(_fact(subject, object_, relation, vectors) for subject, object_, relation in draft.relations)
+    facts = tuple(_fact(subject, object_, relation, vectors, one) for subject, object_, relation in draft.relations)
     vector = vectors[passage_text(path_title(title, passage.place), passage.text)]
     span = (passage.text, passage.start, passage.end)
     unit = ChunkContribution(b"", *span, vector, mentions, facts, *draft.heading, passage.place, source)
     return replace(unit, key=unit_key(passage.text, vector, mentions, facts, draft.heading))
 
 
-def _fact(subject: int, object_: int, relation: ExtractedRelation, vectors: Mapping[str, Vector]) -> Fact:
+def _fact(
+    subject: int,
+    object_: int,
+    relation: ExtractedRelation,
+    vectors: Mapping[str, Vector],
+    one: Callable[[str], str],
+) -> Fact:
     return Fact(
         subject,
-        relation.predicate,
+        one(relation.predicate),
         object_,
-        relation.description,
-        relation.evidence,
+        one(relation.description),
+        one(relation.evidence),
         round(relation.weight * 1000),
         vectors[relation_text(relation)],
         relation.valid_from or "",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphtide.graph.resolution import normalisation
 from graphtide.graph.resolution.normalisation import normalise
 
 
@@ -53,3 +56,18 @@ def test_normalise_is_idempotent_when_given_any_text(name: str) -> None:
 def test_normalise_is_idempotent_when_punctuation_is_dense(name: str) -> None:
     """The rules for punctuation and spaces do not trigger each other."""
     assert normalise(normalise(name)) == normalise(name)
+
+
+@given(st.text(alphabet="aZ9 -.'\u00df", max_size=8))
+def test_plain_name_has_the_label_that_the_patterns_give(name: str) -> None:
+    """Names of letters, digits and single spaces pass over them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(normalisation, "_PLAIN", re.compile("(?!)"))
+        expected = normalise(name)
+    assert normalise(name) == expected
+
+
+def test_plain_name_is_read_by_one_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two passes over five patterns took three times as long, for most names."""
+    monkeypatch.setattr(normalisation, "_one_pass", pytest.fail)
+    assert normalise("Marie Curie 2") == "marie curie 2"

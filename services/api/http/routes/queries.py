@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from graphtide.services.api.http.access import DirectRoute
 from graphtide.services.api.http.bodies import JSON, content_type, parse, read_body
 from graphtide.services.api.http.documentation.openapi import GraphPath, body_of, errors, graph_in, large_reply, schema
 from graphtide.services.api.http.documentation.response_models import AnswerBody
@@ -22,7 +23,7 @@ _EXAMPLE = 'event: context\ndata: {"mode": …}\n\nevent: token\ndata: {"text": 
 
 def query_routes(application: Application, limits: RequestLimits) -> APIRouter:
     """Routes over `application`."""
-    router = APIRouter(tags=["questions"])
+    router = APIRouter(tags=["questions"], route_class=DirectRoute)
     ok = {"model": AnswerBody, "content": {EVENTS: {"schema": {"type": "string"}, "example": _EXAMPLE}}}
 
     @router.post(
