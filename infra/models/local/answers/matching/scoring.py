@@ -13,6 +13,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
     TYPED,
     day_fits,
     denies,
+    denies_deed,
     fits_type,
     has_attribute,
     valued_heading,
@@ -129,7 +130,7 @@ def _adjusted(plan: QuestionPlan, unit: Unit, found: Scored) -> float:
         score *= NO_REASON
     if plan.kind in (Kind.THING, Kind.QUANTITY) and not plan.measures and not has_attribute(plan, unit):
         score *= NO_ATTRIBUTE
-    if plan.exists and denies_existence(plan, unit):
+    if (plan.exists and denies_existence(plan, unit)) or (plan.kind is Kind.PERSON and denies_deed(plan, unit)):
         score += DENIED
     if plan.defines and defines(plan, unit):
         score += DEFINED

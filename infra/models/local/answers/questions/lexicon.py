@@ -92,6 +92,8 @@ INDIRECT = re.compile(
     re.IGNORECASE,
 )
 """The frame of an indirect question: "could you tell me when …"."""
+CONTRACTED = re.compile(r"\b(who|what|where|when|how|why)'s\b", re.IGNORECASE)
+"""A question word with "is": "what's the price"."""
 SENTENCE_END = re.compile(r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bProf)[.?!](?=\s)")
 """The end of a sentence, not the full stop of a title: "which animals does Dr. Sayle treat" is one."""
 _MEASURING = {"pay": "money", "pays": "money", "paid": "money", "cost": "money", "costs": "money", "earn": "money"}

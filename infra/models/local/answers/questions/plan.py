@@ -24,6 +24,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     CAUSES,
     CAUSING,
     CONDITIONS,
+    CONTRACTED,
     INDIRECT,
     MODALS,
     NEGATIONS,
@@ -50,7 +51,7 @@ from graphtide.infra.models.local.answers.words import (
 
 def plan_of(question: str) -> QuestionPlan:
     """Return the plan of a question. Cost: linear in its length."""
-    text = _direct(" ".join(question.replace("\u2019", "'").split()))
+    text = CONTRACTED.sub(r"\1 is", _direct(" ".join(question.replace("\u2019", "'").split())))
     words = words_of(text)
     asking = _asking(text)
     tokens = [word.text.lower() for word in words_of(asking)]
