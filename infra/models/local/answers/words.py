@@ -196,7 +196,8 @@ move in: arrive
 move out: leave
 go up: rise
 go down, come down: fall
-turn up, show up: arrive"""
+turn up, show up: arrive
+take place, turn out, end up, go on, come about: happen"""
 
 
 def _phrasal_verbs() -> dict[tuple[str, str], str]:

@@ -29,7 +29,7 @@ LIBRARY = (
     note("prices.md", "A scan in colour is 35p a page.", "Late books are free for a week.", title="Prices"),
     note(
         "storm.md",
-        "A shelf fell over in the map room during the storm. Nobody injured.",
+        "A shelf fell over in the map room during the storm. No injuries.",
         "Maren Holt swept up the glass.",
         title="Storm",
         date="2025-02-11",
@@ -47,7 +47,7 @@ LIBRARY = (
         ("When did Alma Reyes arrive?", "2025-05-05"),
         ("When does Jonas Weil leave?", "2025-06-13"),
         ("How much is a scan in colour?", "35p"),
-        ("Who was injured when the shelf fell over?", "Nobody injured."),
+        ("Who was injured when the shelf fell over?", "No injuries."),
         ("Where is the chemicals cupboard?", "left of the press"),
         ("When is the talk about watermarks?", "18 March"),
     ],
@@ -94,7 +94,7 @@ def test_contracted_question_has_the_kind_of_the_whole_one(question: str, kind: 
 
 
 def test_abbreviation_has_the_key_of_its_word() -> None:
-    """Each stands for one word, which is no abbreviation itself."""
+    """Each is short for one word, which is no abbreviation itself."""
     assert key_of("Thurs") == key_of("Thursday")
     assert key_of("appts") == key_of("appointment")
     assert not ABBREVIATIONS.keys() & set(ABBREVIATIONS.values())

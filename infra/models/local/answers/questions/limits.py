@@ -21,6 +21,8 @@ from graphtide.infra.models.local.answers.words import (
     STOP_WORDS,
     Word,
     key_of,
+    keys_of,
+    word_set,
     words_of,
 )
 
@@ -59,9 +61,11 @@ def attribute_of(tokens: Sequence[str]) -> str:
     if 3 < end == len(tokens) - 1 and not tokens[end - 1].endswith("ed"):
         end = 0
     key = key_of(tokens[end - 1]) if end > 3 else ""
-    return "" if key in WEAK else key
+    return "" if key in WEAK or key in _PARTITIVES else key
 
 
+_PARTITIVES = keys_of("bit piece lump amount part share rest kind sort type")
+"""Nouns whose "of" names the thing asked for: "the biggest bit of sodium"."""
 _PERSONS = frozenset({key_of("people")})
 
 
@@ -70,8 +74,13 @@ def counted_noun(tokens: Sequence[str]) -> str:
     at = next((at for at, pair in enumerate(pairwise(tokens)) if pair == ("how", "many")), -1)
     if at < 0 or at + 2 >= len(tokens):
         return ""
-    key = key_of(tokens[at + 2])
-    return "" if (key in WEAK and key not in _PERSONS) or tokens[at + 2] in STOP_WORDS else key
+    noun = next((token for token in tokens[at + 2 :] if token not in _QUALIFYING), "")
+    key = key_of(noun)
+    return "" if not noun or (key in WEAK and key not in _PERSONS) or noun in STOP_WORDS else key
+
+
+_QUALIFYING = word_set("different new old separate single spare extra free empty full whole additional further")
+"""Adjectives between "how many" and what is counted."""
 
 
 def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
