@@ -25,6 +25,7 @@ from graphtide.infra.models.local.answers.words import (
     word_set,
     words_of,
 )
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 
 def bound_words(tokens: Sequence[str]) -> Iterator[str]:
@@ -90,7 +91,7 @@ def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
     if len(places) != 1:
         return _than_options(words), False
     at = places[0]
-    right = [word for word in words[at + 1 :] if word.text.lower() not in STOP_WORDS]
+    right = _named_first(words[at + 1 :])
     left = _left_option(text, words[:at], len(right))
     if not left or not right or len(right) > MAX_OPTION_WORDS:
         return (), False
@@ -128,10 +129,27 @@ def _left_option(text: str, words: Sequence[Word], count: int) -> list[Word]:
         return [word for word in words if word.start > comma and word.text.lower() not in STOP_WORDS]
     names: list[Word] = []
     for word in reversed(words):
-        if not (word.capital or word.coded):
+        if not (word.capital or word.coded) or word.text.lower() in AUXILIARIES:
             break
         names.append(word)
-    return names or list(words[-max(1, count) :])
+    content = [word for word in words if word.text.lower() not in STOP_WORDS]
+    return names or content[-max(1, count) :]
+
+
+def _named_first(words: Sequence[Word]) -> list[Word]:
+    """Return the content words up to a comparative or a verb, which both options have: "the loft bigger"."""
+    found: list[Word] = []
+    for word in words:
+        lower = word.text.lower()
+        if found and (lower in VERBS or _is_past(lower) or _is_comparative(lower)):
+            break
+        if lower not in STOP_WORDS and lower not in ("one", "ones"):
+            found.append(word)
+    return found
+
+
+def _is_past(word: str) -> bool:
+    return len(word) > 4 and word.endswith("ed")
 
 
 def _is_comparative(word: str) -> bool:
