@@ -1,4 +1,4 @@
-"""Comparisons: both sides are told alike, by two rows of one table or two sentences of one document."""
+"""Comparisons: two rows of one table, or two sentences of one document, state both sides alike."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STALL = (
         ("Was the awning from Hartmann or the one from Voss quoted cheaper?", ("£780", "690 pounds")),
     ],
 )
-async def test_both_sides_are_told_alike(question: str, parts: tuple[str, str]) -> None:
+async def test_both_sides_are_stated_alike(question: str, parts: tuple[str, str]) -> None:
     given = await answer(question, *STALL)
     assert all(part in given for part in parts)
 
