@@ -74,6 +74,8 @@ _MONTH_NUMBERS = (
     | {name[:3]: number for number, name in enumerate(MONTHS, 1)}
     | {"sept": 9}
 )
+_SMALL_MONTHS = frozenset(_MONTH_NUMBERS) - {"may", "march", "mar", "dec", "sep", "jan"}
+"""Months that are no other words in lower case: "30 april"."""
 _GROUPED = re.compile(r"\d{1,3}(?:[,'\u2019]\d{3})+")
 _MONTH_KEYS = frozenset(map(key_of, MONTHS))
 _WITHIN = 4
@@ -207,7 +209,9 @@ def column_measures(column: str, kinds: frozenset[str]) -> bool:
 
 def has_date(text: str) -> bool:
     """Return whether the text names a day, month, year, weekday or time of day."""
-    return any(_is_time(word) for word in words_of(text)) or _SHORT_DAY.search(text) is not None
+    if any(_is_time(word) for word in words_of(text)) or _SHORT_DAY.search(text) is not None:
+        return True
+    return any(word.text in _SMALL_MONTHS for word in words_of(text)) and bool(days_in(text))
 
 
 def has_full_name(text: str) -> bool:
@@ -289,7 +293,8 @@ def _days(words: Sequence[Word]) -> Iterator[Day]:
         if (iso := _iso(word.text)) is not None:
             yield iso
             continue
-        month = _MONTH_NUMBERS.get(word.text.lower().rstrip("."), 0) if word.capital else 0
+        small = word.text in _SMALL_MONTHS
+        month = _MONTH_NUMBERS.get(word.text.lower().rstrip("."), 0) if word.capital or small else 0
         if not month:
             continue
         before, after = _number_at(words, at - 1), _number_at(words, at + 1)

@@ -108,6 +108,13 @@ def test_short_weekday_is_a_date_only_as_one() -> None:
     assert days_in("2 Sept. 2025") == [(2025, 9, 2)]
 
 
+def test_month_in_lower_case_is_a_date_beside_a_number() -> None:
+    assert has_date("feature freeze on 30 april")
+    assert days_in("9 september 2026") == [(2026, 9, 9)]
+    assert not has_date("there are 12 may queens")
+    assert not has_date("an april shower")
+
+
 def test_pence_are_money_and_no_other_number_is() -> None:
     money = frozenset({"money"})
     assert has_quantity("1.2p for each page", money)
