@@ -54,7 +54,7 @@ class ExtractiveGenerator:
 
     @property
     def name(self) -> str:
-        return "offline-extractive-7"
+        return "offline-extractive-8"
 
     @property
     def context_passages(self) -> int:

@@ -30,7 +30,8 @@ _CORRECTING = (
     "postponed", "brought forward", "final", "finally", "revised", "replaces", "replaced by", "later date", "only this",
     "goes up", "goes down", "recounted", "swapped", "mistake", "mistaken", "since then", "corrigendum", "rises to",
     "increases to", "increased to", "raised to", "falls to", "drops to", "reduced to", "lowered to", "cut to",
-    "rescheduled", *_TAKING_BACK,
+    "rescheduled", "measured again", "not what", "with effect from", "one change", "right total", "right figure",
+    "right number", *_TAKING_BACK,
 )  # fmt: skip
 _TAKING_OVER = ("takes over", "took over")
 _CHANGED = ("dropped", "changed", "moved", "updated", "withdrawn", "cancelled", "canceled")
@@ -88,13 +89,13 @@ def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scor
         reach = _REACH
         if _names_old(current, second):
             reach = _DENYING_REACH
-        elif _corrects_document(current, second):
+        elif _amends(evidence.plan, current, second):
             reach = _CORRECTING_REACH
         if second.score < reach * best.score or not second.fits or not second.on_day or second.unit is current.unit:
             continue
         same = _names_old(current, second) or _same_subject(evidence, current, second)
         if same and _replaces(evidence.plan, second, current):
-            if _corrects_document(current, second):  # it need not repeat what the corrected sentence is about
+            if _amends(evidence.plan, current, second):  # it need not repeat what the corrected sentence is about
                 second.covers = tuple(map(max, zip(second.covers, current.covers, strict=True)))
             current = second
     return current
@@ -115,6 +116,15 @@ def _below_correction(scored: Scored) -> bool:
 def _corrects_document(earlier: Scored, later: Scored) -> bool:
     """Return whether a unit is in the part of the same document that corrects the rest of it."""
     return earlier.unit.doc_id == later.unit.doc_id and _below_correction(later) and not _below_correction(earlier)
+
+
+def _amends(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
+    """Return whether a unit may replace one of which it repeats little: below a correction of its document, or, if the
+    question asks for what is so now, a later correction.
+    """
+    if _corrects_document(earlier, later):
+        return True
+    return plan.latest and later.unit.date > earlier.unit.date and corrects(later.unit.text)
 
 
 def _names_old(earlier: Scored, later: Scored) -> bool:
@@ -139,16 +149,16 @@ def _same_subject(evidence: AnswerEvidence, first: Scored, second: Scored) -> bo
             continue
         if term.kind in (TermKind.NAME, TermKind.CODE) and a >= 0.7 > b:
             return False
-        if term.key == plan.counted and b < _STATED <= a:
+        if term.key == plan.counted and b < _STATED <= a and not _amends(plan, first, second):
             return False
-        amends = corrects(second.unit.text) or _corrects_document(first, second)
+        amends = corrects(second.unit.text) or _amends(plan, first, second)
         if term.kind is TermKind.WORD and a >= _OWN and b < _ABSENT and not amends:
             return False
     weights = [0.0 if t.key in plan.setting else w for w, t in zip(evidence.weights, plan.terms, strict=True)]
     strong = sum(w for w, a in zip(weights, first.covers, strict=True) if a >= 0.7)
     near = _NEAR if corrects(second.unit.text) else _BESIDE
     both = sum(w for w, a, b in zip(weights, first.covers, second.covers, strict=True) if a >= 0.7 and b >= near)
-    needed = _SOME if _corrects_document(first, second) else _MOST
+    needed = _SOME if _amends(plan, first, second) else _MOST
     if not strong or both < needed * strong or max(second.covers) < _STATED:
         return False
     return _differ(first, second, plan)

@@ -33,6 +33,9 @@ MIN_HARD = 0.5
 PROMINENCE, MIN_PROMINENT = 0.1, 0.35
 """How much better than all other documents' units the best one is, and the share that it covers, so that the limits of
 coverage do not count. Chosen over nine folders of three authors (docs/answers.md)."""
+LARGE_PROMINENCE, LARGEST_PROMINENCE, MIN_VERBLESS = 0.2, 0.4, 0.5
+"""How much better the best unit has to be if it has no verb of the question: with three other words of it, with fewer;
+and the share that it covers. Values of 0.1 to 0.25 for the first give the same answers (docs/answers.md)."""
 _NEAR, _COUNTED, _STATED, _MIN_PERMITTED = 0.5, 0.4, 0.95, 2
 
 
@@ -60,19 +63,32 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     needed = OTHER_COVERAGE if _below_cause(plan, chosen) else MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
     rows = all(scored.unit.kind is UnitKind.ROW for scored in chosen)
     verbless = plan.kind not in (Kind.SUMMARY, Kind.CHOICE) and not rows and _no_verb(evidence, covers)
-    if verbless:
+    if verbless and not _tells_all_but_verbs(evidence, chosen, covers):
         needed = max(needed, WITHOUT_VERB)
     share = coverage(evidence, covers)
     return share >= needed or (share >= MIN_PROMINENT and not verbless and is_prominent(evidence, chosen))
 
 
-def is_prominent(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
+def _tells_all_but_verbs(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+    """Return whether the best unit is much better than those of all other documents, the more so with few words of the
+    question, and may tell what is asked for with other verbs.
+    """
+    terms = zip(covers, evidence.plan.terms, strict=True)
+    words = sum(c >= _HELD for c, t in terms if not t.verb and t.kind not in (TermKind.WEAK, TermKind.IMPLIED))
+    needed = LARGE_PROMINENCE if words >= _SEVERAL else LARGEST_PROMINENCE
+    return coverage(evidence, covers) >= MIN_VERBLESS and is_prominent(evidence, chosen, needed)
+
+
+_HELD, _SEVERAL = 0.7, 3
+
+
+def is_prominent(evidence: AnswerEvidence, chosen: Sequence[Scored], needed: float = PROMINENCE) -> bool:
     """Return whether the best unit is among the chosen and clearly better than those of all other documents: if the
     notes say something about a question at all, one place mostly says more of it than any other.
     """
     best = max(evidence.scored, key=lambda scored: scored.score)
     others = (scored.score for scored in evidence.scored if scored.unit.doc_id != best.unit.doc_id)
-    return any(scored is best for scored in chosen) and best.score - max(others, default=0.0) >= PROMINENCE
+    return any(scored is best for scored in chosen) and best.score - max(others, default=0.0) >= needed
 
 
 def _permits(plan: QuestionPlan, chosen: Sequence[Scored]) -> bool:

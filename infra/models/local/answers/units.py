@@ -21,6 +21,7 @@ from graphtide.infra.models.local.english.lexical.text import sentences_of
 from graphtide.streams.model_ports import ContextPassage
 
 _BULLET = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)])[ \t]++")
+_CUT_DATE = re.compile(r".*\b(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)[.]\s+\d", re.DOTALL)
 _SENTENCE_END = re.compile(r"[a-z]{3}[.] [A-Z]")
 _MAX_COLUMN_CHARS, _MAX_TOPIC_WORDS = 60, 3
 DONE, TO_DO = "Done: ", "To do: "
@@ -376,18 +377,18 @@ def _sentences(text: str, start: int, end: int, origin: int, block: int) -> Iter
         if mark and first < mark.end():
             first = min(mark.end(), last)
         first = begun if begun >= 0 else first
-        begun = first if _ends_in_initial(text, last) and last < end else -1
+        begun = first if _is_cut(text, last) and last < end else -1
         if begun < 0 and first < last:
             yield _unit(text, first, last, UnitKind.SENTENCE, origin, block)
     if begun >= 0:
         yield _unit(text, begun, end, UnitKind.SENTENCE, origin, block)
 
 
-def _ends_in_initial(text: str, end: int) -> bool:
-    """Return whether a sentence that ends there was cut within a name: "goes to T. Okonjo"."""
+def _is_cut(text: str, end: int) -> bool:
+    """Return whether a sentence that ends there was cut within "goes to T. Okonjo" or "on Tues. 10 March"."""
     before = text[end - 3 : end - 2]
     is_initial = text[end - 2 : end - 1].isupper() and not before.isalnum() and before != "\u00b0"
-    return text[end - 1 : end] == "." and is_initial
+    return text[end - 1 : end] == "." and (is_initial or bool(_CUT_DATE.match(text, max(0, end - 7), end + 4)))
 
 
 def _unit(text: str, start: int, end: int, kind: UnitKind, origin: int, block: int) -> Unit:

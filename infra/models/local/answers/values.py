@@ -33,7 +33,7 @@ _UNITS: dict[str, frozenset[str]] = {
     "mass": word_set("kg g gram grams kilogram kilograms tonne tonnes ton tons mg lb lbs ounce ounces"),
     "duration": word_set(
         "second seconds minute minutes hour hours day days week weeks month months year years decade decades night "
-        "nights fortnight fortnights s min h hrs hr"
+        "nights fortnight fortnights s min h hrs hr mins secs yr yrs wk wks"
     ),
     "temperature": word_set("c f degree degrees celsius fahrenheit"),
     "share": word_set("percent pct cent"),
@@ -45,6 +45,7 @@ _COUNTS = word_set("none no nobody several dozen dozens hundred hundreds thousan
 _AMOUNTS = frozenset({"a", "an", "several", "few", "half"})
 _PHONE_WORDS = word_set("phone telephone tel mobile extension ext number")
 _WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+_SHORT_DAY = re.compile(r"\b(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)\b\.?(?=,?\s\d|[;:]|$)")
 _TIMES = _WEEKDAYS | word_set(
     "spring summer autumn winter easter christmas noon midnight yesterday tomorrow tonight o'clock mondays tuesdays "
     "wednesdays thursdays fridays saturdays sundays am pm"
@@ -68,9 +69,13 @@ _REASONS = (
     "therefore",
     "in order to", "for fear", "thanks to", "so",
 )  # fmt: skip
-_MONTH_NUMBERS = {name: number for number, name in enumerate(MONTHS, 1)} | {
-    name[:3]: number for number, name in enumerate(MONTHS, 1)
-}
+_MONTH_NUMBERS = (
+    {name: number for number, name in enumerate(MONTHS, 1)}
+    | {name[:3]: number for number, name in enumerate(MONTHS, 1)}
+    | {"sept": 9}
+)
+_SMALL_MONTHS = frozenset(_MONTH_NUMBERS) - {"may", "march", "mar", "dec", "sep", "jan"}
+"""Months that are no other words in lower case: "30 april"."""
 _GROUPED = re.compile(r"\d{1,3}(?:[,'\u2019]\d{3})+")
 _MONTH_KEYS = frozenset(map(key_of, MONTHS))
 _WITHIN = 4
@@ -114,7 +119,7 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
         unit = words[at + 1].text.lower() if at + 1 < len(words) else ""
         if unit.split("-")[0] in accepted or word.text.lstrip("0123456789.,").lower() in accepted - {""}:
             return True
-        if "money" in kinds and _is_sum(text, word):
+        if "money" in kinds and (_is_sum(text, word) or _PENCE.fullmatch(word.text)):
             return True
         if (
             symbols
@@ -123,6 +128,9 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
         ):
             return True
     return False
+
+
+_PENCE = re.compile(r"\d+(?:\.\d+)?p")
 
 
 def _is_rate(words: Sequence[Word], at: int) -> bool:
@@ -201,7 +209,9 @@ def column_measures(column: str, kinds: frozenset[str]) -> bool:
 
 def has_date(text: str) -> bool:
     """Return whether the text names a day, month, year, weekday or time of day."""
-    return any(_is_time(word) for word in words_of(text))
+    if any(_is_time(word) for word in words_of(text)) or _SHORT_DAY.search(text) is not None:
+        return True
+    return any(word.text in _SMALL_MONTHS for word in words_of(text)) and bool(days_in(text))
 
 
 def has_full_name(text: str) -> bool:
@@ -283,7 +293,8 @@ def _days(words: Sequence[Word]) -> Iterator[Day]:
         if (iso := _iso(word.text)) is not None:
             yield iso
             continue
-        month = _MONTH_NUMBERS.get(word.text.lower().rstrip("."), 0) if word.capital else 0
+        small = word.text in _SMALL_MONTHS
+        month = _MONTH_NUMBERS.get(word.text.lower().rstrip("."), 0) if word.capital or small else 0
         if not month:
             continue
         before, after = _number_at(words, at - 1), _number_at(words, at + 1)

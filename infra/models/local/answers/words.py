@@ -48,6 +48,18 @@ spread; bear bore; find found; sit sat; shut; understand understood; stand stood
 weigh weight"""
 IRREGULAR = {form: forms.split()[0] for forms in _FORMS.split(";") for form in forms.split()}
 """Forms of irregular verbs that the extractor's table lacks, with their base."""
+_ABBREVIATIONS = """
+tue tues tuesday; wed weds wednesday; thu thur thurs thursday; fri friday; yr yrs year; wk wks week; mth mths month;
+hr hrs hour; mins minute; secs second; appt appts appointment; mtg mtgs meeting; dept depts department;
+tel telephone; ext extension; govt government; info information; temp temps temperature; approx approximately;
+qty quantity; amt amount; ref reference; rep representative; asst assistant; mgr manager; dr doctor; prof professor;
+equip equipment; maint maintenance; cert certificate; lab laboratory; incl include; vol volume; sq square; rd road;
+config configuration; prod production; db database; repo repository; env environment; auth authentication;
+docs document; app application; spec specification; stats statistics; msg message; pw pwd password; acct account;
+demo demonstration; ops operations; hq headquarters; hols holiday; capt captain;
+vac vacuum; xmas christmas; bday birthday; lib library; uni university; veg vegetable"""
+ABBREVIATIONS = {short: words.split()[-1] for words in _ABBREVIATIONS.split(";") for short in words.split()[:-1]}
+"""Abbreviations of notes and tables, with the word."""
 _CONTRACTIONS = """
     ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't shan't
     shouldn't wasn't weren't won't wouldn't ain couldn hadn hasn haven mightn mustn needn shan shouldn wouldn
@@ -146,6 +158,7 @@ def key_of(word: str) -> str:
         return lower.replace(",", "") if _GROUPED.fullmatch(lower) else lower
     if lower in NUMBER_WORDS:
         return NUMBER_WORDS[lower]
+    lower = ABBREVIATIONS.get(lower, lower)
     form = VERBS.get(lower)
     base = IRREGULAR.get(lower) or (lower if form is None else form.base)
     with _STEMMING:
@@ -183,7 +196,8 @@ move in: arrive
 move out: leave
 go up: rise
 go down, come down: fall
-turn up, show up: arrive"""
+turn up, show up: arrive
+take place, turn out, end up, go on, come about: happen"""
 
 
 def _phrasal_verbs() -> dict[tuple[str, str], str]:

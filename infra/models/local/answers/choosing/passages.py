@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.succession import corrects
 from graphtide.infra.models.local.answers.support import coverage, has_names, union
-from graphtide.infra.models.local.answers.units import UnitKind
+from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import has_number
 
 
@@ -45,15 +45,40 @@ def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
         )
 
     both = [scored for scored in ranked if all(scored.covers[i] >= 0.95 for own, _ in sides for i in own)]
-    chosen = []
-    for own, rest in sides:
-        best = max(ranked, key=lambda scored: value(scored, own, rest))
-        chosen.append(best)
-    if both:
+    chosen = _alike([[(value(scored, own, rest), scored) for scored in ranked] for own, rest in sides])
+    if both and not _same_table(*(scored.unit for scored in chosen)):
         single = max(both, key=lambda scored: scored.score)
         if coverage(evidence, single.covers) >= coverage(evidence, union(chosen)) - 0.05:
             return [single]
     return chosen if chosen[0].unit is not chosen[1].unit else chosen[:1]
+
+
+def _alike(sides: Sequence[list[tuple[float, Scored]]]) -> list[Scored]:
+    """Return a unit for each side: the best ones, or others about as good that state both sides alike, as two rows of
+    one table do.
+    """
+    first, second = (sorted(side, key=lambda one: -one[0])[:_COMPARED] for side in sides)
+    _, left, right = max(
+        ((a + b + _likeness(left.unit, right.unit), left, right) for a, left in first for b, right in second),
+        key=lambda pair: pair[0],
+    )
+    return [left, right]
+
+
+def _likeness(first: Unit, second: Unit) -> float:
+    if _same_table(first, second):
+        return _SAME_TABLE
+    return _SAME_DOCUMENT if first.doc_id == second.doc_id and first is not second else 0.0
+
+
+def _same_table(first: Unit, second: Unit) -> bool:
+    """Return whether two units are different rows of one table with a number each."""
+    rows = first is not second and first.kind is second.kind is UnitKind.ROW
+    alike = rows and first.doc_id == second.doc_id and first.columns == second.columns
+    return alike and has_number(first.text) and has_number(second.text)
+
+
+_COMPARED, _SAME_TABLE, _SAME_DOCUMENT = 12, 0.4, 0.15
 
 
 def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:

@@ -29,7 +29,7 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     plan = evidence.plan
     if sum(term.kind is not TermKind.WEAK for term in plan.terms) < _TWO_HOP_TERMS:
         return []
-    if best.coverage > (_ENOUGH if plan.kind in TYPED and best.fits and not _lacks_role(plan, best) else _NEARLY_ALL):
+    if _is_enough(plan, best):
         return []
     rare = max(6, len(evidence.units) // 10)
     usable = [
@@ -73,6 +73,19 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     if not pair or coverage(evidence, union(pair)) < best.coverage + needed:
         return []
     return pair
+
+
+def _is_enough(plan: QuestionPlan, best: Scored) -> bool:
+    """Return whether a unit needs no second one: it has nearly all, or a value and all but verbs."""
+    valued = best.fits and (plan.kind in (*TYPED, Kind.PLACE) or bool(plan.attribute))
+    enough = _ENOUGH if plan.kind in TYPED and best.fits and not _lacks_role(plan, best) else _NEARLY_ALL
+    return best.coverage > enough or (valued and _lacks_only_verbs(plan, best))
+
+
+def _lacks_only_verbs(plan: QuestionPlan, best: Scored) -> bool:
+    """Return whether a unit has all words of the question but verbs, which it may state in other words."""
+    rest = [c for t, c in zip(plan.terms, best.covers, strict=True) if not t.verb and t.kind is not TermKind.WEAK]
+    return len(rest) > 1 and min(rest) >= _STATED
 
 
 def _row_things(evidence: AnswerEvidence) -> frozenset[str]:

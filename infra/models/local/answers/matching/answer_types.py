@@ -72,7 +72,7 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
         case Kind.PERSON:
             keys = unit.keys | unit.before.keys if unit.dangling and unit.before is not None else unit.keys
             named = bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
-            return named or _has_subject(plan, unit)
+            return named or _has_subject(plan, unit) or denies_deed(plan, unit)
         case Kind.DATE:
             return _new_digits(plan, unit.text, dates=True) and _is_dated_event(plan, unit.text)
         case Kind.QUANTITY:
@@ -89,6 +89,19 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys)
         case _:
             return True
+
+
+def denies_deed(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit denies the deed that the question asks for: "No injury." for "who was injured"."""
+    if not has_phrase(unit.text, _NO_PERSON):
+        return False
+    deeds = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if term.verb))
+    words = [word for word in words_of(unit.text) if word.text.lower() not in _AUXILIARIES]
+    return any(first.text.lower() in _NO_PERSON and second.key in deeds for first, second in pairwise(words))
+
+
+_NO_PERSON = ("no", "nobody")
+_AUXILIARIES = frozenset({"was", "were", "is", "are", "has", "have", "had", "been", "got"})
 
 
 def _is_dated_event(plan: QuestionPlan, text: str) -> bool:

@@ -7,6 +7,7 @@ the headings, the title, the sentences around it.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING
@@ -42,6 +43,8 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return OWN
     if unit.cells and _has_abbreviated_column(term, unit):
         return COLUMN
+    if "." in unit.text and _is_abbreviated(term, unit.text):
+        return SYNONYM
     if plan.kind is Kind.PERSON and term.key in _PERMISSION_KEYS and _is_for_permitted(unit):
         return SYNONYM
     if plan.kind is Kind.YES_NO and (term.verb or term.key in _PERMISSION_KEYS):
@@ -100,6 +103,21 @@ def _has_abbreviated_column(term: Term, row: Unit) -> bool:
 
 
 _MIN_ABBREVIATED = 3
+
+
+def _is_abbreviated(term: Term, text: str) -> bool:
+    """Return whether a text has the beginning of a word before a full stop that ends no sentence: "chem. store"."""
+    word = term.text.lower()
+    return any(len(short) + _MIN_LEFT_OUT <= len(word) and word.startswith(short) for short in _shortened(text))
+
+
+@lru_cache(maxsize=2_000)
+def _shortened(text: str) -> tuple[str, ...]:
+    return tuple(short.lower() for short in _SHORTENED.findall(text))
+
+
+_SHORTENED = re.compile(r"\b([A-Za-z]{3,})[.](?=\s?[a-z,;)])")
+_MIN_LEFT_OUT = 3
 
 
 def _answers_yes_or_no(plan: QuestionPlan, term: Term, unit: Unit) -> bool:

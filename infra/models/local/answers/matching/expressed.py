@@ -71,9 +71,22 @@ def _expresses_date(term: Term, unit: Unit) -> bool:
     """Return whether the term is "time" or "day" and the unit has one, or "valid" and the unit has a period."""
     if term.text.lower() in DATE_NOUNS:
         return has_date(unit.text)
+    if any(term.key in keys and _has_dated_column(unit, columns) for keys, columns in _ENDS_OF_PERIODS):
+        return True
     if term.text.lower() in _COMING_BACK and has_phrase(unit.text, _PERIOD) and has_phrase(unit.text, _AWAY):
         return True
     return term.key in _VALIDITY and "from" in unit.text.lower().split() and has_phrase(unit.text, _PERIOD)
+
+
+def _has_dated_column(row: Unit, columns: frozenset[str]) -> bool:
+    return any(cell.column.lower() in columns and has_date(cell.value) for cell in row.cells)
+
+
+_ENDS_OF_PERIODS = (
+    (keys_of("arrive start begin come join open"), word_set("from since start starts begin arrival arrives joined")),
+    (keys_of("leave end finish depart go close expire"), word_set("to until till end ends departure leaves")),
+)
+"""Verbs of a question, and the columns for the first and the last day of a period."""
 
 
 def _is_label_of(plan: QuestionPlan, unit: Unit) -> bool:

@@ -13,6 +13,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
     TYPED,
     day_fits,
     denies,
+    denies_deed,
     fits_type,
     has_attribute,
     valued_heading,
@@ -23,6 +24,7 @@ from graphtide.infra.models.local.answers.matching.expressed import defines, den
 from graphtide.infra.models.local.answers.matching.names import conflicts, names_holder, person_keys, with_first_names
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.succession import corrects
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
 from graphtide.infra.models.local.answers.values import (
     has_phrase,
@@ -129,8 +131,10 @@ def _adjusted(plan: QuestionPlan, unit: Unit, found: Scored) -> float:
         score *= NO_REASON
     if plan.kind in (Kind.THING, Kind.QUANTITY) and not plan.measures and not has_attribute(plan, unit):
         score *= NO_ATTRIBUTE
-    if plan.exists and denies_existence(plan, unit):
+    if (plan.exists and denies_existence(plan, unit)) or (plan.kind is Kind.PERSON and denies_deed(plan, unit)):
         score += DENIED
+    if plan.latest and found.fits and found.coverage >= MIN_AMENDED and corrects(unit.text):
+        score += AMENDED
     if plan.defines and defines(plan, unit):
         score += DEFINED
     if plan.negated and not denies(unit.text):
@@ -162,6 +166,7 @@ def _day_covered(plan: QuestionPlan, covers: Sequence[float]) -> bool:
 _NAMED = 0.75
 CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6, 0.6, 0.8, 0.5
 DENIED, DEFINED = 0.25, 0.25
+AMENDED, MIN_AMENDED = 0.2, 0.25
 NOT_HAPPENED, HAPPENED = 0.85, 0.2
 _BECAME = (
     "goes to", "go to", "went to", "sold", "sells", "given to", "gave to", "scrapped", "donated", "thrown away",

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.questions.lexicon import (
     AUXILIARIES,
+    CALLING,
+    CAUSE_FORMS,
     CAUSES,
     CAUSING,
     COPULAS,
     DATE_NOUNS,
     FINDING,
     HOW,
+    MODALS,
+    MONEY_WORDS,
     PERSON_NOUNS,
     PLACE_NOUNS,
     QUANTITY_NOUNS,
@@ -29,6 +33,8 @@ from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 def _asks_for_cause(tokens: Sequence[str]) -> bool:
     """Return whether it is "what caused …" or "what is the cause of …"."""
+    if has_phrase(" ".join(tokens[:4]), CAUSE_FORMS):
+        return True
     if tokens[:1] != ["what"]:
         return False
     return tokens[1] in CAUSING or (tokens[1] in COPULAS and not CAUSES.isdisjoint(tokens[2:5]))
@@ -44,12 +50,12 @@ def kind_of(asking: str, tokens: list[str]) -> tuple[Kind, frozenset[str]]:  # n
         return Kind.PERSON, frozenset()
     if first == "when":
         return Kind.DATE, frozenset()
-    if first == "where":
+    if first == "where" or tokens[:1] == ["whereabouts"]:
         return Kind.PLACE, frozenset()
     if first == "why" or (first == "how" and "come" in tokens[1:2]):
         return Kind.REASON, frozenset()
     if first == "how":
-        return _how(tokens)
+        return (Kind.DATE, frozenset()) if _asks_for_hour(tokens) else _how(tokens)
     if first in ("which", "what"):
         return _of_noun(tokens, first)
     if tokens and tokens[0] in AUXILIARIES:
@@ -71,6 +77,12 @@ def _first_wh(tokens: list[str]) -> str:
     return next(
         (t for t in tokens if t in ("who", "whom", "whose", "when", "where", "why", "how", "which", "what")), ""
     )
+
+
+def _asks_for_hour(tokens: list[str]) -> bool:
+    """Return whether it is "how late can I …"."""
+    after = tokens[tokens.index("how") + 1 :][:2]
+    return after[:1] in (["late"], ["early"]) and not MODALS.isdisjoint(after[1:])
 
 
 def _how(tokens: list[str]) -> tuple[Kind, frozenset[str]]:
@@ -102,7 +114,7 @@ def _of_noun(tokens: list[str], first: str) -> tuple[Kind, frozenset[str]]:  # n
         return Kind.DATE, frozenset()
     if noun in QUANTITY_NOUNS:
         measures = QUANTITY_NOUNS[noun]
-        if noun == "number" and not {"telephone", "phone", "mobile"} & set(tokens) and not _of_person(tokens):
+        if noun == "number" and not CALLING & set(tokens) and not _of_person(tokens):
             measures = ()
         return Kind.QUANTITY, frozenset(measures) - {"count"} if "count" not in measures else frozenset()
     if noun == "address":
@@ -113,12 +125,29 @@ def _of_noun(tokens: list[str], first: str) -> tuple[Kind, frozenset[str]]:  # n
         return Kind.PLACE, frozenset()
     if noun in PERSON_NOUNS:
         return Kind.PERSON, frozenset()
-    if before in ("until", "since") and noun:
+    if (before in ("until", "since") and noun) or _asks_for_limit(tokens, at, _EXTREME_DATES):
         return Kind.DATE, frozenset()
-    money = {"insured", "cost", "costs", "pay", "paid", "price"} & set(tokens)
+    if _asks_for_limit(tokens, at, _EXTREME_AMOUNTS):
+        return Kind.QUANTITY, frozenset({"money"} if not _PAYING.isdisjoint(tokens) else ())
+    money = not MONEY_WORDS.isdisjoint(tokens)
     if first == "what" and money and not _content_noun(tokens, at):
         return Kind.QUANTITY, frozenset({"money"})
     return Kind.THING, frozenset()
+
+
+def _asks_for_limit(tokens: Sequence[str], at: int, extremes: frozenset[str]) -> bool:
+    """Return whether it is "what is the latest I can …": a superlative before a pronoun."""
+    after = tokens[at + 1 : at + 5]
+    return (
+        len(after) > 3
+        and after[0] in COPULAS and after[1] == "the" and after[2] in extremes and after[3] in _PRONOUNS
+    )  # fmt: skip
+
+
+_EXTREME_DATES = frozenset({"latest", "earliest", "soonest"})
+_EXTREME_AMOUNTS = frozenset({"most", "least", "maximum", "minimum", "highest", "lowest", "longest", "shortest"})
+_PRONOUNS = frozenset({"i", "we", "you", "they", "he", "she", "one", "anyone", "that", "a", "an"})
+_PAYING = MONEY_WORDS | {"spend"}
 
 
 def _of_person(tokens: Sequence[str]) -> bool:

@@ -19,7 +19,8 @@ HOW = {
     "few": (), "little": (), "bright": (), "dangerous": (),
 }  # fmt: skip
 QUANTITY_NOUNS = {
-    "number": ("phone",), "telephone": ("phone",), "phone": ("phone",), "extension": (), "price": ("money",),
+    "number": ("phone",), "telephone": ("phone",), "phone": ("phone",), "mobile": ("phone",), "extension": (),
+    "price": ("money",),
     "cost": ("money",), "costs": ("money",), "salary": ("money",), "budget": ("money",), "fee": ("money",),
     "weight": ("mass",), "length": ("length",), "height": ("length",), "depth": ("length",), "width": ("length",),
     "distance": ("length",), "area": ("area", "count"), "temperature": ("temperature",), "age": ("duration",),
@@ -30,8 +31,11 @@ QUANTITY_NOUNS = {
 }  # fmt: skip
 DATE_NOUNS = word_set("""date day month year deadline time weekday season evening morning week hour
 night afternoon weekend quarter""")
-PLACE_NOUNS = word_set("""address place location city town country street room floor shelf building village office""")
-PERSON_NOUNS = word_set("""person name author owner leader manager director engineer contact customer donor teacher""")
+PLACE_NOUNS = word_set("""address place location city town country street room floor shelf building village office
+cupboard cabinet drawer locker hall hut shed cellar attic garage barn rack bin bay corner ward berth warehouse
+storeroom""")
+PERSON_NOUNS = word_set("""person name author owner leader manager director engineer contact customer donor teacher
+colleague doctor nurse driver technician assistant trainee volunteer neighbour neighbor electrician plumber""")
 AUXILIARIES = word_set("""am is are was were do does did can could may must should has have had will would
 am shall might isn't aren't wasn't weren't don't doesn't didn't can't couldn't mustn't shouldn't hasn't haven't hadn't
 won't wouldn't""")
@@ -63,6 +67,14 @@ BOUNDS = {
     for word in words.split()
 }  # fmt: skip
 CAUSES = word_set("cause causes caused reason reasons")
+MONEY_WORDS = word_set("insured cost costs pay paying paid price owe owed owes charge charges earn earns fetch fetched")
+CALLING = word_set("telephone phone mobile ring call dial")
+CAUSE_FORMS = (
+    "for what reason", "for which reason", "on what grounds", "what made", "what led", "what is behind",
+    "what was behind", "what stopped", "what kept", "what prevented", "what brought",
+)  # fmt: skip
+"""Beginnings of questions for a reason without "why"."""
+CAUSE_VERBS = word_set("made led behind")
 CAUSING = word_set("caused causes triggered")
 NEGATIONS = word_set("not never isn't aren't wasn't weren't doesn't don't didn't hasn't haven't cannot can't won't")
 BECOMING = ("happens to", "happen to", "happened to", "happens with", "happened with", "become of", "became of")
@@ -83,6 +95,12 @@ NOT_COMPARATIVE = word_set(
     filter sister brother mother father daughter teacher poster center folder header rather former latter
     further"""
 )
+LATEST = (
+    "now", "nowadays", "by now", "these days", "correct", "corrected", "right", "really", "actually", "in the end",
+    "after all", "final", "finally", "latest", "turned out", "current", "currently", "true", "meanwhile",
+)  # fmt: skip
+"""Words of a question whose answer replaced another one."""
+LATEST_WORDS = word_set("correct corrected right really final finally latest true current meanwhile nowadays")
 INDIRECT = re.compile(
     r"(?:(?:please|hi|hello|hey|so|and|well|sorry)\b,?\s)*"
     r"(?:(?:can|could|would|will) (?:you|(?:some|any)(?:body|one)) (?:please )?(?:tell|remind|show) (?:me|us)"
@@ -92,6 +110,13 @@ INDIRECT = re.compile(
     re.IGNORECASE,
 )
 """The frame of an indirect question: "could you tell me when …"."""
+CONTRACTED = re.compile(r"\b(who|what|where|when|how|why)'s\b", re.IGNORECASE)
+"""A question word with "is": "what's the price"."""
+POSSESSIVE = re.compile(
+    r"^((?:And )?[Ww]hat (?:is|are|was|were)) ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][\w-]*(?: [A-Z][\w-]*)*)'s? "
+    r"((?:[a-z-]+ ){0,2}[a-z-]+)\?$"
+)
+"""A question for what belongs to a name: "what is Mary Ek's phone number"."""
 SENTENCE_END = re.compile(r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bProf)[.?!](?=\s)")
 """The end of a sentence, not the full stop of a title: "which animals does Dr. Sayle treat" is one."""
 _MEASURING = {"pay": "money", "pays": "money", "paid": "money", "cost": "money", "costs": "money", "earn": "money"}
@@ -101,7 +126,7 @@ _IMPLIED = {
     "money": "cost price pay much charge",
     "mass": "heavy weigh weight",
     "length": "long tall high deep wide",
-    "phone": "telephone phone number",
+    "phone": "telephone phone number ring call dial",
     "share": "full percentage",
     "area": "large big size area",
     "temperature": "temperature hot cold warm",

@@ -21,8 +21,11 @@ from graphtide.infra.models.local.answers.words import (
     STOP_WORDS,
     Word,
     key_of,
+    keys_of,
+    word_set,
     words_of,
 )
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 
 def bound_words(tokens: Sequence[str]) -> Iterator[str]:
@@ -59,9 +62,11 @@ def attribute_of(tokens: Sequence[str]) -> str:
     if 3 < end == len(tokens) - 1 and not tokens[end - 1].endswith("ed"):
         end = 0
     key = key_of(tokens[end - 1]) if end > 3 else ""
-    return "" if key in WEAK else key
+    return "" if key in WEAK or key in _PARTITIVES else key
 
 
+_PARTITIVES = keys_of("bit piece lump amount part share rest kind sort type")
+"""Nouns whose "of" names the thing asked for: "the biggest bit of sodium"."""
 _PERSONS = frozenset({key_of("people")})
 
 
@@ -70,8 +75,13 @@ def counted_noun(tokens: Sequence[str]) -> str:
     at = next((at for at, pair in enumerate(pairwise(tokens)) if pair == ("how", "many")), -1)
     if at < 0 or at + 2 >= len(tokens):
         return ""
-    key = key_of(tokens[at + 2])
-    return "" if (key in WEAK and key not in _PERSONS) or tokens[at + 2] in STOP_WORDS else key
+    noun = next((token for token in tokens[at + 2 :] if token not in _QUALIFYING), "")
+    key = key_of(noun)
+    return "" if not noun or (key in WEAK and key not in _PERSONS) or noun in STOP_WORDS else key
+
+
+_QUALIFYING = word_set("different new old separate single spare extra free empty full whole additional further")
+"""Adjectives between "how many" and what is counted."""
 
 
 def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
@@ -81,7 +91,7 @@ def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
     if len(places) != 1:
         return _than_options(words), False
     at = places[0]
-    right = [word for word in words[at + 1 :] if word.text.lower() not in STOP_WORDS]
+    right = _named_first(words[at + 1 :])
     left = _left_option(text, words[:at], len(right))
     if not left or not right or len(right) > MAX_OPTION_WORDS:
         return (), False
@@ -119,10 +129,27 @@ def _left_option(text: str, words: Sequence[Word], count: int) -> list[Word]:
         return [word for word in words if word.start > comma and word.text.lower() not in STOP_WORDS]
     names: list[Word] = []
     for word in reversed(words):
-        if not (word.capital or word.coded):
+        if not (word.capital or word.coded) or word.text.lower() in AUXILIARIES:
             break
         names.append(word)
-    return names or list(words[-max(1, count) :])
+    content = [word for word in words if word.text.lower() not in STOP_WORDS]
+    return names or content[-max(1, count) :]
+
+
+def _named_first(words: Sequence[Word]) -> list[Word]:
+    """Return the content words up to a comparative or a verb, which both options have: "the loft bigger"."""
+    found: list[Word] = []
+    for word in words:
+        lower = word.text.lower()
+        if found and (lower in VERBS or _is_past(lower) or _is_comparative(lower)):
+            break
+        if lower not in STOP_WORDS and lower not in ("one", "ones"):
+            found.append(word)
+    return found
+
+
+def _is_past(word: str) -> bool:
+    return len(word) > 4 and word.endswith("ed")
 
 
 def _is_comparative(word: str) -> bool:

@@ -21,12 +21,17 @@ from graphtide.infra.models.local.answers.questions.forms import (
 from graphtide.infra.models.local.answers.questions.kinds import asks_for_present, asks_for_several, focus_keys, kind_of
 from graphtide.infra.models.local.answers.questions.lexicon import (
     BECOMING,
+    CAUSE_VERBS,
     CAUSES,
     CAUSING,
     CONDITIONS,
+    CONTRACTED,
     INDIRECT,
+    LATEST,
+    LATEST_WORDS,
     MODALS,
     NEGATIONS,
+    POSSESSIVE,
     SENTENCE_END,
     SUPERLATIVES,
     TO_DO,
@@ -50,9 +55,9 @@ from graphtide.infra.models.local.answers.words import (
 
 def plan_of(question: str) -> QuestionPlan:
     """Return the plan of a question. Cost: linear in its length."""
-    text = _direct(" ".join(question.replace("\u2019", "'").split()))
+    text = CONTRACTED.sub(r"\1 is", _direct(" ".join(question.replace("\u2019", "'").split())))
     words = words_of(text)
-    asking = _asking(text)
+    asking = POSSESSIVE.sub(r"\1 the \3 of \2?", _asking(text))
     tokens = [word.text.lower() for word in words_of(asking)]
     kind, measures = kind_of(asking, tokens)
     options, alternatives = options_of(text)
@@ -64,6 +69,7 @@ def plan_of(question: str) -> QuestionPlan:
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
     weak = _weak_keys(kind, tokens, bound is not None) | trouble_keys(asking) | conditions
+    weak |= frozenset(key_of(token) for token in tokens if token in LATEST_WORDS)
     if kind is Kind.YES_NO:
         tokens = _main_clause(tokens)
     terms = tuple(terms_of(words, text, focus, measures, weak, kind is Kind.YES_NO))
@@ -98,6 +104,7 @@ def plan_of(question: str) -> QuestionPlan:
         not {"was", "were", "did"}.isdisjoint(tokens[1:4]),
         who_verb=verb_of_who(tokens),
         becomes=has_phrase(asking, BECOMING),
+        latest=has_phrase(asking, LATEST),
     )
 
 
@@ -105,7 +112,11 @@ def _weak_keys(kind: Kind, tokens: list[str], is_bound: bool) -> frozenset[str]:
     """Return the keys of words about the form of an answer, which need not have them: "why", "above", "oldest"."""
     words = set[str](bound_words(tokens)) if is_bound else set[str]()
     if kind is Kind.REASON:
-        words |= CAUSES | CAUSING
+        words |= CAUSES | CAUSING | CAUSE_VERBS
+    if kind is Kind.DATE:
+        words |= {"late", "early", "latest", "earliest", "soonest"} & set(tokens[:4])
+    if kind is Kind.PLACE:
+        words.add("whereabouts")
     if kind in (Kind.PERSON, Kind.THING, Kind.LIST):
         words |= {token for token in tokens if token in SUPERLATIVES}
     return frozenset(map(key_of, words))

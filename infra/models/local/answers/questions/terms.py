@@ -41,7 +41,8 @@ def terms_of(
     for word in words:
         if word.start in plain:
             if key := plain[word.start]:
-                terms[key] = Term(word.text, key, TermKind.WORD, synonyms_of(key), word.start)
+                kind = TermKind.WEAK if key in WEAK else TermKind.WORD
+                terms[key] = Term(word.text, key, kind, synonyms_of(key), word.start)
             continue
         is_label = word.text == "A" and word.start not in starts  # "room A", not the article
         if (word.text.lower() in STOP_WORDS and not is_label) or word.key in terms:

@@ -137,6 +137,8 @@ class QuestionPlan:
     """It asks for what happened: "when was", "when did"."""
     becomes: bool = False
     """It asks what happens to something."""
+    latest: bool = False
+    """It says that a value changed or was wrong: "how deep is it really", "what is the price now"."""
     who_verb: str = ""
     """Key of the verb in "who gave the money"."""
 

@@ -1,0 +1,128 @@
+"""Short forms of notes: abbreviations, weekdays, contracted questions, pence, periods in columns, denials."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.questions.types import Kind
+from graphtide.infra.models.local.answers.units import units_of
+from graphtide.infra.models.local.answers.values import days_in, has_date, has_quantity
+from graphtide.infra.models.local.answers.words import ABBREVIATIONS, key_of
+from graphtide.infra.models.local.generator import NOTHING_FITS
+from tests.unit.infra.answers.notes import answer, note, table
+
+LIBRARY = (
+    table("desk.csv", "day: Tue; at the desk: Maren Holt", "day: Thu; at the desk: Ingo Reuss", title="Desk"),
+    table(
+        "courses.csv",
+        "course: binding; mins: 90; room: cellar",
+        "course: gilding; mins: 150; room: attic",
+        title="Courses",
+    ),
+    table(
+        "guests.csv",
+        "guest: Alma Reyes; from: 2025-05-05; to: 2025-05-23; desk: 4",
+        "guest: Jonas Weil; from: 2025-06-02; to: 2025-06-13; desk: 7",
+        title="Visiting readers",
+    ),
+    note("prices.md", "A scan in colour is 35p a page.", "Late books are free for a week.", title="Prices"),
+    note(
+        "storm.md",
+        "A shelf fell over in the map room during the storm. No injuries.",
+        "Maren Holt swept up the glass.",
+        title="Storm",
+        date="2025-02-11",
+    ),
+    note("stores.md", "Solvents are in the chem. cupboard, left of the press.", title="Stores"),
+    note("talk.md", "The talk about watermarks is on Tues. 18 March in the attic.", title="Talk"),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("Who is at the desk on a Thursday?", "Ingo Reuss"),
+        ("How long does the binding course last?", "mins: 90"),
+        ("When did Alma Reyes arrive?", "2025-05-05"),
+        ("When does Jonas Weil leave?", "2025-06-13"),
+        ("How much is a scan in colour?", "35p"),
+        ("Who was injured when the shelf fell over?", "No injuries."),
+        ("Where is the chemicals cupboard?", "left of the press"),
+        ("When is the talk about watermarks?", "18 March"),
+    ],
+)
+async def test_short_form_answers_the_question_with_the_whole_word(question: str, part: str) -> None:
+    assert part in await answer(question, *LIBRARY)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What's the phone number of Maren Holt?",
+        "Who is at the desk on a Friday?",
+        "When did Ingo Reuss arrive?",
+        "Who was bitten when the shelf fell over?",
+    ],
+)
+async def test_question_is_refused_when_only_its_form_fits(question: str) -> None:
+    assert await answer(question, *LIBRARY) == NOTHING_FITS
+
+
+async def test_unit_that_lacks_a_verb_alone_is_quoted_without_a_second_step() -> None:
+    """ "Used" says as much as "burned": a pair of others that has the verb is about something else."""
+    notes = (
+        note("year.md", "In 2025 the kilns used 940 kg of wood.", "Most of it was beech.", title="Report of 2025"),
+        note("kilns.md", "Wood: Vesta burns 40 kg a day, Juno 25 kg.", title="Kilns"),
+        note("log.md", "In 2025 Vesta was fired 61 times and Juno 12 times.", title="Firings", date="2025-12-30"),
+    )
+    assert await answer("How much wood did the kilns burn in 2025?", *notes) == "In 2025 the kilns used 940 kg of wood."
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("What's the last day of the fair?", Kind.DATE),
+        ("What\u2019s the phone number of the inn?", Kind.QUANTITY),
+        ("Who's the treasurer?", Kind.PERSON),
+        ("Where's the ladder?", Kind.PLACE),
+    ],
+)
+def test_contracted_question_has_the_kind_of_the_whole_one(question: str, kind: Kind) -> None:
+    assert plan_of(question).kind is kind
+    assert plan_of(question).present
+
+
+def test_abbreviation_has_the_key_of_its_word() -> None:
+    """Each is short for one word, which is no abbreviation itself."""
+    assert key_of("Thurs") == key_of("Thursday")
+    assert key_of("appts") == key_of("appointment")
+    assert not ABBREVIATIONS.keys() & set(ABBREVIATIONS.values())
+
+
+def test_short_weekday_is_a_date_only_as_one() -> None:
+    assert has_date("day: Tue; at the desk: Maren")
+    assert has_date("on Thurs 17th")
+    assert not has_date("Free: Wed P1")
+    assert not has_date("They wed in the hall")
+    assert days_in("2 Sept. 2025") == [(2025, 9, 2)]
+
+
+def test_month_in_lower_case_is_a_date_beside_a_number() -> None:
+    assert has_date("feature freeze on 30 april")
+    assert days_in("9 september 2026") == [(2026, 9, 9)]
+    assert not has_date("there are 12 may queens")
+    assert not has_date("an april shower")
+
+
+def test_pence_are_money_and_no_other_number_is() -> None:
+    money = frozenset({"money"})
+    assert has_quantity("1.2p for each page", money)
+    assert not has_quantity("page 12 of 30", money)
+
+
+def test_sentence_is_not_cut_within_a_date() -> None:
+    units = units_of(
+        [note("talk.md", "It is put off to Tues. 10 March. We meet on Wed. The key is here.", title="Talk")]
+    )
+    assert [unit.text for unit in units][:2] == ["It is put off to Tues. 10 March.", "We meet on Wed."]
