@@ -236,7 +236,7 @@ def test_deleted_rows_stay_deleted_through_a_file(tmp_path: Path) -> None:
     """A loaded graph leaves out what was deleted before it was saved, counts it, and can delete and save further."""
     rows, file = halves(5, 60), str(tmp_path / "graph")
     kernel = Kernel(DIMENSIONS, 60, 4, 40, 1)
-    kernel.add(rows)
+    kernel.add(list(rows))
     gone = set(range(0, 60, 3))
     for label in gone:
         kernel.mark_deleted(label)
