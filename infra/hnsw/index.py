@@ -27,11 +27,12 @@ from graphtide.graph.vector_index import (
     checked_ids,
     unit_rows,
 )
+from graphtide.infra.hnsw.bulk import BulkGeneration
 from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.hnsw.rebuild import Rebuild
-from graphtide.infra.hnsw.snapshot import Snapshot
+from graphtide.infra.hnsw.snapshot import Generation, Snapshot
 from graphtide.streams.scheduling.precedence import QUESTIONS
 
 WRITE_SLICE = 16  # vectors added under one hold of the lock: about 2 ms, the longest a search waits for an add
@@ -43,9 +44,6 @@ NO_GRAPH = ""
 """A rebuild waits for the questions to all graphs, since none waits for it."""
 CHECKED_ROWS = 256
 """Rows that are checked at a time: each occupies fourteen times its size meanwhile."""
-
-
-Generation = ExactGeneration | HnswGeneration
 
 
 class HnswIndex:
@@ -188,13 +186,13 @@ class HnswIndex:
     def _bulk(self) -> Iterator[None]:
         """Add to an exact generation in the block, and order the rebuild of the graph after it.
 
-        So the caller, who may hold a view's lock, waits for no links: they are made in the background. Cost: the live
-        vectors, of which there are fewer than the caller adds.
+        So the caller, who may hold a view's lock, waits for no links: they are made in the background. The generation
+        copies no vectors. Cost: the live vectors, of which there are fewer than the caller adds.
         """
         self.settle()
         with self._lock.write():
-            if isinstance(self._current, HnswGeneration):
-                self._current = _exact(self._current, self._dimensions)
+            if not isinstance(self._current, BulkGeneration):
+                self._current = _bulk_generation(self._current, self._dimensions)
             self._in_bulk = True
         try:
             yield
@@ -251,8 +249,8 @@ class HnswIndex:
         return HnswGeneration(self._dimensions, self._parameters, capacity=2 * live)
 
 
-def _exact(generation: HnswGeneration, dimensions: int) -> ExactGeneration:
-    copy, live = ExactGeneration(dimensions), generation.live_ids().tolist()
+def _bulk_generation(generation: Generation, dimensions: int) -> BulkGeneration:
+    copy, live = BulkGeneration(dimensions), generation.live_ids().tolist()
     for start in range(0, len(live), READ_BLOCK):
         part = live[start : start + READ_BLOCK]
         copy.put(part, generation.rows(part))
