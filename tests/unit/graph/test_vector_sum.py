@@ -197,3 +197,22 @@ def test_sum_rejects_a_coordinate_that_is_not_finite(wrong: float) -> None:
         total.add(np.array([0, wrong, 0], np.float16))
     total.retract(np.array([65504, -65504, 0.0], np.float16))
     assert total.count == 0
+
+
+@given(st.lists(vectors, min_size=1, max_size=5), vectors)
+def test_encoding_is_the_value_of_its_moment(items: list[NDArray[np.float16]], later: NDArray[np.float16]) -> None:
+    """It equals the bytes, hashes alike, and does not change with the sum."""
+    total = _sum(items)
+    before, encoding = total.to_bytes(), total.encoding()
+    total.add(later)
+    total.retract(items[0])
+    assert bytes(encoding) == before
+    assert encoding == before and before == encoding and hash(encoding) == hash(before)
+    assert encoding == VectorSum.from_bytes(before).encoding()
+    assert encoding != total.encoding() or total.to_bytes() == before
+    assert encoding != before.decode("latin-1")
+
+
+def test_encoding_of_an_empty_sum() -> None:
+    """As `to_bytes` gives it."""
+    assert bytes(VectorSum().encoding()) == VectorSum().to_bytes()
