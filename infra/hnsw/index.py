@@ -27,12 +27,14 @@ from graphtide.graph.vector_index import (
     checked_ids,
     unit_rows,
 )
+from graphtide.graph.vector_store import release
 from graphtide.infra.hnsw.bulk import BulkGeneration
 from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.hnsw.rebuild import Rebuild
 from graphtide.infra.hnsw.snapshot import Generation, Snapshot
+from graphtide.streams.free_memory import return_free_memory
 from graphtide.streams.scheduling.precedence import QUESTIONS
 
 WRITE_SLICE = 16  # vectors added under one hold of the lock: about 2 ms, the longest a search waits for an add
@@ -42,6 +44,8 @@ YIELD_SLICES = 2
 """Slices between two yield points of an addition."""
 NO_GRAPH = ""
 """A rebuild waits for the questions to all graphs, since none waits for it."""
+RELEASING_ROWS = 10_000
+"""Rows of a large addition after whose graph is built free memory and read pages are returned to the system."""
 CHECKED_ROWS = 256
 """Rows that are checked at a time: each occupies fourteen times its size meanwhile."""
 
@@ -224,7 +228,7 @@ class HnswIndex:
         self._running = self._worker.submit(self._run, self._rebuild)
 
     def _run(self, rebuild: Rebuild) -> None:
-        fresh, wait = self._empty_generation(rebuild.live), QUESTIONS.hook(NO_GRAPH)
+        fresh, wait, large = self._empty_generation(rebuild.live), QUESTIONS.hook(NO_GRAPH), False
         while not self._closing.is_set():
             with self._lock.read():
                 keys, rows = rebuild.read(self._current, READ_BLOCK)
@@ -239,9 +243,13 @@ class HnswIndex:
                 for keys, changed in changes:
                     _apply(fresh, keys, changed)
                 if not changes:
+                    large = isinstance(self._current, BulkGeneration) and rebuild.live >= RELEASING_ROWS
                     self._current, self._rebuild = fresh, None
                     self._rebuilds += 1
-                    return
+                    break
+        if large:
+            release()
+            return_free_memory()
 
     def _empty_generation(self, live: int) -> Generation:
         if live < self._parameters.exact_below // 2:

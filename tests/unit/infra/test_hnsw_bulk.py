@@ -10,6 +10,7 @@ import pytest
 
 from graphtide.graph.vector_sum import bytes_of, vector_of
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
+from graphtide.infra.hnsw import index as hnsw_index
 from graphtide.infra.hnsw.bulk import BulkGeneration
 from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import HnswGeneration, Row
@@ -110,3 +111,23 @@ def test_empty_and_impossible_dimensions() -> None:
     assert BulkGeneration(2).search(np.ones((1, 2), np.float32), 3).ids.tolist() == [[-1, -1, -1]]
     with pytest.raises(ValueError, match="at least 1"):
         BulkGeneration(0)
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_memory_is_returned_when_the_graph_of_a_large_addition_is_built(
+    large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, after the addition that is large; not after a rebuild for tombstones."""
+    calls = list[str]()
+    monkeypatch.setattr(hnsw_index, "release", lambda: calls.append("pages"))
+    monkeypatch.setattr(hnsw_index, "return_free_memory", lambda: calls.append("heap"))
+    monkeypatch.setattr(hnsw_index, "RELEASING_ROWS", 100 if large else 101)
+    index = HnswIndex(8, HnswParameters(exact_below=50))
+    index.add(np.arange(100), [row.astype(np.float16) for row in rows_of(7, 100, 8)])
+    index.settle()
+    assert calls == ["pages", "heap"] * large
+    index.remove(np.arange(45))
+    index.settle()
+    assert index.statistics().rebuilds == 2
+    assert calls == ["pages", "heap"] * large
+    index.close()
