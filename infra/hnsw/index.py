@@ -34,6 +34,7 @@ from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.hnsw.rebuild import Rebuild
 from graphtide.infra.hnsw.snapshot import Generation, Snapshot
+from graphtide.infra.hnsw.turns import REBUILDS
 from graphtide.streams.free_memory import return_free_memory
 from graphtide.streams.scheduling.precedence import QUESTIONS
 
@@ -236,7 +237,8 @@ class HnswIndex:
                 break
             for start in range(0, len(keys), WRITE_SLICE):
                 wait()
-                fresh.put(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
+                with REBUILDS.turn():
+                    fresh.put(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
         while not self._closing.is_set():
             with self._lock.write():
                 changes = rebuild.take(REPLAY_SLICE)
