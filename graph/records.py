@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from graphtide.graph.communities import CommunityChange, Hierarchy
+    from graphtide.graph.vector_sum import SumEncoding
 
 COMMUNITY_LEVELS = 3
 """The number of levels of the community hierarchy, as in graph/kernels/communities/moving.hpp."""
@@ -148,14 +149,16 @@ class ChunkRow:
 
 @dataclass(frozen=True, slots=True)
 class LabelRow:
-    """A normalised spelling of one type. `vector_sum` is the encoded `VectorSum` of its mentions (first mean)."""
+    """A normalised spelling of one type. `vector_sum` is the encoded `VectorSum` of its mentions (first mean): read it
+    by `bytes(...)`.
+    """
 
     label: int
     name: str
     type: str
     node: int
     mentions: int
-    vector_sum: bytes
+    vector_sum: bytes | SumEncoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +182,7 @@ class TripleRow:
     object: int
     count: int
     weight_milli: int
-    vector_sum: bytes
+    vector_sum: bytes | SumEncoding
     vector: Vector
     version: int = 0
 

@@ -164,6 +164,16 @@ def best_of(ids: Ids, scores: Vectors, k: int) -> tuple[Ids, Vectors]:
     return row_ids, row_scores
 
 
+def near_best(rough: Vectors, eligible: NDArray[np.intp], k: int, error: float) -> NDArray[np.intp]:
+    """Return the eligible places that can be among the best k, given a bound of the error of each rough similarity."""
+    scores = rough[eligible]
+    if len(scores) <= k:
+        return eligible
+    kth = np.partition(scores, len(scores) - k)[len(scores) - k]
+    near: NDArray[np.intp] = eligible[scores >= kth - 2 * error]
+    return near
+
+
 def stacked(rows: list[tuple[Ids, Vectors]], k: int) -> SearchResult:
     """Return a SearchResult from its rows; (0, k) when there are none."""
     ids = np.array([row[0] for row in rows], dtype=np.int64).reshape(-1, k)
@@ -231,12 +241,13 @@ class ExactIndex:
         """Return the result of `search` in an index without these ids. Cost: they are no more than a search is."""
         unit = checked_queries(queries, k, self._dimensions)
         eligible = self._eligible(allowed, without)
+        error = self._dimensions * float(np.finfo(np.float32).eps)
         rows: list[tuple[Ids, Vectors]] = []
         for start in range(0, len(unit), QUERY_BLOCK):
             block = unit[start : start + QUERY_BLOCK]
             rough = block @ self._matrix[: self._used].T
             for query, row in zip(block, rough, strict=True):
-                slots = self._candidates(row, eligible, k)
+                slots = near_best(row, eligible, k, error)
                 rows.append(best_of(self._owner[slots], similarities(query, self._matrix[slots]), k))
         return stacked(rows, k)
 
@@ -273,13 +284,3 @@ class ExactIndex:
         if allowed is None:
             return np.flatnonzero(owners != PADDING)
         return np.array([slot for slot, id_ in enumerate(owners.tolist()) if id_ >= 0 and allowed(id_)], dtype=np.intp)
-
-    def _candidates(self, rough: Vectors, eligible: NDArray[np.intp], k: int) -> NDArray[np.intp]:
-        """Return the slots that can be among the best k: all within twice the product's error bound d*u of the k-th."""
-        scores = rough[eligible]
-        if len(scores) <= k:
-            return eligible
-        error = self._dimensions * float(np.finfo(np.float32).eps)
-        kth = np.partition(scores, len(scores) - k)[len(scores) - k]
-        near: NDArray[np.intp] = eligible[scores >= kth - 2 * error]
-        return near

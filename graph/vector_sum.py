@@ -6,8 +6,9 @@ spelling does not dominate the others.
 
 Invariant: the value is (count, sum) with sum an integer vector at scale 2**24. Every finite float16 is a multiple of
 2**-24, so nothing is rounded, and the value depends on the multiset of vectors alone. The representation in memory (the
-bytes of one float16 vector and a count while all are the same, else int64) has no effect on the value. Bytes and not an
-array, because the two objects of an array take some 110 bytes more; `vector_store.py` decides where they are.
+bytes of one float16 vector and a count while all are the same, else int32 where all coordinates fit, else int64) has no
+effect on the value. Bytes and not an array, because the two objects of an array take some 110 bytes more;
+`vector_store.py` decides where they are.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ Float16Vector = NDArray[np.float16]
 Float32Vector = NDArray[np.float32]
 Float64Vector = NDArray[np.float64]
 Int64Vector = NDArray[np.int64]
+WideVector = NDArray[np.int32] | Int64Vector
 
 _HALF = np.dtype(np.float16)
 _EMPTY: Float16Vector = np.empty(0, np.float16)
@@ -41,8 +43,8 @@ _INFINITY, _MINUS_ZERO = 0x7C00, -0x8000
 class VectorSum:
     """The sum of a multiset of float16 vectors of one dimension, and their number.
 
-    Memory: 2 bytes per dimension while all vectors are equal, else 8. Each operation costs O(dimensions). With
-    coordinates of magnitude at most 1 the sum is exact up to 2**39 vectors.
+    Memory: 2 bytes per dimension while all vectors are equal, else 4, and 8 where a coordinate reaches 128. Each
+    operation costs O(dimensions). With coordinates of magnitude at most 1 the sum is exact up to 2**39 vectors.
     """
 
     __slots__ = ("_count", "_same", "_wide")
@@ -50,7 +52,7 @@ class VectorSum:
     def __init__(self) -> None:
         self._count = 0
         self._same: VectorBytes | None = None
-        self._wide: Int64Vector | None = None
+        self._wide: WideVector | None = None
 
     @property
     def count(self) -> int:
@@ -120,13 +122,11 @@ class VectorSum:
 
     def to_bytes(self) -> bytes:
         """Encode the value; equal sums give equal bytes, whatever their representation."""
-        if self._count == 0:
-            return _HEADER.pack(_COMPACT, 0, 0)
-        common = self._same if self._same is not None else _common_vector(self._total(), self._count)
-        if common is not None:
-            return _HEADER.pack(_COMPACT, self._count, self.dimensions) + _little_endian(common)
-        total = self._total()
-        return _HEADER.pack(_WIDE, self._count, total.shape[0]) + total.astype("<i8").tobytes()
+        return _encoded(self._count, self._same, self._wide)
+
+    def encoding(self) -> SumEncoding:
+        """Return the encoding of the present value, which refers to its vectors and is made when it is read."""
+        return SumEncoding(self._count, self._same, self._wide)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> VectorSum:
@@ -152,7 +152,7 @@ class VectorSum:
         if count and form == _COMPACT:
             self._same = stored(_little_endian(data[_HEADER.size :]))
         elif count:
-            self._wide = np.frombuffer(data, "<i8", offset=_HEADER.size).astype(np.int64)
+            self._wide = _narrowed(np.frombuffer(data, "<i8", offset=_HEADER.size).astype(np.int64))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VectorSum) and self.to_bytes() == other.to_bytes()
@@ -181,14 +181,40 @@ class VectorSum:
         # In practice only a retraction can restore a sum of equal vectors, and it is the rarer direction.
         common = _common_vector(total, count) if signed < 0 and count else None
         self._same = None if common is None else stored(common)
-        self._wide = None if self._same is not None or count == 0 else total
+        self._wide = None if self._same is not None or count == 0 else _narrowed(total)
         self._count = count
 
     def _total(self) -> Int64Vector:
         if self._wide is not None:
-            return self._wide
+            return self._wide.astype(np.int64, copy=False)
         assert self._same is not None  # noqa: S101 - holds by construction wherever count is positive
         return self._count * _fixed(self._same)
+
+
+class SumEncoding:
+    """The encoding of a sum's value at one moment: `bytes` makes it. It equals these bytes, and hashes alike.
+
+    Memory: 56 bytes beside the vectors of the sum, which replaces its vectors and never writes to them.
+    """
+
+    __slots__ = ("_count", "_same", "_wide")
+
+    def __init__(self, count: int, same: VectorBytes | None, wide: WideVector | None) -> None:
+        self._count, self._same, self._wide = count, same, wide
+
+    def __bytes__(self) -> bytes:
+        return _encoded(self._count, self._same, self._wide)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, SumEncoding | bytes):
+            return bytes(self) == bytes(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(bytes(self))
+
+    def __repr__(self) -> str:
+        return f"SumEncoding({bytes(self)!r})"
 
 
 def vector_of(data: VectorBytes) -> Float16Vector:
@@ -221,6 +247,23 @@ def mean_of_means(vectors: Iterable[Float32Vector | None]) -> Float32Vector | No
         whole: Float64Vector = np.rint(vector.astype(np.float64) * SCALE)
         total = whole if total is None else total + whole
     return None if total is None else _unit(total + 0.0)  # a single zero, as whole numbers have
+
+
+def _encoded(count: int, same: VectorBytes | None, wide: WideVector | None) -> bytes:
+    if count == 0:
+        return _HEADER.pack(_COMPACT, 0, 0)
+    if same is None and wide is not None:
+        same = _common_vector(wide.astype(np.int64, copy=False), count)
+    if same is not None:
+        return _HEADER.pack(_COMPACT, count, len(same) // _HALF.itemsize) + _little_endian(same)
+    assert wide is not None  # noqa: S101 - holds by construction wherever count is positive
+    return _HEADER.pack(_WIDE, count, wide.shape[0]) + wide.astype("<i8").tobytes()
+
+
+def _narrowed(total: Int64Vector) -> WideVector:
+    """Return the sum as int32 if every coordinate fits, else as it is."""
+    narrow = total.astype(np.int32)
+    return narrow if (narrow == total).all() else total
 
 
 def _natural(count: int) -> int:

@@ -327,13 +327,14 @@ class LiveView(ViewContent):
 
     def _walk(self) -> None:
         """Update the walk graph by the edges and incidences of this delta."""
-        self.changed_links = pairs = sorted_in_parts(self._walked)
+        pairs = sorted_in_parts(self._walked)
+        ends = np.fromiter(chain.from_iterable(pairs), np.int32, 2 * len(pairs))
+        self.changed_links = ends.reshape(-1, 2)
         self.lowered_nodes.clear()
         if pairs:
             weights = np.array([self._walk_weight(a, b) for a, b in with_yields(pairs)], np.float64)
             before = {node: self.walk.degree(node) for pair in pairs for node in pair}
-            ends = np.fromiter(chain.from_iterable(pairs), np.int32, 2 * len(pairs))
-            self.walk.update(ends.reshape(-1, 2), weights)
+            self.walk.update(self.changed_links, weights)
             self.lowered_nodes.update(node for node, degree in before.items() if self.walk.degree(node) < degree)
         self._walked.clear()
 

@@ -125,6 +125,10 @@ class HierarchyReplica:
         """Return the number of nodes (level 0) or child communities. Raises KeyError for an unknown id. O(1)."""
         return len(self._members[self._rows[community]])
 
+    def __iter__(self) -> Iterator[int]:
+        """Yield the communities, in no order."""
+        return iter(self._rows)
+
     def at_level(self, level: int) -> Iterator[int]:
         """Yield the communities of a level, in no order. Cost: all communities."""
         return (community for community, row in self._rows.items() if self._levels[row] == level)

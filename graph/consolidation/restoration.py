@@ -16,7 +16,7 @@ def fill(tables: Tables, snapshot: GraphDelta) -> None:
     """
     for row in snapshot.labels:
         label = LabelState(row.label, (row.name, row.type), row.node)
-        label.load(row.vector_sum)
+        label.load(bytes(row.vector_sum))
         tables.labels[row.label] = label
         tables.label_numbers[label.key] = row.label
     for entity in snapshot.entities:
@@ -29,7 +29,7 @@ def fill(tables: Tables, snapshot: GraphDelta) -> None:
         tables.labels[number].forms = counts
     for triple in snapshot.statements:
         statement = StatementState(triple.statement, (triple.subject, triple.predicate, triple.object))
-        statement.load(triple.vector_sum)
+        statement.load(bytes(triple.vector_sum))
         statement.share(triple.vector)
         statement.weight_milli = triple.weight_milli
         tables.hold(statement)

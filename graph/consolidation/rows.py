@@ -62,12 +62,12 @@ def document_rows(tables: Tables, plans: Sequence[tuple[DocumentChange, UnitDiff
 
 
 def label_row(label: LabelState) -> LabelRow:
-    return LabelRow(label.number, *label.key, label.node, label.mentions, label.to_bytes())
+    return LabelRow(label.number, *label.key, label.node, label.mentions, label.encoding())
 
 
 def statement_row(tables: Tables, number: int, version: int) -> TripleRow:
     statement = tables.statements[number]
-    sums = (statement.count, statement.weight_milli, statement.to_bytes())
+    sums = (statement.count, statement.weight_milli, statement.encoding())
     return TripleRow(number, *statement.key, *sums, statement.shared(_stored(statement.mean())), version)
 
 

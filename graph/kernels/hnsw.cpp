@@ -1,8 +1,6 @@
-// The HNSW graph of a vector index (hnswlib, see hnsw/hnswalg.hpp) over vectors that it holds by reference.
-//
-// A row is a NumPy array of float16, of any length, or of float32, of unit length. The kernel makes no copy: it keeps the
-// array, or if that is an array over the whole of a bytes object (or of stored bytes, vectors.cpp), the bytes, which take
-// less memory. Labels are 0, 1, 2, ... in the order of insertion. The owner excludes changes beside anything else.
+// The HNSW graph of a vector index (hnswlib, see hnsw/hnswalg.hpp), and the table of its exact stage, over vectors that
+// they hold by reference (hnsw/rows.hpp). Labels of the graph are 0, 1, 2, ... in the order of insertion. The owner
+// excludes changes beside anything else.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -16,14 +14,18 @@
 #include <vector>
 
 #include "hnsw/hnswalg.hpp"
+#include "hnsw/row_table.hpp"
+#include "hnsw/rows.hpp"
 #include "vectors/contents.hpp"
 
 namespace py = pybind11;
 
 namespace {
 
+using hnswlib::Row;
 using hnswlib::Slot;
-using Row = py::array;
+using hnswlib::half_type;
+using hnswlib::slot_at;
 using Query = py::array_t<float, py::array::c_style>;
 
 constexpr std::uint64_t kMagic = 0x31574e4854475048ull;
@@ -39,8 +41,6 @@ class SlotSpace : public hnswlib::SpaceInterface<float> {
     std::size_t size_;
 };
 
-py::dtype half_type() { return py::dtype("float16"); }
-
 class Kernel {
  public:
     Kernel(std::size_t dimensions, std::size_t capacity, std::size_t links, std::size_t build_width, std::size_t seed)
@@ -52,9 +52,9 @@ class Kernel {
         std::vector<Slot> stored;
         std::vector<py::object> held;
         for (const py::handle &row : rows) {
-            const Row array = checked(row);
-            stored.push_back(slot_of(array, dimensions_));
-            held.push_back(owner_of(array));
+            const Row array = hnswlib::checked_row(row, dimensions_);
+            stored.push_back(hnswlib::slot_of(array, dimensions_));
+            held.push_back(hnswlib::owner_of(array));
         }
         std::vector<float> wide(dimensions_);
         const std::size_t first = size();
@@ -93,16 +93,9 @@ class Kernel {
         return py::make_tuple(labels, distances);
     }
 
-    // Returns the row of a label; one that is held as bytes as an array over them that cannot be written to.
+    // Returns the row of a label, see row_of.
     Row row(std::size_t label) const {
-        const py::object &held = rows_.at(label);
-        const char *data = vectors::contents(held).first;
-        if (!data) return py::reinterpret_borrow<Row>(held);
-        const bool half = graph_->slots_[label].half != 0;
-        const std::vector<py::ssize_t> shape{static_cast<py::ssize_t>(dimensions_)}, strides{half ? 2 : 4};
-        Row made(half ? half_type() : py::dtype::of<float>(), shape, strides, data, held);
-        py::detail::array_proxy(made.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
-        return made;
+        return hnswlib::row_of(rows_.at(label), graph_->slots_[label].half != 0, dimensions_);
     }
     void mark_deleted(std::size_t label) { graph_->markDelete(label); }
     void resize(std::size_t capacity) { graph_->resizeIndex(capacity); }
@@ -161,23 +154,6 @@ class Kernel {
         return kernel;
     }
 
-    static Slot slot_of(const Row &row, std::size_t dimensions) {
-        return slot_at(row.data(), row.itemsize() == 2, dimensions);
-    }
-
-    static Slot slot_at(const void *data, bool is_half, std::size_t dimensions) {
-        Slot slot{data, 1.0f, static_cast<std::uint16_t>(is_half)};
-        if (!slot.half) return slot;
-        const auto *half = static_cast<const std::uint16_t *>(slot.data);
-        double squares = 0;
-        for (std::size_t i = 0; i < dimensions; ++i) {
-            const double value = hnswlib::widened(half[i]);
-            squares += value * value;
-        }
-        slot.scale = static_cast<float>(1.0 / std::sqrt(squares));
-        return slot;
-    }
-
  private:
     using Graph = hnswlib::HierarchicalNSW<float>;
 
@@ -185,23 +161,6 @@ class Kernel {
         : dimensions_(dimensions), space_(std::make_unique<SlotSpace>(dimensions)), graph_(std::make_unique<Graph>()) {}
 
     std::size_t row_bytes(bool half) const { return dimensions_ * (half ? 2 : 4); }
-
-    Row checked(const py::handle &given) const {
-        if (!py::isinstance<py::array>(given)) throw py::type_error("a row must be an array");
-        Row row = py::reinterpret_borrow<Row>(given);
-        const bool half = row.dtype().is(half_type()) || row.dtype().equal(half_type());
-        if (!half && !py::isinstance<py::array_t<float>>(row)) throw py::type_error("a row must be float16 or float32");
-        if (row.ndim() != 1 || static_cast<std::size_t>(row.shape(0)) != dimensions_)
-            throw std::invalid_argument("a row has another number of dimensions");
-        if (row.strides(0) != row.itemsize()) throw std::invalid_argument("a row must be contiguous");
-        return row;
-    }
-
-    static py::object owner_of(const Row &row) {
-        const py::object base = row.base();
-        const auto [data, size] = base ? vectors::contents(base) : std::pair<const char *, py::ssize_t>{nullptr, 0};
-        return data && data == row.data() && size == row.nbytes() ? base : py::object(row);
-    }
 
     std::size_t dimensions_;
     std::unique_ptr<SlotSpace> space_;
@@ -212,7 +171,7 @@ class Kernel {
 // 1 minus the cosine of two rows, by the instructions of this machine or without them.
 float row_distance(const Row &a, const Row &b, bool plain) {
     const auto size = static_cast<std::size_t>(a.shape(0));
-    const Slot one = Kernel::slot_of(a, size), other = Kernel::slot_of(b, size);
+    const Slot one = hnswlib::slot_of(a, size), other = hnswlib::slot_of(b, size);
     return plain ? hnswlib::plain_distance(one, other, size) : hnswlib::slot_distance(&one, &other, &size);
 }
 
@@ -236,4 +195,12 @@ PYBIND11_MODULE(_hnsw, m) {
         .def_property_readonly("capacity", &Kernel::capacity)
         .def_property("width", &Kernel::width, &Kernel::set_width)
         .def("__len__", &Kernel::size);
+    py::class_<hnswlib::RowTable>(m, "RowTable")
+        .def(py::init<std::size_t>(), py::arg("dimensions"))
+        .def("set", &hnswlib::RowTable::set)
+        .def("clear", &hnswlib::RowTable::clear)
+        .def("row", &hnswlib::RowTable::row)
+        .def("scan", &hnswlib::RowTable::scan)
+        .def("memory_bytes", &hnswlib::RowTable::memory_bytes)
+        .def("__len__", &hnswlib::RowTable::size);
 }

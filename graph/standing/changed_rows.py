@@ -58,7 +58,7 @@ class ChangedRows:
         gone = delta.gone
         documents = {row.doc_id for row in delta.documents}.union(gone.documents)
         chunks = _chunks(delta)
-        links = {node for link in view.changed_links for node in link}
+        links = set[int](view.changed_links.ravel().tolist())
         entities = {row.node for row in delta.entities}.union(gone.entities, (n // 2 for n in links if n % 2 == 0))
         passages = [view.chunks[number] for number in chunks if number in view.chunks]
         entities.update(view.labels[label].node for chunk in passages for label in chunk.mentions.labels)

@@ -12,7 +12,7 @@ from weakref import WeakSet
 import numpy as np
 
 from graphtide.graph.aboutness import AboutnessIndex
-from graphtide.graph.algorithms.pagerank import WalkGraph
+from graphtide.graph.algorithms.pagerank import Nodes, WalkGraph
 from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import HierarchyReplica
 from graphtide.graph.digest.live import LiveDigest
@@ -101,8 +101,8 @@ class ViewContent:
         self._linked: MutableMapping[int, set[tuple[int, int]]] = {}
         self.predicates = PredicateGroups()
         self._walked: set[tuple[int, int]] = set()
-        self.changed_links: list[tuple[int, int]] = []
-        """The links of the walk graph that the last delta changed."""
+        self.changed_links: Nodes = np.empty((0, 2), np.int32)
+        """The links of the walk graph that the last delta changed, (n, 2): 8 bytes each, where tuples take 100."""
         self.lowered_nodes: set[int] = set()
         """The nodes of the walk graph whose degree the last delta made smaller."""
         self.new_names: set[str] = set()

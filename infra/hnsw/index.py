@@ -27,11 +27,15 @@ from graphtide.graph.vector_index import (
     checked_ids,
     unit_rows,
 )
+from graphtide.graph.vector_store import release
+from graphtide.infra.hnsw.bulk import BulkGeneration
 from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.hnsw.rebuild import Rebuild
-from graphtide.infra.hnsw.snapshot import Snapshot
+from graphtide.infra.hnsw.snapshot import Generation, Snapshot
+from graphtide.infra.hnsw.turns import REBUILDS
+from graphtide.streams.free_memory import return_free_memory
 from graphtide.streams.scheduling.precedence import QUESTIONS
 
 WRITE_SLICE = 16  # vectors added under one hold of the lock: about 2 ms, the longest a search waits for an add
@@ -41,11 +45,10 @@ YIELD_SLICES = 2
 """Slices between two yield points of an addition."""
 NO_GRAPH = ""
 """A rebuild waits for the questions to all graphs, since none waits for it."""
+RELEASING_ROWS = 10_000
+"""Rows of a large addition after whose graph is built free memory and read pages are returned to the system."""
 CHECKED_ROWS = 256
 """Rows that are checked at a time: each occupies fourteen times its size meanwhile."""
-
-
-Generation = ExactGeneration | HnswGeneration
 
 
 class HnswIndex:
@@ -188,13 +191,13 @@ class HnswIndex:
     def _bulk(self) -> Iterator[None]:
         """Add to an exact generation in the block, and order the rebuild of the graph after it.
 
-        So the caller, who may hold a view's lock, waits for no links: they are made in the background. Cost: the live
-        vectors, of which there are fewer than the caller adds.
+        So the caller, who may hold a view's lock, waits for no links: they are made in the background. The generation
+        copies no vectors. Cost: the live vectors, of which there are fewer than the caller adds.
         """
         self.settle()
         with self._lock.write():
-            if isinstance(self._current, HnswGeneration):
-                self._current = _exact(self._current, self._dimensions)
+            if not isinstance(self._current, BulkGeneration):
+                self._current = _bulk_generation(self._current, self._dimensions)
             self._in_bulk = True
         try:
             yield
@@ -226,7 +229,7 @@ class HnswIndex:
         self._running = self._worker.submit(self._run, self._rebuild)
 
     def _run(self, rebuild: Rebuild) -> None:
-        fresh, wait = self._empty_generation(rebuild.live), QUESTIONS.hook(NO_GRAPH)
+        fresh, wait, large = self._empty_generation(rebuild.live), QUESTIONS.hook(NO_GRAPH), False
         while not self._closing.is_set():
             with self._lock.read():
                 keys, rows = rebuild.read(self._current, READ_BLOCK)
@@ -234,16 +237,21 @@ class HnswIndex:
                 break
             for start in range(0, len(keys), WRITE_SLICE):
                 wait()
-                fresh.put(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
+                with REBUILDS.turn():
+                    fresh.put(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
         while not self._closing.is_set():
             with self._lock.write():
                 changes = rebuild.take(REPLAY_SLICE)
                 for keys, changed in changes:
                     _apply(fresh, keys, changed)
                 if not changes:
+                    large = isinstance(self._current, BulkGeneration) and rebuild.live >= RELEASING_ROWS
                     self._current, self._rebuild = fresh, None
                     self._rebuilds += 1
-                    return
+                    break
+        if large:
+            release()
+            return_free_memory()
 
     def _empty_generation(self, live: int) -> Generation:
         if live < self._parameters.exact_below // 2:
@@ -251,8 +259,8 @@ class HnswIndex:
         return HnswGeneration(self._dimensions, self._parameters, capacity=2 * live)
 
 
-def _exact(generation: HnswGeneration, dimensions: int) -> ExactGeneration:
-    copy, live = ExactGeneration(dimensions), generation.live_ids().tolist()
+def _bulk_generation(generation: Generation, dimensions: int) -> BulkGeneration:
+    copy, live = BulkGeneration(dimensions), generation.live_ids().tolist()
     for start in range(0, len(live), READ_BLOCK):
         part = live[start : start + READ_BLOCK]
         copy.put(part, generation.rows(part))

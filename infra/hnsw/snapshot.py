@@ -19,15 +19,19 @@ from pathlib import Path
 import numpy as np
 
 from graphtide.graph.vector_index import PADDING, Ids, Vectors
+from graphtide.infra.hnsw.bulk import BulkGeneration
 from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import SPACE, HnswGeneration
 from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.private_files import make_private_file, make_private_folder
 
+Generation = ExactGeneration | BulkGeneration | HnswGeneration
+
 MANIFEST = "manifest.json"
 SCHEMA = 2
 """The format of manifest and data files. A snapshot of another one is not read: the index is built from the store."""
 PROBES = 8
+WRITTEN_ROWS = 1_024
 
 
 class IndexDamaged(Exception):  # noqa: N818 - the name states the condition
@@ -81,7 +85,7 @@ class Snapshot:
         self._dimensions = dimensions
         self._parameters = parameters
 
-    def write(self, generation: ExactGeneration | HnswGeneration) -> WrittenIndex:
+    def write(self, generation: Generation) -> WrittenIndex:
         """Write the data files under temporary names; called while the generation cannot change.
 
         Raises IndexNotSaved.
@@ -95,7 +99,7 @@ class Snapshot:
                 size_bytes = generation.write(str(vectors))
             else:
                 kind, owner = "exact", generation.live_ids()
-                size_bytes = vectors.write_bytes(generation.vectors(owner).astype("<f4").tobytes())
+                size_bytes = _write_vectors(vectors, generation, owner)
             ids.write_bytes(owner.astype("<i8").tobytes())
             make_private_file(vectors)
             make_private_file(ids)
@@ -132,7 +136,7 @@ class Snapshot:
         except OSError as error:
             raise IndexDamaged(f"index snapshot in {self._folder} cannot be read: {error}") from error
 
-    def read(self, version: int) -> ExactGeneration | HnswGeneration:
+    def read(self, version: int) -> Generation:
         """Return the generation of the snapshot, which must have `version`. Raises IndexDamaged."""
         try:
             manifest = self._read_manifest()
@@ -162,10 +166,11 @@ class Snapshot:
         if _sha256(file) != sha256:
             raise IndexDamaged(f"{file}: the bytes differ from those that were saved")
 
-    def _restore(self, manifest: Manifest, vectors: Path, owner: Ids) -> ExactGeneration | HnswGeneration:
+    def _restore(self, manifest: Manifest, vectors: Path, owner: Ids) -> Generation:
         if manifest.kind == "exact":
-            index = ExactGeneration(self._dimensions)
-            rows = np.frombuffer(vectors.read_bytes(), dtype="<f4").astype(np.float32)
+            large = len(owner) > self._parameters.exact_below  # saved before its graph was built
+            index = (BulkGeneration if large else ExactGeneration)(self._dimensions)
+            rows = np.frombuffer(vectors.read_bytes(), dtype="<f4").astype(np.float32, copy=False)
             index.put(owner.tolist(), rows.reshape(len(owner), self._dimensions))
             return index
         try:
@@ -217,6 +222,15 @@ class Snapshot:
             return _manifest_in(json.loads(body), self._folder)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise IndexDamaged(f"the manifest in {self._folder} cannot be read: {error}") from error
+
+
+def _write_vectors(file: Path, generation: ExactGeneration | BulkGeneration, owner: Ids) -> int:
+    """Write unit vectors as little-endian float32, WRITTEN_ROWS at a time, and return the size it must have."""
+    with file.open("wb") as out:
+        return sum(
+            out.write(generation.vectors(owner[start : start + WRITTEN_ROWS]).astype("<f4").tobytes())
+            for start in range(0, len(owner), WRITTEN_ROWS)
+        )
 
 
 def _manifest_in(body: dict[str, object], folder: Path) -> Manifest:

@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.consolidation import KernelWork
-from graphtide.graph.records import DocumentChange, GraphDelta
+from graphtide.graph.records import DocumentChange
 from graphtide.streams.content import size_change
 from graphtide.streams.errors import Rejected
 from graphtide.streams.json_parts import escape_surrogates
@@ -60,9 +59,18 @@ class ConsolidationBatch:
         self.records.clear()
         self.parts = [replace(part, standings={}) for part in self.parts]
 
-    def drop_sums(self) -> None:
-        """Drop the vector sums of the deltas: only the store keeps them, and they are half of a delta's memory."""
-        self.parts = [replace(part, delta=_without_sums(part.delta)) for part in self.parts]
+    def changed_rows(self) -> int:
+        """Return the number of rows of all deltas."""
+        return sum(part.delta.changed_rows for part in self.parts)
+
+    def take_rows(self) -> list[list[object]]:
+        """Return the rows of the large tables of the deltas, to be freed, and drop the deltas."""
+        tables: list[list[object]] = []
+        for delta in (part.delta for part in self.parts):
+            tables += map(list, (delta.chunks, delta.labels, delta.mentions, delta.statements, delta.evidence))
+            tables += map(list, (delta.entities, delta.edges))
+        self.parts = []
+        return tables
 
     def remove_graph(self, graph: str) -> list[ConsumedRecord]:
         """Remove the records of a graph from the batch and return them: another partition's writer finishes them."""
@@ -161,12 +169,6 @@ def _message(record: Record) -> ExtractionMessage:
 def _is_newer(message: ExtractionMessage, other: ExtractionMessage) -> bool:
     ours = compared_with(other.revision, message.revision, message.accepted_ms)
     return ours > compared_with(message.revision, other.revision, other.accepted_ms)
-
-
-def _without_sums(delta: GraphDelta) -> GraphDelta:
-    labels = tuple(replace(row, vector_sum=b"") for row in with_yields(delta.labels))
-    statements = tuple(replace(row, vector_sum=b"") for row in with_yields(delta.statements))
-    return replace(delta, labels=labels, statements=statements)
 
 
 def _outcome(message: ExtractionMessage, state: RevisionState) -> RevisionOutcome:

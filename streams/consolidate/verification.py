@@ -232,10 +232,10 @@ def _vectors(rows: GraphDelta) -> dict[tuple[str, ...], bytes]:
     labels = {row.label: (row.name, row.type) for row in rows.labels}
     found: dict[tuple[str, ...], bytes] = {}
     found.update((("chunk", row.chunk_id), row.vector.tobytes()) for row in rows.chunks)
-    found.update((("label", *labels[row.label]), row.vector_sum) for row in rows.labels)
+    found.update((("label", *labels[row.label]), bytes(row.vector_sum)) for row in rows.labels)
     for row in rows.statements:
         name = ("statement", *labels[row.subject], row.predicate, *labels[row.object])
-        found[name] = row.vector_sum + row.vector.tobytes()
+        found[name] = bytes(row.vector_sum) + row.vector.tobytes()
     for entity in rows.entities:
         found["entity", entity_id(labels[number] for number in entity.labels)] = entity.vector.tobytes()
     return found

@@ -37,7 +37,7 @@ from graphtide.graph.records import (
     Vector,
 )
 from graphtide.graph.text.place import NO_PLACE, decode_place
-from graphtide.graph.vector_sum import vector_of
+from graphtide.graph.vector_sum import SumEncoding, vector_of
 from graphtide.streams.errors import Rejected
 from graphtide.streams.json_parts import Base64Text, decode_base64, dump_in_parts, load_in_parts
 
@@ -240,10 +240,11 @@ def _own(row: Vector) -> Vector:
     return vector_of(row.tobytes())
 
 
-def _sums_out(sums: Sequence[bytes]) -> list[Any]:
+def _sums_out(sums: Sequence[bytes | SumEncoding]) -> list[Any]:
     """Return [lengths in bytes, base64 of all sums in order]."""
-    data = b"".join(sums)
-    return [list(map(len, sums)), Base64Text(data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))]
+    encoded = [bytes(total) for total in sums]
+    data = b"".join(encoded)
+    return [list(map(len, encoded)), Base64Text(data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))]
 
 
 def _sums_in(packed: list[Any] | None, count: int) -> Iterator[bytes]:

@@ -161,7 +161,7 @@ def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool
         lost |= withdrawn | cache.drain_requested()
         communities = lost | view.contents.drain_changed()
         if everything:
-            communities.update(view.hierarchy.hierarchy().ids.tolist())
+            communities.update(view.hierarchy)
         for node in nodes:
             community = view.hierarchy.community(node)
             while community and community not in communities:

@@ -68,7 +68,9 @@ class Core : public Dividing {
         for (const Unit unit : ends)
             if (levels[0]->degree[unit] == 0) leave(unit);
         ascend(first_new);
-        return changes();
+        Change found = changes();
+        forget();
+        return found;
     }
 
     // Inserts the edges of an empty kernel without computing communities. Cost: O(edges x log(edges)), the sort.
@@ -187,7 +189,7 @@ class Core : public Dividing {
     std::size_t bytes() const {
         std::size_t total_bytes = slots.bucket_count() * 8 + slots.size() * 48;  // node, its pointer and allocator overhead
         for (const auto& level : levels) total_bytes += level->bytes();
-        return total_bytes + scratch_bytes() + region_bytes();
+        return total_bytes + scratch_bytes() + region_bytes() + noted_bytes();
     }
 
    private:

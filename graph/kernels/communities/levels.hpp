@@ -27,6 +27,7 @@ using Unit = std::int32_t;
 constexpr Id kNew = -1;   // journal: the unit did not exist when the update began
 constexpr Id kNone = 0;   // journal: the unit was in no community
 constexpr Unit kNobody = -1;
+constexpr std::size_t kNotedBytes = 64 << 10;  // notes of an update that are kept for the next one
 
 struct Entry {
     Unit unit;
@@ -254,6 +255,24 @@ class Levels {
         touches.assign(levels.size(), {});
         loosened.assign(levels.size(), {});
         journal.assign(levels.size(), {});
+    }
+
+    // Frees what a large update noted, which is read no more. What a small one noted is cleared by the next `begin`.
+    void forget() {
+        if (noted_bytes() <= kNotedBytes) return;
+        for (int l = 0; l <= top(); ++l) clear_touches(l);
+        touches = std::vector<std::vector<Touch>>(levels.size());
+        loosened = std::vector<std::unordered_map<Unit, std::vector<Unit>>>(levels.size());
+        journal = std::vector<std::unordered_map<Id, Id>>(levels.size());
+    }
+
+    // The notes of the last update, with a map's nodes, their pointers and allocator overhead.
+    std::size_t noted_bytes() const {
+        std::size_t total_bytes = 0;
+        for (const auto& noted : touches) total_bytes += noted.capacity() * sizeof(Touch);
+        for (const auto& noted : loosened) total_bytes += noted.bucket_count() * 8 + noted.size() * 64;
+        for (const auto& noted : journal) total_bytes += noted.bucket_count() * 8 + noted.size() * 40;
+        return total_bytes;
     }
 
     void clear_touches(int l) {

@@ -182,13 +182,13 @@ def _label(scope: str, row: LabelRow) -> Row:
         "type": row.type,
         "node": row.node,
         "mentions": row.mentions,
-        "vector_sum": from_bytes(row.vector_sum),
+        "vector_sum": from_bytes(bytes(row.vector_sum)),
         "entity": key(scope, row.node),
     }
 
 
 def _statement(scope: str, row: TripleRow, version: int) -> Row:
-    vector = row.vector.tobytes()
+    vector, vector_sum = row.vector.tobytes(), bytes(row.vector_sum)
     return {
         "key": key(scope, row.statement),
         "number": row.statement,
@@ -199,8 +199,8 @@ def _statement(scope: str, row: TripleRow, version: int) -> Row:
         "weight_milli": row.weight_milli,
         "weight": row.weight_milli / 1000,
         "version": version,
-        "vector_sum": from_bytes(row.vector_sum),
-        "vector": None if row.vector_sum[SUM_HEADER_BYTES:] == vector else from_bytes(vector),
+        "vector_sum": from_bytes(vector_sum),
+        "vector": None if vector_sum[SUM_HEADER_BYTES:] == vector else from_bytes(vector),
         "subject_key": key(scope, row.subject),
         "object_key": key(scope, row.object),
     }

@@ -114,7 +114,7 @@ def _chunk(base: int, version: int, row: ChunkRow) -> tuple[Any, ...]:
 
 
 def _label(base: int, row: LabelRow) -> tuple[Any, ...]:
-    return base | row.label, row.name, row.type, row.node, row.mentions, row.vector_sum
+    return base | row.label, row.name, row.type, row.node, row.mentions, bytes(row.vector_sum)
 
 
 def _entity(base: int, version: int, row: EntityRow) -> tuple[Any, ...]:
@@ -182,11 +182,12 @@ def _document(graph: int, row: DocumentRow) -> tuple[Any, ...]:
 
 def _statement(base: int, version: int, row: TripleRow) -> tuple[Any, ...]:
     vector: bytes | None = row.vector.tobytes()
-    if row.vector_sum[SUM_HEADER_BYTES:] == vector:
+    vector_sum = bytes(row.vector_sum)
+    if vector_sum[SUM_HEADER_BYTES:] == vector:
         vector = None
     key = base | row.statement
     columns = (row.subject, row.predicate, row.object, row.count, row.weight_milli)
-    return key, *columns, version, row.vector_sum, vector
+    return key, *columns, version, vector_sum, vector
 
 
 def _ints(values: Sequence[int]) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from graphtide.graph.records import DocumentChange
+from graphtide.graph.algorithms.in_parts import free_in_parts
+from graphtide.graph.records import DocumentChange, Extraction
 from graphtide.streams.consolidate.batches import ConsolidationBatch, plan_batch
 from graphtide.streams.consolidate.partitions.dependencies import WriterDependencies
 from graphtide.streams.consolidate.write_models import WriteModel
@@ -20,6 +21,8 @@ from graphtide.streams.ports import (
     Watermark,
 )
 
+FREED_UNITS, FREED_AT_ONCE = 256, 32
+"""Units of extractions that are freed in a thread, and how many at a time: each has some ninety objects."""
 LARGE_BYTES = 100_000
 """Size from which extractions are decoded in a thread: decoding takes more than about a millisecond."""
 
@@ -72,8 +75,10 @@ class GraphApplier:
         """Apply the batch to the write models of its graphs."""
         for graph, messages in sorted(batch.newest.items()):
             part = await self._graph(graph, messages, batch)
-            for doc_id, message in messages.items():  # neither the commit nor the view needs a large extraction
-                messages[doc_id] = replace(message, extraction=None)
+            applied = [message.extraction for message in messages.values() if message.extraction is not None]
+            for doc_id in messages:  # neither the commit nor the view needs a large extraction
+                messages[doc_id] = replace(messages[doc_id], extraction=None)
+            await _free(applied)
             if part is not None:
                 batch.parts.append(part)
 
@@ -92,6 +97,9 @@ class GraphApplier:
         before = model.writer.kernel_work()
         delta = await asyncio.to_thread(model.writer.apply, changes)
         batch.kernel_work[graph] = model.writer.kernel_work().since(before)
+        old = [change.old for change in changes if change.old is not None]
+        changes.clear()
+        await _free(old)
         return GraphCommit(delta, documents, content=size)
 
     async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[DocumentChange]) -> None:
@@ -110,6 +118,14 @@ class GraphApplier:
         async for _ in self._dependencies.store.extractions(graph):
             return True
         return False
+
+
+async def _free(extractions: list[Extraction]) -> None:
+    """Free extractions to which nothing else refers; many units are freed in a thread."""
+    tables = [list(extraction.units) for extraction in extractions]
+    extractions.clear()
+    if sum(map(len, tables)) >= FREED_UNITS:
+        await asyncio.to_thread(free_in_parts, tables, FREED_AT_ONCE)
 
 
 async def _decoded(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:

@@ -28,6 +28,7 @@ import time
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from graphtide.graph.algorithms.in_parts import free_in_parts
 from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.streams.consolidate.batches import STAGE, ConsolidationBatch
@@ -58,6 +59,8 @@ from graphtide.streams.tracing import continue_trace
 OVERTAKING_BATCH_SIZE = 16
 YIELDING_BYTES = 512 << 10
 """Size of a record from which its application waits for questions to other graphs: 50 ms of work."""
+FREED_ROWS = 10_000
+"""Rows of deltas that are freed in a thread: at once they would stop the event loop for some milliseconds."""
 RELEASING_BYTES = 16 << 20
 """Size of a record whose application leaves some 50 MB of free memory, which is returned to the system."""
 
@@ -173,13 +176,17 @@ class PartitionWriter:
         """Have the followers apply a committed batch, and report it. They begin with the memory of a `large` one."""
         batch.release()
         if large:
-            await asyncio.to_thread(batch.drop_sums)
             await asyncio.to_thread(return_free_memory)
         report_commit(batch, self._dependencies.observer)
-        for part in batch.parts:
-            await self._dependencies.following.take(part.delta)
+        await self._follow(batch)
         self._report(batch, started)
         trace_revisions(batch, since_ns)
+        if batch.changed_rows() >= FREED_ROWS:
+            await asyncio.to_thread(lambda: free_in_parts(batch.take_rows()))
+
+    async def _follow(self, batch: ConsolidationBatch) -> None:
+        for part in batch.parts:
+            await self._dependencies.following.take(part.delta)
 
     async def _dead_letter(self, delivered: ConsumedRecord, error: Exception) -> None:
         started, batch = time.monotonic(), ConsolidationBatch()

@@ -284,3 +284,15 @@ def test_unknown_names_raise_when_asked_for() -> None:
     with pytest.raises(IndexError):
         communities.modularity(3)
     assert communities.community(10**6, 1) == 0
+
+
+def test_notes_of_a_large_update_are_freed_with_it() -> None:
+    """They would be two fifths of the kernel's memory, and nothing reads them until the next update clears them."""
+    rng = np.random.default_rng(5)
+    edges = np.unique(np.sort(rng.integers(0, 4_000, (9_000, 2)), axis=1), axis=0).astype(np.int32)
+    edges = edges[edges[:, 0] < edges[:, 1]]
+    communities = Communities()
+    communities.update(edges, np.ones(len(edges), np.int64))
+    after_large = communities._kernel.memory_bytes()
+    communities.update(edges[:1], np.ones(1, np.int64))
+    assert after_large < 1.1 * communities._kernel.memory_bytes()

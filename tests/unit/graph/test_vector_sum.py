@@ -197,3 +197,39 @@ def test_sum_rejects_a_coordinate_that_is_not_finite(wrong: float) -> None:
         total.add(np.array([0, wrong, 0], np.float16))
     total.retract(np.array([65504, -65504, 0.0], np.float16))
     assert total.count == 0
+
+
+@given(st.lists(vectors, min_size=1, max_size=5), vectors)
+def test_encoding_is_the_value_of_its_moment(items: list[NDArray[np.float16]], later: NDArray[np.float16]) -> None:
+    """It equals the bytes, hashes alike, and does not change with the sum."""
+    total = _sum(items)
+    before, encoding = total.to_bytes(), total.encoding()
+    total.add(later)
+    total.retract(items[0])
+    assert bytes(encoding) == before
+    assert encoding == before and before == encoding and hash(encoding) == hash(before)
+    assert encoding == VectorSum.from_bytes(before).encoding()
+    assert encoding != total.encoding() or total.to_bytes() == before
+    assert encoding != before.decode("latin-1")
+
+
+def test_encoding_of_an_empty_sum() -> None:
+    """As `to_bytes` gives it."""
+    assert bytes(VectorSum().encoding()) == VectorSum().to_bytes()
+
+
+@given(st.lists(vectors, min_size=2, max_size=6))
+def test_wide_sum_takes_four_bytes_a_coordinate_where_they_suffice(items: list[NDArray[np.float16]]) -> None:
+    """Its bytes and mean are those of the sum in eight; larger coordinates have eight, and four again when they fit."""
+    total = _sum(items)
+    wide = total._wide
+    exact = np.sum([item.astype(np.float64) * SCALE for item in items], axis=0)
+    if wide is not None:
+        assert (wide.dtype == np.int32) == bool(((exact < 2**31) & (exact >= -(2**31))).all())
+        restored = VectorSum.from_bytes(total.to_bytes())._wide
+        assert restored is None or restored.dtype == wide.dtype  # None: copies of one vector
+    large = np.full(DIMENSIONS, 60_000, np.float16)
+    total.add(large)
+    total.retract(large)
+    assert total == _sum(items)
+    assert (total._wide is None) or (wide is None) or total._wide.dtype == wide.dtype

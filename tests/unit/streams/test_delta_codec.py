@@ -14,7 +14,7 @@ from graphtide.graph.communities import Hierarchy
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import digest
 from graphtide.graph.records import ChunkRow, DocumentInfo, Extraction, GraphDelta
-from graphtide.graph.vector_sum import bytes_of
+from graphtide.graph.vector_sum import SumEncoding, bytes_of
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow.delta_codec import SCHEMA, decode, encode
 from tests.support.extractions import random_extraction, unit
@@ -29,6 +29,8 @@ def comparable(value: object) -> Any:
         return (type(value), [comparable(getattr(value, field.name)) for field in fields(value)])
     if isinstance(value, tuple):
         return ("tuple", [comparable(one) for one in value])
+    if isinstance(value, SumEncoding):
+        return (bytes, bytes(value))
     return (type(value), value)
 
 

@@ -6,18 +6,19 @@ import asyncio
 import gc
 import json
 import random
+import sys
 import threading
 import tracemalloc
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from graphtide.graph.algorithms.in_parts import STEP_ROWS, sorted_in_parts
+from graphtide.graph.algorithms.in_parts import STEP_ROWS, free_in_parts, sorted_in_parts
 from graphtide.graph.changes.rows import rows_out
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.consolidation.topology import Topology
@@ -35,14 +36,14 @@ from graphtide.graph.records import (
 )
 from graphtide.streams.changes.change_log import LARGE_ROWS, encode_forward
 from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES
-from graphtide.streams.consolidate.partitions import watermark, writer
+from graphtide.streams.consolidate.partitions import application, watermark, writer
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.follow import delta_codec
 from graphtide.streams.follow.delta_records import notice_records
 from graphtide.streams.free_memory import return_free_memory
 from graphtide.streams.json_parts import dump
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage, decode_extraction
-from graphtide.streams.messages.extractions import COLLECTED_UNITS
+from graphtide.streams.messages.extractions import COLLECTED_UNITS, SMALL_BYTES
 from graphtide.streams.ports import Record, RevisionOutcome
 from tests.support.backends import Clock, opened
 from tests.support.extractions import random_extraction, unit
@@ -101,17 +102,16 @@ async def publish(log: Any, ledger: Any, size: int, names: int, lengths: list[in
 
 
 @pytest.mark.parametrize("large", [True, False])
-async def test_followers_of_a_large_record_begin_without_its_sums_and_free_memory(
+async def test_followers_of_a_large_record_begin_with_free_memory(
     large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sums are half of a delta, and the store alone keeps them. Free memory is returned before and after."""
+    """It is returned before and after, in a thread."""
     calls: list[str] = []
     monkeypatch.setattr(writer, "return_free_memory", lambda: calls.append(threading.current_thread().name))
     monkeypatch.setattr(writer, "RELEASING_BYTES", HEAVY_BYTES if large else 1 << 60)
-    followed, done = list[GraphDelta](), asyncio.Event()
+    done = asyncio.Event()
 
-    async def follow(changed: GraphDelta) -> None:
-        followed.append(changed)
+    async def follow(_: GraphDelta) -> None:
         assert len(calls) == large
         done.set()
 
@@ -121,13 +121,69 @@ async def test_followers_of_a_large_record_begin_without_its_sums_and_free_memor
             await publish(backend.log, backend.ledger, HEAVY_BYTES, 3, [])
             await asyncio.wait_for(done.wait(), 120)
             await eventually(lambda: holds(len(calls) == 2 * large))
-        stored = await backend.store.snapshot("g")
-    [changed] = followed
-    assert [bool(row.vector_sum) for row in changed.labels] == [not large] * 3
-    assert all(row.vector_sum for row in stored.labels)
-    plain = [replace(row, vector_sum=b"") for row in stored.labels]
-    assert [replace(row, vector_sum=b"") for row in changed.labels] == plain
     assert threading.current_thread().name not in calls
+
+
+class Steps(list[object]):
+    """A list that notes how many members each deletion removes."""
+
+    def __init__(self, rows: Iterable[object], noted: list[int]) -> None:
+        super().__init__(rows)
+        self.noted = noted
+
+    def __delitem__(self, place: Any) -> None:
+        self.noted.append(len(self[place]) if isinstance(place, slice) else 1)
+        super().__delitem__(place)
+
+
+def test_rows_are_freed_in_steps() -> None:
+    """To free them all in one call would hold the interpreter lock."""
+    noted = list[int]()
+    tables: list[list[Any]] = [Steps(range(10), noted), Steps((), noted), Steps(range(3), noted)]
+    free_in_parts(tables, 4)
+    assert not tables
+    assert noted == [3, 4, 4, 2]
+
+
+@pytest.mark.parametrize("large", [True, False])
+async def test_rows_and_units_of_a_large_record_are_freed_outside_the_event_loop(
+    large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else refers to what is freed there: else the last reference would free it all at once in the loop."""
+    monkeypatch.setattr(writer, "FREED_ROWS", 1 if large else 1 << 60)
+    monkeypatch.setattr(application, "FREED_UNITS", 1 if large else 1 << 60)
+    freed = list[tuple[str, set[str], int]]()
+
+    def watched(tables: list[list[Any]], step: int = STEP_ROWS) -> None:
+        rows = [row for table in tables for row in table]
+        tables.clear()
+        kinds = {type(row).__name__ for row in rows}
+        freed.append((threading.current_thread().name, kinds, max(map(sys.getrefcount, rows))))
+
+    monkeypatch.setattr(writer, "free_in_parts", watched)
+    monkeypatch.setattr(application, "free_in_parts", watched)
+
+    async with opened("sqlite", tmp_path, Clock()) as backend:
+
+        async def follow(_: GraphDelta) -> None:
+            await backend.ledger.accept([Record("g|other", b"{}")])  # the database's thread forgets the commit
+
+        stage = ConsolidateStage(backend.log, backend.store, follow, Seen())
+        async with running(stage.run):
+            for number in range(2):  # the second revision replaces units of the first
+                await publish(backend.log, backend.ledger, 2 * SMALL_BYTES, 3 + number, [])
+                await eventually(partial(applied, backend.store, 1 + number))
+            await eventually(lambda: holds(len(freed) == 5 * large))
+    assert threading.current_thread().name not in {thread for thread, _, _ in freed}
+    found = [kinds for _, kinds, _ in freed]
+    rows = {"ChunkRow", "LabelRow", "MentionRow", "EntityRow"}
+    assert found == [{"ChunkContribution"}, rows, {"ChunkContribution"}, {"ChunkContribution"}, rows] * large
+    alone = max(map(sys.getrefcount, [object()]))
+    assert {references for _, _, references in freed} <= {alone}
+
+
+async def applied(store: Any, version: int) -> bool:
+    return int((await store.graphs()).get("g", 0)) == version
 
 
 async def holds(value: bool) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from graphtide.graph.communities import HierarchyReplica
 from graphtide.graph.records import DocumentInfo, Extraction
 from graphtide.graph.reports.subject import (
     CHILDREN,
@@ -102,6 +103,17 @@ async def test_reports_of_a_view_that_was_opened_again_are_the_same_and_cost_not
     assert await ReportWriter(one.store, reporter).write(again, ()) == 0
     assert not reporter.asked
     assert again.reports.reports(again) == one.view.reports.reports(one.view)
+
+
+async def test_first_write_copies_no_hierarchy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All communities of a view are checked then, under its write lock: a sorted copy would take long."""
+    one = Reported(3)
+    for _ in range(15):
+        one.view.apply(one.world.step())
+    expected = one.view.hierarchy.hierarchy().ids.tolist()
+    monkeypatch.delattr(HierarchyReplica, "hierarchy")
+    assert sorted(one.view.hierarchy) == expected
+    assert await one.write()
 
 
 @pytest.mark.thorough
