@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 SETTLED_S = 1.0
 """Seconds after which a restarted run counts as recovered: until then, its last failure is reported."""
+TIMES_LONGER = 10.0
+"""The same, in durations of the run before if that failed sooner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,17 @@ async def outcome_of(work: Awaitable[T]) -> T | Exception:
 async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callable[[str], None]) -> None:
     """Run a stage until it is cancelled, and restart it after every failure.
 
-    `note` receives the reason why the stage waits, as text, and "" when it runs.
+    `note` receives the reason why the stage waits, as text, and "" when it runs: at the beginning, and after a failure
+    once it has run for SETTLED_S, or if its last run failed before that, for TIMES_LONGER times as long as that one,
+    since on a busy machine the next run fails later.
     """
-    backoff, attempt = Backoff(), 0
+    backoff, attempt, failed_after_s = Backoff(), 0, 0.0
     loop = asyncio.get_running_loop()
     note("")
     while True:
         started = loop.time()
-        settled = loop.call_later(SETTLED_S if attempt else 0, note, "")
+        settles_s = max(SETTLED_S, TIMES_LONGER * failed_after_s) if attempt else 0.0
+        settled = loop.call_later(settles_s, note, "")
         try:
             await run()
             return
@@ -80,7 +85,9 @@ async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callab
             log.exception("%s failed and will be restarted", stage)
         finally:
             settled.cancel()
-        if loop.time() - started > backoff.longest_s:
+        ran_s = loop.time() - started
+        failed_after_s = ran_s if ran_s < max(settles_s, SETTLED_S) else 0.0
+        if ran_s > backoff.longest_s:
             attempt = 0
         note(reason)
         await asyncio.sleep(backoff.wait_s(attempt, failure))

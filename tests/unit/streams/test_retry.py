@@ -84,6 +84,36 @@ async def test_supervise_calls_a_stage_well_only_after_it_has_lasted(monkeypatch
     assert notes[notes.index("once") : notes.index("twice") + 1] == ["once", "twice"]
 
 
+async def test_supervise_waits_longer_before_it_calls_a_stage_well_whose_runs_take_longer_to_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A restarted run has to last a multiple of the time after which the one before failed."""
+    monkeypatch.setattr(retrying, "SETTLED_S", 60.0)
+    monkeypatch.setattr(retrying, "TIMES_LONGER", 1e6)
+    loop, delays = asyncio.get_running_loop(), list[float]()
+    call_later = loop.call_later
+
+    def recorded(delay: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:
+        if args == ("",):
+            delays.append(delay)
+        return call_later(delay, callback, *args)
+
+    monkeypatch.setattr(loop, "call_later", recorded)
+    run, runs = failing(Retryable("once", 0.0))
+
+    async def slow() -> None:
+        await asyncio.sleep(0.05)
+        await run()
+
+    task = asyncio.create_task(supervise("stage", slow, lambda _: None))
+    await asyncio.wait_for(runs.wait(), 30)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    first, second = delays
+    assert first == 0
+    assert second >= 1e6 * 0.04
+
+
 async def test_supervise_ends_when_it_is_cancelled_while_it_waits() -> None:
     """SIGTERM does not have to wait for a Retry-After of an hour."""
     reported = asyncio.Event()
