@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack, suppress
 
 import grpc.aio
+import pytest
 
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.calls import GraphtideStub
-from graphtide.services.cluster.calls import call
+from graphtide.services.cluster import calls
+from graphtide.services.cluster.calls import call, open_stream
 from graphtide.services.cluster.graph_routing import SERVICE
-from tests.support.named_replicas import SERVING, STOPPED, four, gateway
+from graphtide.streams.errors import Retryable
+from tests.support.named_replicas import SERVING, STOPPED, four, gateway, replica
 from tests.support.stages import eventually
 
 GRAPHS = [f"g{n}" for n in range(30)] + ["Größe 🌊"]
@@ -101,3 +105,34 @@ async def test_calls_of_moved_graphs_reach_their_former_replica_until_the_new_on
         assert sum(answered[graph] == before[graph] for graph in moved) >= 0.7 * len(moved)
         late.missing.clear()
         assert {graph: (await call(stub.Digest, pb.DigestRequest(graph=graph))).digest for graph in GRAPHS} == after
+
+
+async def test_question_is_asked_again_until_a_replica_that_restarts_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gRPC's own attempts end while no replica runs. Anything but a question fails at once."""
+    question = pb.QueryRequest(graph="g", question="?")
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(replica("a"))
+        stub = await stack.enter_async_context(gateway([one], 1))
+
+        async def is_reached() -> bool:
+            with suppress(grpc.aio.AioRpcError):
+                return bool((await stub.Digest(pb.DigestRequest(graph="g"))).digest)
+            return False
+
+        await eventually(is_reached)
+        await one.server.stop(None)
+        waited: list[float] = []
+
+        async def pause(seconds: float) -> None:
+            waited.append(seconds)
+            if len(waited) == 2:
+                await stack.enter_async_context(replica("a", one.port))
+                await eventually(is_reached)
+
+        monkeypatch.setattr(calls, "pause", pause)
+        with pytest.raises(Retryable, match="no query replica answers"):
+            await call(stub.Digest, pb.DigestRequest(graph="g"))
+        assert not waited
+        stream, first = await open_stream(stub.QueryStream, question, 60.0)
+        stream.cancel()
+        assert (first.token, waited) == ("a", list(calls.UNREACHABLE_WAITS_S[:2]))
