@@ -1,8 +1,7 @@
 """Storage of the vector indexes of a graph's view between runs: one folder per graph, one snapshot per index.
 
 The indexes are derived state. A snapshot that is missing, damaged or of other parameters is ignored with a warning, and
-the view fills an empty index from the store; an older one is brought up to date by row versions. An index that searches
-exactly, because it is small, has no snapshot.
+the view fills an empty index from the store; an older one is brought up to date by row versions.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from pathlib import Path
 
 from graphtide.graph.vector_index import VectorIndex
 from graphtide.graph.view import IndexVersions, VectorIndexes
-from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged
-from graphtide.infra.hnsw.snapshot import Snapshot
-from graphtide.infra.private_files import make_private_folder
+from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
+from graphtide.infra.hnsw.snapshot import MANIFEST, Snapshot
 from graphtide.infra.settings import Settings
 
 log = logging.getLogger("graphtide.index")
@@ -52,23 +50,11 @@ class IndexFolder:
         return HnswIndex(dimensions, self._parameters), 0
 
     def save(self, graph: str, indexes: VectorIndexes, version: int) -> None:
-        """See IndexKeeper.save. Of a graph whose indexes have no links, the folder alone is made.
-
-        A start fills those indexes from the rows that it reads anyway, so a process with many small graphs ends soon.
-        """
         for kind, index in _by_kind(indexes).items():
             try:
-                make_private_folder(self._folder / graph)  # the graph was here, see `saved`
-                self._save(self._folder / graph / kind, index, version)
-            except OSError as error:
+                index.save(self._folder / graph / kind, version)
+            except IndexNotSaved as error:
                 log.warning("the %s index of graph %s was not saved: %s", kind, graph, error)
-
-    @staticmethod
-    def _save(folder: Path, index: HnswIndex, version: int) -> None:
-        if index.statistics().kind == "hnsw":
-            index.save(folder, version)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)  # of the time when it was larger
 
     def compact(self, indexes: VectorIndexes) -> None:
         """See IndexKeeper.compact."""
@@ -76,8 +62,8 @@ class IndexFolder:
             index.compact()
 
     def saved(self) -> list[str]:
-        """Return the graphs whose indexes were saved, also those that need no files."""
-        return sorted(folder.name for folder in self._folder.glob("*") if folder.is_dir())
+        """Return the graphs with saved indexes."""
+        return sorted({manifest.parent.parent.name for manifest in self._folder.glob(f"*/*/{MANIFEST}")})
 
     def drop(self, graph: str) -> None:
         """Delete the saved indexes of a graph whose internal numbers have changed their meaning."""

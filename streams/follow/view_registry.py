@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
@@ -22,6 +23,8 @@ from graphtide.streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")
 
+LAST_SAVES_S = 10.0
+"""Seconds in which an ending process begins to save indexes: each graph takes a dozen flushes of files."""
 HEAVY_ROWS = 1_000
 """Changed rows of a delta from which its application waits for questions to other graphs: 20 ms of work."""
 
@@ -339,12 +342,24 @@ class ViewRegistry:
         self.on_ended(graph)
         self._announce()
 
-    async def save(self, *, least_versions: int = 1) -> None:
-        """Save the indexes of views that advanced by at least that many versions since the last save."""
-        for graph, view in list(self._views.items()):
+    async def save(self, *, least_versions: int = 1, within_s: float = math.inf) -> None:
+        """Save the indexes of views that advanced by at least that many versions since the last save.
+
+        The largest graphs are first. None is begun after `within_s` seconds: a start fills those from the rows.
+        """
+        loop, late = asyncio.get_running_loop(), 0
+        until = loop.time() + within_s
+        for graph, view in sorted(self._views.items(), key=lambda item: -len(item[1].statements)):
             async with self._saving:  # one view at a time: an eviction waits for it
-                if self._views.get(graph) is view and view.version - self._saved.get(graph, 0) >= least_versions:
+                advanced = view.version - self._saved.get(graph, 0)
+                if self._views.get(graph) is not view or advanced < least_versions:
+                    continue
+                if loop.time() >= until:
+                    late += 1
+                else:
                     self._saved[graph] = await asyncio.to_thread(self._save, view)
+        if late:
+            log.info("the indexes of %d graphs were not saved within %g s: a start fills them", late, within_s)
 
     async def purge(self) -> int:
         """Save every index without the vectors of removed rows. Returns the number of graphs. Cost: rebuilds each."""
@@ -359,8 +374,8 @@ class ViewRegistry:
         return len(views)
 
     async def close(self) -> None:
-        """Save the indexes of views that advanced, and end all background work."""
-        await self.save()
+        """Save the indexes of views that advanced, for LAST_SAVES_S at most, and end all background work."""
+        await self.save(within_s=LAST_SAVES_S)
         for view in self._views.values():
             await asyncio.to_thread(self._keeper.close, view.indexes)
 

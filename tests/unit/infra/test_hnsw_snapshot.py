@@ -209,10 +209,9 @@ def test_snapshot_of_another_schema_is_refused_and_built_anew(
     tmp_path: Path, schema: object, readable: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A snapshot of an earlier schema (the first named none) or a newer one is replaced by an empty index."""
-    keeper = IndexFolder(tmp_path, HnswParameters(exact_below=0))
+    keeper = IndexFolder(tmp_path, EXACT)
     indexes, _ = keeper.open("g", DIMENSIONS, 0)
     indexes.chunks.add(np.arange(5), rows_of(1, 5))
-    keeper.compact(indexes)  # waits for the links
     keeper.save("g", indexes, 3)
     path = tmp_path / "g" / "chunks" / MANIFEST
     body = json.loads(json.loads(path.read_text())["manifest"])
@@ -234,21 +233,3 @@ def test_manifest_with_a_field_of_another_type_is_refused(tmp_path: Path, field:
     (tmp_path / MANIFEST).write_text(json.dumps(sealed))
     with pytest.raises(IndexDamaged, match="cannot be read"):
         Snapshot(tmp_path, DIMENSIONS, EXACT).version()
-
-
-def test_index_without_links_needs_no_files(tmp_path: Path) -> None:
-    """Its graph is listed all the same; the files of the time when it was larger are deleted."""
-    keeper = IndexFolder(tmp_path, GRAPH)
-    indexes, _ = keeper.open("g", DIMENSIONS, 0)
-    indexes.chunks.add(np.arange(300), rows_of(1, 300))
-    keeper.compact(indexes)
-    keeper.save("g", indexes, 1)
-    assert {file.parent.name for file in (tmp_path / "g").glob("*/*")} == {"chunks"}
-    assert len(keeper.open("g", DIMENSIONS, 1)[0].chunks) == 300
-    indexes.chunks.remove(np.arange(290))
-    keeper.compact(indexes)
-    keeper.save("g", indexes, 2)
-    assert not list((tmp_path / "g").iterdir())
-    assert keeper.saved() == ["g"]
-    again, versions = keeper.open("g", DIMENSIONS, 2)
-    assert (len(again.chunks), versions.chunks) == (0, 0)

@@ -13,6 +13,7 @@ from graphtide.graph.digest import canonical_lines
 from graphtide.graph.records import ChunkContribution, DocumentChange, Extraction, GraphDelta
 from graphtide.graph.view import IndexVersions, VectorIndexes
 from graphtide.streams.errors import Broken
+from graphtide.streams.follow import view_registry
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.ports import Commit, GraphCommit
 from tests.model.memory import MemoryBackend
@@ -118,3 +119,33 @@ async def test_reach_waits_for_the_version() -> None:
     assert not waiting.done()
     await views.follow(made[1])
     assert (await waiting).version == 2
+
+
+class Saving(ExactKeeper):
+    """A keeper that notes the graphs that it saves."""
+
+    def __init__(self) -> None:
+        self.saved: list[str] = []
+
+    def save(self, graph: str, indexes: VectorIndexes, version: int) -> None:
+        self.saved.append(graph)
+
+
+async def test_last_save_begins_with_the_largest_graph_and_ends_in_time(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A process with many graphs ends soon: those not begun in time are counted in the log, and are due again."""
+    keeper, rng = Saving(), random.Random(7)
+    views = ViewRegistry(keeper)
+    for graph, count in (("small", 1), ("large", 12), ("middle", 4)):
+        writer = Consolidator(graph)
+        for number in range(count):
+            change = DocumentChange(f"d{number}", None, random_extraction(rng, f"d{number}", number))
+            await views.follow(writer.apply([change]))
+    with caplog.at_level("INFO"):
+        await views.save(within_s=0.0)
+    assert keeper.saved == []
+    assert "the indexes of 3 graphs were not saved within 0 s" in caplog.text
+    monkeypatch.setattr(view_registry, "LAST_SAVES_S", 600.0)
+    await views.close()
+    assert keeper.saved == ["large", "middle", "small"]
