@@ -74,12 +74,12 @@ def _tells_all_but_verbs(evidence: AnswerEvidence, chosen: Sequence[Scored], cov
     question, and may tell what is asked for with other verbs.
     """
     terms = zip(covers, evidence.plan.terms, strict=True)
-    words = sum(c >= _HELD for c, t in terms if not t.verb and t.kind not in (TermKind.WEAK, TermKind.IMPLIED))
+    words = sum(c >= _COVERED for c, t in terms if not t.verb and t.kind not in (TermKind.WEAK, TermKind.IMPLIED))
     needed = LARGE_PROMINENCE if words >= _SEVERAL else LARGEST_PROMINENCE
     return coverage(evidence, covers) >= MIN_VERBLESS and is_prominent(evidence, chosen, needed)
 
 
-_HELD, _SEVERAL = 0.7, 3
+_COVERED, _SEVERAL = 0.7, 3
 
 
 def is_prominent(evidence: AnswerEvidence, chosen: Sequence[Scored], needed: float = PROMINENCE) -> bool:
