@@ -21,7 +21,7 @@ T = TypeVar("T")
 SETTLED_S = 1.0
 """Seconds after which a restarted run counts as recovered: until then, its last failure is reported."""
 TIMES_LONGER = 10.0
-"""The same, in durations of the run before if that failed sooner."""
+"""The same as a multiple of the time after which the run before failed, if that is more; at most the longest delay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callab
     """Run a stage until it is cancelled, and restart it after every failure.
 
     `note` receives the reason why the stage waits, as text, and "" when it runs: at the beginning, and after a failure
-    once it has run for SETTLED_S, or if its last run failed before that, for TIMES_LONGER times as long as that one,
-    since on a busy machine the next run fails later.
+    once it has run for SETTLED_S, or if its last run failed before that, for TIMES_LONGER times as long, but
+    at most for the longest delay: on a busy machine the next run fails later.
     """
     backoff, attempt, failed_after_s = Backoff(), 0, 0.0
     loop = asyncio.get_running_loop()
     note("")
     while True:
         started = loop.time()
-        settles_s = max(SETTLED_S, TIMES_LONGER * failed_after_s) if attempt else 0.0
+        settles_s = max(SETTLED_S, min(backoff.longest_s, TIMES_LONGER * failed_after_s)) if attempt else 0.0
         settled = loop.call_later(settles_s, note, "")
         try:
             await run()

@@ -25,6 +25,7 @@ UNREACHABLE_WAITS_S = (0.5, 1.0, 2.0)
 """Waits before a question is asked again that no replica answered. gRPC's own attempts are within a second, but while
 replicas restart one after the other on a busy machine, all of them can meet one that is ending or starting.
 """
+pause = asyncio.sleep
 
 
 async def within(waiting: Awaitable[T], timeout_s: float | None) -> T:
@@ -97,9 +98,6 @@ async def _waited(error: grpc.aio.AioRpcError, waits: list[float], until: float 
         return False
     await pause(wait_s)
     return True
-
-
-pause = asyncio.sleep
 
 
 def _is_unreachable(error: grpc.aio.AioRpcError) -> bool:
