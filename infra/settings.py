@@ -82,6 +82,7 @@ class Settings(BaseSettings):
     merge_granularity: Literal["strict", "normal", "broad"] = "normal"
     llm_gleaning: bool = False
     extractor: Literal["rules", "parser"] = "rules"
+    answer_model: Literal["minilm", "rules"] = "minilm"
     chunk_tokens: int = Field(default=300, ge=8, le=16_000)
     prompts_dir: str = ""
     functional_predicates_file: str = ""

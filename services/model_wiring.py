@@ -21,10 +21,13 @@ from graphtide.infra.models.cache.reports import MemoisedReporter
 from graphtide.infra.models.cache.summaries import MemoisedSummarizer
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
 from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.cross_encoder.encoder import MiniLmCrossEncoder
 from graphtide.infra.models.local.embedders import NAMES, local_model
 from graphtide.infra.models.local.extractor import OfflineExtractor, ParsingExtractor
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.local.reporter import ExtractiveReporter
+from graphtide.infra.models.local.static_embedder import StaticEmbedder
+from graphtide.infra.models.local.unit_reader import UnitReader
 from graphtide.infra.models.prompts.graph_prompts import (
     ANSWER,
     ANSWER_PART,
@@ -255,7 +258,7 @@ def _models(
     if chat is None:
         local = _local_extractor(chosen.settings, reading_pool)
         reading = ExtractionModels(chosen.chunker(), local, remembered, pool=reading_pool)
-        answers = ExtractiveGenerator(embedder, pool=asking_pool)
+        answers = ExtractiveGenerator(embedder, reader=_reader(chosen.settings, asking_pool), pool=asking_pool)
         return ModelSet(reading, answers, embedder, None, asking=asking_pool, caps=caps)
 
     from graphtide.infra.models.openai.generator import OpenAIGenerator
@@ -344,6 +347,15 @@ def _local_extractor(settings: Settings, pool: WorkPool) -> Extractor:
         return ParsingExtractor(pool)
     except ImportError as error:
         raise SettingsError(f"extractor is {settings.extractor!r}, but {error}") from error
+
+
+def _reader(settings: Settings, pool: WorkPool) -> UnitReader | None:
+    """Return what reads units for answers without a language model; None for rules alone. Raises Broken if the
+    packages of the cross-encoder are missing or have another model.
+    """
+    if settings.answer_model == "rules":
+        return None
+    return UnitReader(MiniLmCrossEncoder(pool), StaticEmbedder(pool))
 
 
 def cached_embedder(settings: Settings, embedder: Embedder, store: VectorStore, own: Embedder | None) -> Embedder:

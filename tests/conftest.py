@@ -8,6 +8,7 @@ own.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import graphtide.infra.bolt  # noqa: F401 -- imports the driver without pandas, before a test does
+from tests.support.environment import ANSWERS
 from tests.support.kafka_server import kafka
 from tests.support.neo4j_server import graph_server
 from tests.support.scratch import prefer_memory
@@ -31,6 +33,7 @@ ADAPTERS = frozenset({"kafka", "bolt"})
 """Parameters that choose an adapter whose server is started on first use."""
 
 prefer_memory()
+os.environ.update(ANSWERS)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell ignores it in the jobs that it starts in the background, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -73,8 +73,9 @@ async def open_change(
             each.switch()
         names["embedding"] = new.name
 
-    quotes = isinstance(models.generator, ExtractiveGenerator)
-    generator = ExtractiveGenerator(sentences, pool=models.asking) if quotes else models.generator
+    generator = models.generator
+    if isinstance(generator, ExtractiveGenerator):
+        generator = ExtractiveGenerator(sentences, reader=generator.reader, pool=models.asking)
     reading = replace(models.reading, embedder=documents)
     shown = new if hasattr(new, "gate") else old  # the health of an endpoint, if one of them is one
     changing = replace(models, reading=reading, generator=generator, embedder=shown)

@@ -133,7 +133,7 @@ def measure(names: Sequence[str], notes: Path) -> tuple[list[Judged], list[Judge
     with tempfile.TemporaryDirectory() as scratch:
         kept = Path(scratch)
         with (
-            service(kept / "data", {}, kept / "service.log") as running,
+            service(kept / "data", {"GRAPHTIDE_ANSWER_MODEL": "minilm"}, kept / "service.log") as running,
             httpx.Client(base_url=running.url, timeout=120) as client,
         ):
             for folder in folders:

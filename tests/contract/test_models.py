@@ -13,11 +13,13 @@ from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.cross_encoder.encoder import MiniLmCrossEncoder
 from graphtide.infra.models.local.extractor import OfflineExtractor, ParsingExtractor
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.infra.models.local.minilm_embedder import MiniLmEmbedder
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
+from graphtide.infra.models.local.unit_reader import UnitReader
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
@@ -97,11 +99,15 @@ async def extractor(request: pytest.FixtureRequest) -> AsyncIterator[Extractor]:
         yield MemoisedExtractor(endpoint, MemoryVectorStore()) if request.param == "openai-memoised" else endpoint
 
 
-@pytest.fixture(params=["extractive", "extractive+embedder", "openai"])
+@pytest.fixture(params=["extractive", "extractive+embedder", "extractive+cross-encoder", "openai"])
 async def generator(request: pytest.FixtureRequest) -> AsyncIterator[Generator]:
     """Yield each Generator in turn."""
     if request.param != "openai":
-        yield ExtractiveGenerator(HashingEmbedder() if request.param == "extractive+embedder" else None)
+        reads = request.param == "extractive+cross-encoder"
+        yield ExtractiveGenerator(
+            HashingEmbedder() if request.param == "extractive+embedder" else None,
+            reader=UnitReader(MiniLmCrossEncoder(), StaticEmbedder()) if reads else None,
+        )
         return
     async with language_model() as chat:
         yield OpenAIGenerator(chat)

@@ -1,4 +1,4 @@
-"""Answers over collections of notes with the default settings: no model, no account."""
+"""Answers over collections of notes without an account: by rules alone, and with the cross-encoder of the defaults."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ STEPS = {"roastery": 3, "windfarm": 3}
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("answer_model", ["rules", "minilm"])
 @pytest.mark.parametrize("name", sorted(path.name for path in COLLECTIONS.iterdir()))
-async def test_four_of_five_answers_over_notes_are_right(name: str, tmp_path: Path) -> None:
+async def test_four_of_five_answers_over_notes_are_right(name: str, answer_model: str, tmp_path: Path) -> None:
     """Before and after edits and deletions, with few false refusals."""
-    asked = await ask_collection(name, tmp_path, step=STEPS.get(name, 1))
+    asked = await ask_collection(name, tmp_path, answer_model, step=STEPS.get(name, 1))
     counts = Counter(one.verdict for one in asked)
     wrong = "\n".join(
         f"{one.verdict}: {one.question['question']} {one.answer}" for one in asked if one.verdict != "right"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import sys
 import tomllib
@@ -19,6 +18,7 @@ import pytest_asyncio
 from graphtide.services.api.http.app import create_app
 from graphtide.streams.errors import Overloaded
 from tests.support.application import InMemoryApplication
+from tests.support.environment import plain_environment
 from tests.support.serving import http_service, opened
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ async def graphtide(*arguments: str, url: str = "", folder: Path | None = None, 
 
 
 async def _start(*arguments: str, url: str = "", folder: Path | None = None) -> asyncio.subprocess.Process:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    kept = plain_environment()
     environment = {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **({"GRAPHTIDE_URL": url} if url else {})}
     command, pipe = (sys.executable, "-m", "graphtide.services.cli", *arguments), asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 from graphtide.graph.digest import digest, has_digest
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.folder_lock import DATABASE
+from tests.support.environment import plain_environment
 from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.old_data import RECORDINGS, stored_rows
@@ -27,7 +27,7 @@ OLD = RECORDINGS[-1]
 
 
 def run(*arguments: str, code: int = 0, settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    environment = plain_environment()
     command = [sys.executable, "-c", "from graphtide.services.cli import main; main()", *arguments]
     done = subprocess.run(command, env={**environment, **(settings or {})}, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr

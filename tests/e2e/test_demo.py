@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 from graphtide.services.demo.sample import note_questions
+from tests.support.environment import plain_environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ def run_demo(data: Path) -> str:
         "--data",
         str(data),
     ]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    environment = plain_environment()
     environment |= {"COLUMNS": "100"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -12,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.environment import plain_environment
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def _demo(data: Path, *options: str, **settings: str) -> subprocess.Popen[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    kept = plain_environment()
     environment = {**kept, "PYTHONPATH": str(ROOT), "GRAPHTIDE_DATA": str(data), **settings}
     ports = [] if "GRAPHTIDE_PORT" in settings else ["--port", "0"]
     command = [sys.executable, "-u", "-m", "graphtide.services.demo", "--grpc-port", "0", *ports, *options]

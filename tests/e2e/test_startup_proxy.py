@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from graphtide.services.api.schema.calls import GraphtideStub
 from graphtide.services.process.startup_proxy import StartupProxy
 from tests.support.application import InMemoryApplication
 from tests.support.cluster import GRAPHTIDE, until
+from tests.support.environment import plain_environment
 from tests.support.ports import free_port
 from tests.support.serving import grpc_service, http_service
 
@@ -101,7 +101,7 @@ async def test_calls_are_unavailable_until_the_application_is_there(servers: Sta
 @contextmanager
 def alone(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Yield a process of a cluster whose servers are unreachable."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    plain = plain_environment()
     settings = {"GRAPHTIDE_KAFKA": NOBODY, "GRAPHTIDE_BOLT": f"bolt://{NOBODY}", "GRAPHTIDE_DATA": str(folder)}
     with open(folder / "log", "wb") as log:  # noqa: PTH123 -- handed to the process
         process = subprocess.Popen([*GRAPHTIDE, *arguments], env={**plain, **settings}, stdout=log, stderr=log)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
+from tests.support.environment import plain_environment
 from tests.support.kafka_server import KafkaServer
 
 NAMES = ["documents", "extractions", "deltas", "answers", "graph-changes", "documents.dlq"]
 
 
 def run(*arguments: str, kafka: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    environment = plain_environment()
     return subprocess.run(
         [sys.executable, "-c", "from graphtide.services.cli import main; main()", "topics", *arguments],
         env={**environment, "GRAPHTIDE_KAFKA": kafka},

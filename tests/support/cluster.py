@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import httpx
 
 from graphtide.infra.kafka.address import KafkaAddress
 from tests.support import failpoints
+from tests.support.environment import plain_environment
 from tests.support.neo4j_server import GraphServer
 from tests.support.processes import ProcessResources, resources_of
 
@@ -88,7 +88,7 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        plain = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+        plain = plain_environment()
         bolt = self.graph_server.address
         ours = {
             "GRAPHTIDE_KAFKA": self.kafka.bootstrap,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any
 import httpx
 
 from tests.support import failpoints
+from tests.support.environment import plain_environment
 from tests.support.processes import Service, check_bounded, resources_of, start_service
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ Body = dict[str, Any]
 def start_armed(data: Path, failpoint: str, settings: Mapping[str, str] | None = None) -> Service | None:
     """Start the service with a failpoint; return None when it dies before it listens."""
     arguments = ("serve", "--json", "--port", "0", "--grpc-port", "0", "--data", str(data))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    environment = plain_environment()
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.failpoints", *arguments],
         cwd=ROOT,

@@ -71,14 +71,14 @@ def _matches(answer: str, must: list[list[str]], question: Mapping[str, Any]) ->
     return found and not wrong and len(text.split()) <= MAX_WORDS
 
 
-async def ask_collection(name: str, scratch: Path, *, step: int = 1) -> list[Asked]:
+async def ask_collection(name: str, scratch: Path, answer_model: str, *, step: int = 1) -> list[Asked]:
     """Publish the notes of a collection to a new data folder and ask; then apply each update and ask its questions.
 
-    Of the questions before the updates, each `step`-th is asked.
+    Of the questions before the updates, each `step`-th is asked. `answer_model` is the setting of that name.
     """
     source, docs = COLLECTIONS / name, scratch / "docs"
     shutil.copytree(source / "docs", docs)
-    async with graphtide.open(scratch / "data") as db:
+    async with graphtide.open(scratch / "data", settings={"answer_model": answer_model}) as db:
         notes = _Notes(db.graph(name), docs)
         found = [await notes.ask(question) for question in lines_of(source / "questions.jsonl")[::step]]
         for update in lines_of(source / "updates.jsonl"):

@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 
 from tests.support.bench_data import embedder_script
+from tests.support.environment import plain_environment
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -111,7 +112,7 @@ def start_service(
         "--grpc-port",
         "0",
     ]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    environment = plain_environment()
     with open(log, "ab") if log else nullcontext() as kept:  # noqa: PTH123 -- a Path has no way to be no file
         process = subprocess.Popen(
             [*command, "--data", str(data)],

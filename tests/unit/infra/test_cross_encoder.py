@@ -1,0 +1,143 @@
+"""The cross-encoder: logits of pairs, its weights, and what the choice makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphtide.infra.models.local.answers.relevance import (
+    ANSWERED,
+    SHORTLIST,
+    UnitText,
+    relevance_of,
+    shortlist,
+    unit_text,
+)
+from graphtide.infra.models.local.answers.units import units_of
+from graphtide.infra.models.local.cross_encoder.encoder import MiniLmCrossEncoder
+from graphtide.infra.models.local.cross_encoder.weights import check_model
+from graphtide.infra.models.local.generator import NOTHING_FITS, ExtractiveGenerator
+from graphtide.infra.models.local.static_embedder import StaticEmbedder
+from graphtide.infra.models.local.unit_reader import UnitReader
+from graphtide.streams.errors import Broken
+from tests.unit.infra.answers.notes import note
+
+QUESTION = "Who is Ifeoma's boss?"
+ANSWER = UnitText("Team Kestrel", "", "Ifeoma Nwosu is engineering lead and reports to Henrik Dahl (VP Platform).")
+OTHERS = [
+    UnitText("Team Kestrel", "", "Stand-up is at 09:40 because Yuki brings her son to kindergarten first."),
+    UnitText("On-call rota", "", "Week: 24; From: 2025-06-09; First: Ifeoma Nwosu; Second: Tomasz Wilk"),
+    UnitText("", "", "Decisions go to #kestrel-decisions, everything else to #kestrel."),
+]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> MiniLmCrossEncoder:
+    return MiniLmCrossEncoder()
+
+
+async def test_the_unit_that_answers_in_other_words_has_the_greatest_logit(encoder: MiniLmCrossEncoder) -> None:
+    logits = await encoder.logits(QUESTION, [*OTHERS, ANSWER])
+    assert logits.shape == (4,)
+    assert logits.dtype == np.float32
+    assert int(logits.argmax()) == len(OTHERS)
+    assert logits[-1] > 0
+
+
+async def test_a_logit_belongs_to_its_pair_in_any_order_and_company(encoder: MiniLmCrossEncoder) -> None:
+    """Batches differ in length, so equal up to rounding."""
+    long = UnitText("Minutes", "", "The boiler was serviced in May and found to be in good order. " * 12)
+    alone = await encoder.logits(QUESTION, [ANSWER])
+    among = await encoder.logits(QUESTION, [long, ANSWER, *OTHERS, long])
+    assert np.allclose(among[1], alone[0], atol=1e-3)
+    assert np.allclose(among[0], among[-1], atol=1e-3)
+    again = await encoder.logits(QUESTION, [long, ANSWER, *OTHERS, long])
+    assert np.array_equal(among, again)
+
+
+async def test_any_text_has_a_finite_logit(encoder: MiniLmCrossEncoder) -> None:
+    odd = ["", " ", "\udc80 half of a surrogate", "\x00", "ي" * 500, "[SEP] [CLS] [PAD]", "😀" * 90]
+    units = [UnitText(each, each, each) for each in odd]
+    for question in ("", *odd):
+        logits = await encoder.logits(question, units)
+        assert np.isfinite(logits).all()
+    assert (await encoder.logits(QUESTION, [])).shape == (0,)
+
+
+def test_another_model_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    other = tmp_path / "model.onnx"
+    other.write_bytes(b"another model")
+    with pytest.raises(Broken, match="GRAPHTIDE_ANSWER_MODEL=rules"):
+        check_model(other)
+
+
+def test_probabilities_add_up_to_one_with_none() -> None:
+    relevance = relevance_of([4, 2], [1e9, -1e9])
+    assert relevance.units[4] == pytest.approx(1)
+    assert relevance.none + sum(relevance.units.values()) == pytest.approx(1)
+    assert relevance_of([], []).none == 1
+
+
+def test_the_shortlist_begins_with_the_firsts_of_both_rankings() -> None:
+    count = 3 * SHORTLIST
+    scores = [float(-place) for place in range(count)]
+    places = shortlist(scores, [float(place) for place in range(count)])
+    assert len(places) == len(set(places)) == SHORTLIST
+    assert {places[0], places[1]} == {0, count - 1}
+
+
+def test_a_unit_is_read_with_its_headings_date_and_the_sentence_before() -> None:
+    [first, second] = units_of(
+        [note("a.md", "The pump is old. It leaks.", title="Pumps", headings=["Cellar"], date="2025-03-04")]
+    )
+    assert unit_text(first) == UnitText("Pumps > Cellar (2025-03-04)", "", "The pump is old.")
+    assert unit_text(second) == UnitText("Pumps > Cellar (2025-03-04)", "The pump is old.", "It leaks.")
+
+
+async def test_other_words_are_quoted_and_what_is_not_stated_is_refused(encoder: MiniLmCrossEncoder) -> None:
+    notes = [note(f"{place}.md", unit.text, title=unit.context) for place, unit in enumerate([*OTHERS, ANSWER])]
+    generator = ExtractiveGenerator(StaticEmbedder(), reader=UnitReader(encoder, StaticEmbedder()))
+    assert "reports to Henrik Dahl" in (await generator.answer(QUESTION, notes)).text
+    assert (await generator.answer("How much did the new boiler cost?", notes)).text == NOTHING_FITS
+
+
+async def test_what_the_rules_cover_is_not_read(encoder: MiniLmCrossEncoder) -> None:
+    failing = FailingEncoder()
+    generator = ExtractiveGenerator(reader=UnitReader(failing, StaticEmbedder()))
+    context = [note("a.md", "Kenji Mori repaired pump 3 on Monday.")]
+    assert "Kenji Mori" in (await generator.answer("Who repaired pump 3?", context)).text
+    assert failing.calls == 0
+
+
+async def test_an_answer_alone_is_found_as_among_many(encoder: MiniLmCrossEncoder) -> None:
+    """The probability of no answer depends on the number of units as little as it can."""
+    [logit] = await encoder.logits(
+        "Who fixed the third pump?", [UnitText("", "", "Kenji Mori repaired pump 3 on Monday.")]
+    )
+    assert relevance_of([0], [float(logit)]).none < ANSWERED
+
+
+class FailingEncoder:
+    """A cross-encoder whose model cannot be loaded."""
+
+    name = "failing"
+    calls = 0
+
+    async def logits(self, question: str, units: object) -> np.ndarray:
+        self.calls += 1
+        raise Broken("the model in a.onnx cannot be read")
+
+
+async def test_rules_answer_when_the_model_cannot_be_loaded_and_the_log_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    failing = FailingEncoder()
+    generator = ExtractiveGenerator(reader=UnitReader(failing, StaticEmbedder()))
+    context = [note("a.md", "The key to the shed hangs in the dairy. Marta takes it home on Sundays.")]
+    question = "Who has the key to the cellar at the weekend?"
+    for _ in range(2):
+        assert await generator.answer(question, context) == await ExtractiveGenerator().answer(question, context)
+    assert failing.calls == 1
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
