@@ -29,12 +29,16 @@ great by chance, so it is the logarithm of their number over this one.
 """
 COVERED = 0.85
 """The share of a question from which on what the rules choose needs no cross-encoder."""
-WEIGHT = 1.5
-"""What the probability 1 adds to a score."""
-ANSWERED, UNANSWERED, SHARE = 0.3, 0.7, 0.1
-"""Probabilities of no answer: up to the first, units that have SHARE support one whatever the rules say; from the
-second on nothing does. Chosen over five collections of notes that were held out of the training and the folders from
-which the rules were made (docs/answers.md)."""
+ANSWERED, UNANSWERED = 0.3, 0.7
+"""Probabilities of no answer: up to the first there may be one, from the second on there is none."""
+CERTAIN, SHARE = 0.5, 0.1
+"""The probability of the best unit from which on the cross-encoder is sure; and what the chosen units need of it."""
+WEIGHT, WEIGHT_UNSURE = 1.5, 0.3
+"""What the probability 1 adds to a score if the cross-encoder is sure, and if not.
+
+All of these were chosen over five collections of notes that were held out of the training and the folders from which
+the rules were made (docs/answers.md).
+"""
 _CONTEXT_CHARS, _PREVIOUS_CHARS, _TEXT_CHARS = 160, 160, 400
 _RANK_OFFSET = 10
 _MAX_LOGIT = 30.0
@@ -100,15 +104,19 @@ def relevance_of(places: Sequence[int], logits: Sequence[float]) -> Relevance:
 
 
 def weigh(evidence: AnswerEvidence, relevance: Relevance) -> None:
-    """Add to the score of each unit read WEIGHT times the probability that it answers."""
+    """Add to the score of each unit read a weight times the probability that it answers."""
     evidence.relevance = relevance
+    weight = WEIGHT if finds_answer(evidence) else WEIGHT_UNSURE
     for place, probability in relevance.units.items():
-        evidence.scored[place].score += WEIGHT * probability
+        evidence.scored[place].score += weight * probability
 
 
 def finds_answer(evidence: AnswerEvidence) -> bool:
-    """Return whether a cross-encoder is sure that some unit answers."""
-    return evidence.relevance is not None and evidence.relevance.none <= ANSWERED
+    """Return whether a cross-encoder is sure of a unit that answers."""
+    relevance = evidence.relevance
+    if relevance is None or relevance.none > ANSWERED:
+        return False
+    return max(relevance.units.values(), default=0.0) >= CERTAIN
 
 
 def finds_nothing(evidence: AnswerEvidence) -> bool:
