@@ -143,13 +143,13 @@ async def test_load_waits_until_a_view_in_use_may_leave(monkeypatch: pytest.Monk
 
 async def test_load_is_refused_when_the_graphs_in_use_leave_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller gets Overloaded; what is in use stays, and a later load succeeds."""
-    monkeypatch.setattr(evicting_views, "ROOM_TIMEOUT_S", 0.01)
     async with replica(monkeypatch, await room_for(2)) as one:
         async with AsyncExitStack() as uses:
             for graph in ("a", "b"):
                 uses.enter_context(one.views.in_use(graph))
                 await one.views.wake(graph)
-            with pytest.raises(Overloaded, match="'c' is not in memory"):
+            with monkeypatch.context() as short, pytest.raises(Overloaded, match="'c' is not in memory"):
+                short.setattr(evicting_views, "ROOM_TIMEOUT_S", 0.01)
                 await one.views.wake("c")
             assert one.loaded() == {"a", "b"} and one.views.refused_loads == 1
         await one.views.wake("c")
