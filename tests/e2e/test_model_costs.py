@@ -191,11 +191,11 @@ async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp
             one.completion_tokens for one in server.seen
         )
         assert (await application.query("g", QueryRequest("Who founded Halden Station?"))).usage.llm_calls == 1
-        before = len(server.seen)
+        before = len(server.read)
     larger = {"g": BudgetSetting(tokens=500_000)}
     async with open_application(settings(tmp_path, server, budgets=larger)) as application:
         assert set((await ended(application, "g", *names)).values()) == {RevisionState.APPLIED}
-    assert len(server.seen) == before + len(waiting)
+    assert len(server.read) == before + len(waiting)  # reports may follow, on a busy machine before the end
 
 
 async def test_budget_in_money_pauses_too_and_stops_questions_when_told_to(tmp_path: Path, server: LlmServer) -> None:
