@@ -35,7 +35,7 @@ STEPS_PER_MINUTE = 30
 QUESTIONS, POSITIVES, NEGATIVES = 8, 3, 10
 """Questions of a step, and units of a question that are read at most."""
 HARD, HARD_SHARE, NEIGHBOURS = 24, 2 / 3, 2
-"""Of the negatives, this share is from the HARD best by the rules, and so many are beside a unit that answers."""
+"""Choice of negatives: a share of them among the HARD units with the best scores, and NEIGHBOURS beside an answer."""
 RATE, WARM_UP, MIN_RATE_SHARE = 1e-3, 1 / 15, 0.02
 """The learning rate rises for a part of the training, then falls linearly to a share of itself."""
 WEIGHT_DECAY, BETAS, MAX_NORM = 0.01, (0.9, 0.98), 1.0

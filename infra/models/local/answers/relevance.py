@@ -34,7 +34,7 @@ ANSWERED, UNANSWERED = 0.3, 0.7
 CERTAIN, SHARE = 0.5, 0.1
 """The probability of the best unit from which on the cross-encoder is sure; and what the chosen units need of it."""
 WEIGHT, WEIGHT_UNSURE = 1.5, 0.3
-"""What the probability 1 adds to a score if the cross-encoder is sure, and if not.
+"""Weights of a probability in a score: if the cross-encoder is sure, and if not.
 
 All of these were chosen over five collections of notes that were held out of the training and the folders from which
 the rules were made (docs/answers.md).
@@ -62,7 +62,7 @@ class CrossEncoder(Protocol):
         ...
 
     async def logits(self, question: str, units: Sequence[UnitText]) -> NDArray[np.float32]:
-        """Return a logit for each unit: 0 is that of "no unit answers". Never raises."""
+        """Return a logit for each unit. Raises Broken if the model cannot be loaded."""
         ...
 
 

@@ -1,7 +1,7 @@
 """A cross-encoder for answer sentence selection, in the process: a logit for each pair of question and unit.
 
-Zero is the logit of "nothing answers": the softmax over the logits of a question's units and a zero is the probability
-that each answers it, as it was trained. Invariant: logits are a function of question and units, in their order, on one
+In the training zero is the logit of "nothing answers", beside ten or so units; `relevance_of` makes probabilities of
+more. Invariant: logits are a function of question and units, in their order, on one
 machine. No network is used.
 """
 

@@ -17,6 +17,8 @@ from graphtide.infra.models.local.minilm_tokenizer import CLASS, SEPARATOR, bert
 
 QUESTION_TOKENS, CONTEXT_TOKENS, PREVIOUS_TOKENS, TEXT_TOKENS = 40, 24, 24, 72
 """Tokens that are read of the question, a unit's headings, the end of the sentence before it, and its own text."""
+QUESTION_CHARS = 1_000
+"""Characters of the question that are tokenized: it is for each unit, and a question may be long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class PairTokenizer:
 
     def pair(self, question: str, unit: UnitText) -> TokenPair:
         """Return the tokens of a pair."""
-        first = [self._begin, *self._ids(question)[:QUESTION_TOKENS]]
+        first = [self._begin, *self._ids(question[:QUESTION_CHARS])[:QUESTION_TOKENS]]
         first += [self._separator, *self._ids(unit.context)[:CONTEXT_TOKENS]]
         if previous := self._ids(unit.previous)[-PREVIOUS_TOKENS:]:
             first += [self._separator, *previous]

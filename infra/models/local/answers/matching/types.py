@@ -46,7 +46,7 @@ class AnswerEvidence:
     documents: dict[str, frozenset[str]] = field(default_factory=dict)
     scored: list[Scored] = field(default_factory=list)
     relevance: Relevance | None = None
-    """What a cross-encoder says of the units, if one read them."""
+    """The probabilities of a cross-encoder; None if it did not read the units."""
 
     @property
     def total(self) -> float:
