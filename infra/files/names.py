@@ -8,6 +8,7 @@ from pathlib import PurePath
 from graphtide.graph.text.dates import date_span
 
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
+_MONTH = re.compile(r"(?<!\d)(\d{4})[-_.](\d{2})(?![-_.]?\d)")
 _SEPARATORS = re.compile(r"[-_\s]+")
 
 
@@ -17,9 +18,12 @@ def title_of(name: str) -> str:
 
 
 def date_of(name: str) -> str:
-    """Return the date in the name of a file, such as `2024-05-31-minutes.md`, as an ISO date; "" without one."""
-    for found in _DATE.finditer(PurePath(name).name):
-        date = "-".join(found.groups())
-        if date_span(date) is not None and "1900" <= found[1] < "2100":
-            return date
+    """Return the date in the name of a file in ISO form: a day, as of `2024-05-31-minutes.md`, or a month, as of
+    `notice-2024-05.txt`; "" without one.
+    """
+    for pattern in (_DATE, _MONTH):
+        for found in pattern.finditer(PurePath(name).name):
+            date = "-".join(found.groups())
+            if date_span(date) is not None and "1900" <= found[1] < "2100":
+                return date
     return ""

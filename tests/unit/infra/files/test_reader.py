@@ -257,6 +257,22 @@ def test_name_of_a_file_gives_title_and_date_only_if_its_text_has_none() -> None
     assert (titled.title, titled.occurred_at) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("notice-2025-03.txt", "2025-03"),
+        ("2025_03 notice.txt", "2025-03"),
+        ("2025-03-04 of 2024-01.txt", "2025-03-04"),
+        ("notice-2025-13.txt", ""),
+        ("notice-202503.txt", ""),
+        ("part-0815-10-77.txt", ""),
+        ("offer-2025-034.txt", ""),
+    ],
+)
+def test_a_month_in_the_name_of_a_file_is_its_date(name: str, expected: str) -> None:
+    assert document(b"We met.", name).occurred_at == expected
+
+
 def test_mail_of_thousands_of_nested_mails_is_unreadable() -> None:
     """It is refused with the reason, and ends no `sync`."""
     with pytest.raises(UnreadableFileError):
