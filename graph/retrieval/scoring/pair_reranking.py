@@ -25,6 +25,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     Links,
     Scores,
     Weighting,
+    first_next_scores,
     inclusion,
     next_scores,
     products,
@@ -143,10 +144,7 @@ def admitted_mass(mass: WalkMass, admits: ChunkPredicate | None) -> WalkMass:
 
 def rerank_scores(pool: CandidatePool, weighting: Weighting) -> Scores:
     """Return the scores of all continuations, a row for each first, (firsts, n)."""
-    rows = zip(pool.firsts.tolist(), pool.links, strict=True)
-    return np.stack(
-        [next_scores(pool.candidates, pool.second, (first,), links, pool.mean, weighting) for first, links in rows]
-    )
+    return first_next_scores(pool.candidates, pool.second, pool.firsts, pool.links, pool.mean, weighting)
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,25 @@ def next_scores(
     return scores
 
 
+def first_next_scores(
+    candidates: Candidates, second: Scores, firsts: Positions, links: Sequence[Links], mean: Links, weighting: Weighting
+) -> Scores:
+    """Return the `next_scores` after each of `firsts` alone, (firsts, n), to the same bits; `links` are from each."""
+    if not len(firsts):
+        return np.zeros((0, len(candidates)))
+    fresh = ~candidates.contained[firsts] * candidates.words
+    contained = candidates.contained.astype(np.float64)
+    terms = (
+        weighting.bridge * (np.stack([each.bridges for each in links]) - mean.bridges),
+        weighting.about * (np.stack([each.about for each in links]) - mean.about),
+        weighting.coverage
+        * np.stack([contained @ words for words in fresh]),  # a product of matrices rounds differently
+    )
+    scores: Scores = second + sum(terms)
+    scores[np.arange(len(firsts)), firsts] = -np.inf
+    return scores
+
+
 def next_terms(
     candidates: Candidates, chosen: Sequence[int], links: Links, mean: Links, weighting: Weighting
 ) -> tuple[tuple[str, Scores], ...]:
@@ -212,6 +231,16 @@ def shares(scores: Scores, temperature: float) -> Scores:
     return total
 
 
+def row_shares(scores: Scores, temperature: float) -> Scores:
+    """Return the `shares` of each row of (rows, n) scores, to the same bits."""
+    best = scores.max(axis=1, initial=-np.inf, keepdims=True)
+    known = np.isfinite(best)
+    weights = np.exp((scores - np.where(known, best, 0.0)) / temperature)
+    totals = weights.sum(axis=1, keepdims=True)
+    found: Scores = np.where(known, weights / np.where(known, totals, 1.0), 0.0)
+    return found
+
+
 def inclusion(first: Scores, seconds: Scores, firsts: Positions, temperature: float) -> Scores:
     """Return each candidate's expected number of places in a pair, as a logarithm, (n,).
 
@@ -220,7 +249,7 @@ def inclusion(first: Scores, seconds: Scores, firsts: Positions, temperature: fl
     """
     opening = shares(first, temperature)
     part = opening.copy()
-    for place, row in zip(firsts.tolist(), seconds, strict=True):
-        part += opening[place] * shares(row, temperature)
+    for row in opening[firsts][:, None] * row_shares(seconds, temperature):
+        part += row
     logs: Scores = temperature * np.log(np.maximum(part, np.finfo(np.float64).tiny))
     return logs + 1e-6 * first

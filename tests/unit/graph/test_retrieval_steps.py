@@ -19,10 +19,13 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     Candidates,
     Links,
     Weighting,
+    first_next_scores,
     inclusion,
     next_scores,
     next_terms,
     reach,
+    row_shares,
+    shares,
     unary_scores,
 )
 from graphtide.graph.retrieval.search.ppr import RESTART, personalised_pagerank
@@ -106,6 +109,36 @@ def test_next_passage_scores_as_its_definition_in_scalars(seed: int, chosen: tup
         assert scores[other] == pytest.approx(expected + weighting.coverage * words, abs=1e-9)
     added = sum(part for _, part in next_terms(candidates, chosen, links, mean, weighting))
     assert np.delete(added, chosen) == pytest.approx(np.delete(scores, chosen))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_after_each_first_are_those_after_it_alone_to_the_same_bits(seed: int) -> None:
+    """All are computed together, and equal passages must keep equal scores."""
+    print("seed", seed)
+    weighting, rng = Weighting(), np.random.default_rng(seed)
+    count = int(rng.integers(1, 150))
+    candidates = random_candidates(seed, count)
+    firsts = np.sort(rng.choice(count, int(rng.integers(0, min(count, 25) + 1)), replace=False))
+    links = [Links(rng.random(count), rng.random(count)) for _ in firsts]
+    mean = Links.mean([*links, Links(rng.random(count), rng.random(count))])
+    second = unary_scores(candidates, weighting.second)
+    together = first_next_scores(candidates, second, firsts, links, mean, weighting)
+    assert together.shape == (len(firsts), count)
+    for row, first, link in zip(together, firsts.tolist(), links, strict=True):
+        assert np.array_equal(row, next_scores(candidates, second, (first,), link, mean, weighting))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shares_of_rows_are_those_of_each_row_to_the_same_bits(seed: int) -> None:
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 5, (int(rng.integers(0, 22)), int(rng.integers(1, 200))))
+    scores[rng.random(scores.shape) < 0.1] = -np.inf
+    scores[rng.random(len(scores)) < 0.2] = -np.inf
+    found = row_shares(scores, 0.4)
+    assert found.shape == scores.shape
+    for row, expected in zip(found, scores, strict=True):
+        assert np.array_equal(row, shares(expected, 0.4))
 
 
 def test_passage_takes_the_best_of_its_ranks_and_equal_ranks_are_of_the_later_ranking() -> None:
