@@ -23,6 +23,8 @@ Rows = Sequence[NDArray[np.float16]]
 
 PADDING = -1
 QUERY_BLOCK = 64
+MAGNITUDE_BITS, INFINITE_BITS = 0x7FFF, 0x7C00
+"""The bits of a float16 without its sign, and those of the smallest magnitude that is not finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,22 @@ class VectorIndex(Protocol):
         ...
 
 
+def have_directions(rows: NDArray[np.float16]) -> bool:
+    """Return whether all of (n, d) vectors are finite and none is zero. Compares bits: NumPy would convert float16.
+
+    `d` is positive.
+    """
+    largest = (rows.view(np.uint16) & MAGNITUDE_BITS).max(axis=1)
+    return not len(largest) or bool(largest.min() > 0 and largest.max() < INFINITE_BITS)
+
+
+def check_rows(rows: Rows, dimensions: int, first: int = 0) -> None:
+    """Raise ValueError, naming the first invalid row, unless all have the length and a direction; see `unit_rows`."""
+    block = np.asarray(rows)
+    if block.dtype != np.float16 or block.ndim != 2 or block.shape[1] != dimensions or not have_directions(block):
+        unit_rows(rows, dimensions, first)
+
+
 def unit_rows(vectors: Vectors | Rows, dimensions: int, first: int = 0) -> Vectors:
     """Check (n, d) vectors and scale each to length 1, as a fresh C-contiguous float32 array.
 
@@ -105,11 +123,12 @@ def unit_rows(vectors: Vectors | Rows, dimensions: int, first: int = 0) -> Vecto
     vector overflows or vanishes. Raises ValueError naming the first invalid row, counted from `first`. NumPy converts
     in the loops, a few kilobytes at a time: copies in float64 took seven times as long for 200 rows.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         rows = np.asarray(vectors, dtype=np.float32)
     if rows.ndim != 2 or rows.shape[1] != dimensions:
         raise ValueError(f"expected vectors of shape (n, {dimensions}), got {rows.shape}")
-    lengths = np.sqrt(np.square(rows, dtype=np.float64).sum(axis=1))
+    with np.errstate(invalid="ignore"):
+        lengths = np.sqrt(np.square(rows, dtype=np.float64).sum(axis=1))
     for problem, wrong in (("is not finite", ~np.isfinite(lengths)), ("is zero", lengths == 0)):
         if wrong.any():
             raise ValueError(f"vector in row {first + int(np.argmax(wrong))} {problem}")

@@ -23,9 +23,9 @@ from graphtide.graph.vector_index import (
     Rows,
     SearchResult,
     Vectors,
+    check_rows,
     checked_batch,
     checked_ids,
-    unit_rows,
 )
 from graphtide.graph.vector_store import release
 from graphtide.infra.hnsw.bulk import BulkGeneration
@@ -276,7 +276,7 @@ def _batch(ids: Ids, vectors: Vectors | Rows, dimensions: int) -> tuple[list[int
     if len(given) != len(vectors):
         raise ValueError(f"got {len(given)} ids for {len(vectors)} vectors: the numbers must be equal")
     for start in range(0, len(vectors), CHECKED_ROWS):
-        unit_rows(vectors[start : start + CHECKED_ROWS], dimensions, start)
+        check_rows(vectors[start : start + CHECKED_ROWS], dimensions, start)
     last = {key: at for at, key in enumerate(given)}
     return list(last), [np.ascontiguousarray(vectors[at]) for at in last.values()]
 

@@ -17,11 +17,11 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.records import ChunkContribution, Extraction, Fact, Mention, Vector
 from graphtide.graph.text.place import NO_PLACE, decode_place
+from graphtide.graph.vector_index import have_directions
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.json_parts import UNCONVERTED, Base64Text, dump, dump_in_parts
 from graphtide.streams.messages.fields import (
@@ -45,8 +45,6 @@ FACT_FIELDS = (6, 8)
 NO_HEADING = ("", "")
 EMPTY: Vector = np.empty(0, np.float16)
 FEWER_VECTORS = "there are fewer vectors than texts"
-MAGNITUDE_BITS, INFINITE_BITS = 0x7FFF, 0x7C00
-"""The bits of a float16 without its sign, and those of the smallest magnitude that is not finite."""
 BASE64_SLICE = 4 << 20
 """Characters that are decoded in one call; a multiple of four."""
 YIELD_UNITS = 4
@@ -99,7 +97,7 @@ def decode_extraction(value: bytes) -> ExtractionMessage:
 def is_decodable(message: ExtractionMessage) -> bool:
     """Return whether decoding accepts the vectors of a message whose other parts are valid."""
     rows = [row for unit in message.extraction.units for row in unit_rows(unit)] if message.extraction else []
-    return not rows or _are_valid(np.stack(rows))
+    return not rows or have_directions(np.stack(rows))
 
 
 def _decode_extraction(value: bytes, *, vectors: bool = True, statements: bool = True) -> ExtractionMessage:
@@ -214,15 +212,9 @@ def _rows_in(body: dict[str, Any]) -> Iterator[Vector]:
     block = np.frombuffer(_vectors_in(body["vectors"]), np.float16)
     table = block.reshape(-1, dimensions) if dimensions else block.reshape(0, 1)
     for start in range(0, len(table), BLOCK_ROWS):
-        if not _are_valid(table[start : start + BLOCK_ROWS]):
+        if not have_directions(table[start : start + BLOCK_ROWS]):
             raise ValueError("a vector is zero or not finite")
     return iter(table)
-
-
-def _are_valid(rows: NDArray[np.float16]) -> bool:
-    """Return whether all vectors are finite and none is zero. Compares bits: NumPy converts each float16 otherwise."""
-    largest = (rows.view(np.uint16) & MAGNITUDE_BITS).max(axis=1)
-    return bool(largest.min() > 0 and largest.max() < INFINITE_BITS)
 
 
 def _extraction_in(body: dict[str, Any], *, vectors: bool, large: bool) -> Extraction:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import DTypeLike, NDArray
 
-from graphtide.graph.vector_index import Vectors, similarities, unit_rows
+from graphtide.graph.vector_index import Vectors, check_rows, similarities, unit_rows
 
 DIMENSIONS = 96
 
@@ -54,3 +54,28 @@ def peak(work: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_are_refused_as_their_unit_vectors_are(seed: int) -> None:
+    """The check compares bits, so any float16 is tried: infinities, NaN, both zeros, the smallest magnitudes."""
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 1 << 16, (int(rng.integers(0, 6)), DIMENSIONS)).astype(np.uint16)
+    bits[rng.random(bits.shape) < 0.8] &= 0x8001
+    rows = list(bits.view(np.float16))
+    if seed % 3 == 0:
+        rows = [np.ones(DIMENSIONS, np.float16), *rows]
+    messages = []
+    for check in (check_rows, unit_rows):
+        try:
+            check(rows if rows else np.empty((0, DIMENSIONS), np.float16), DIMENSIONS, 7)
+            messages.append("")
+        except ValueError as error:
+            messages.append(str(error))
+    assert messages[0] == messages[1]
+
+
+def test_rows_of_another_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected vectors of shape"):
+        check_rows([np.ones(DIMENSIONS + 1, np.float16)], DIMENSIONS)
