@@ -181,11 +181,16 @@ bench-llm-quick: env ## the same with 200 documents, without writing the page
 try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_LLM_* names: calls, tokens, cost, time
 	@$(BIN)/python -m graphtide.services.demo.try_llm
 
-train-answers: env ## train the adapter of the cross-encoder anew from tests/training; wants torch; an hour
+train-answers: env ## train cross-encoder and ranker of the answers anew from tests/training; wants torch; two hours
 	@$(BIN)/python -c 'import torch' 2> $(VENV)/.torch || { tail -n 1 $(VENV)/.torch >&2; \
 	  echo "The training wants torch: $(BIN)/pip install torch" >&2; exit 1; }
+	@rm -rf build/training
 	@$(BIN)/python -m tests.training.examples build/training/examples
-	@$(BIN)/python -m tests.training.train --examples build/training/examples --out build/training/adapter.npz $(ARGS)
+	@$(BIN)/python -m tests.training.train_adapter --examples build/training/examples \
+	  --out build/training/adapter.npz $(ARGS)
+	@$(BIN)/python -m tests.training.lists build/training/lists --adapter build/training/adapter.npz
+	@$(BIN)/python -m tests.training.train_ranker --lists build/training/lists --adapter build/training/adapter.npz \
+	  --out build/training/weights.npz
 
 bench-bolt: env ## commits and snapshots on Neo4j beside SQLite; queries of a commit as the graph grows, for docs/scaling.md
 	@$(BIN)/python -m tests.bench.bolt_store

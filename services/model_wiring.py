@@ -355,7 +355,7 @@ def _reader(settings: Settings, pool: WorkPool) -> UnitReader | None:
     """
     if settings.answer_model == "rules":
         return None
-    return UnitReader(MiniLmCrossEncoder(pool), StaticEmbedder(pool))
+    return UnitReader(MiniLmCrossEncoder(pool), StaticEmbedder(pool), pool)
 
 
 def cached_embedder(settings: Settings, embedder: Embedder, store: VectorStore, own: Embedder | None) -> Embedder:

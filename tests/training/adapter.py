@@ -1,14 +1,15 @@
 """The cross-encoder in training: all-MiniLM-L6-v2, whose matrices stay as they are, and an adapter, which is trained.
 
 The adapter is a low-rank change of each matrix (LoRA, Hu et al. 2021, equation 3), the biases, normalisations and token
-types in full, and a head of two layers. Deviation: the scale is in the factors. Invariants: a parameter has the key of
+types in full, and a head of two layers. Deviations: the scale is in the factors; the products of the layers are
+computed in bfloat16, those of the attention, which are slow in it, in float32. Invariants: a parameter has the key of
 its array in the adapter's file; an adapter without training changes no matrix.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from graphtide.infra.models.local.cross_encoder.pairs import TokenBatch
+from graphtide.infra.models.local.cross_encoder.pairs import TokenBatch, TokenPair, batch_of, by_length
 from graphtide.infra.models.local.cross_encoder.weights import LAYERS, MATRICES
 from tests.training.base_model import BaseWeights, base_weights
 
@@ -26,6 +27,7 @@ Tensor = Any
 """A tensor of torch, which is not installed where types are checked."""
 RANK, HIDDEN, HEADS = 24, 128, 12
 """Rank of the changes, width of the head's first layer, and attention heads of the model."""
+READ_BATCH_SIZE = 32
 _EPSILON = 1e-12
 
 
@@ -59,7 +61,7 @@ class _Packing:
     def padded(self, packed: Tensor) -> Tensor:
         """Return (pairs, longest, width) of (tokens, width)."""
         rows, longest = self.mask.shape
-        zeros = torch.zeros(rows * longest, packed.shape[1])
+        zeros = torch.zeros(rows * longest, packed.shape[1], dtype=packed.dtype)
         return zeros.index_copy(0, self.places, packed).view(rows, longest, -1)
 
     def packed(self, padded: Tensor) -> Tensor:
@@ -74,7 +76,7 @@ class AdapterModel:
         """Begin with an adapter, or without training. Raises Broken for another model than the service's."""
         base = base_weights()
         self._words, self._positions = torch.from_numpy(base.words), torch.from_numpy(base.positions)
-        self._matrices = {key: torch.from_numpy(matrix) for key, matrix in base.matrices.items()}
+        self._matrices = {key: torch.from_numpy(each).to(torch.bfloat16) for key, each in base.matrices.items()}
         started = new_adapter(base) if adapter is None else adapter
         self.parameters: dict[str, Tensor] = {
             key: torch.tensor(array, dtype=torch.float32, requires_grad=True) for key, array in started.items()
@@ -82,15 +84,38 @@ class AdapterModel:
 
     def logits(self, batch: TokenBatch) -> Tensor:
         """Return a logit for each pair of a batch, as (pairs,)."""
+        return self._last(self.states(batch))
+
+    def read(self, pairs: Sequence[TokenPair]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the logits of pairs and the states of the head's hidden layer, without gradients."""
+        order = by_length(pairs)
+        states = np.zeros((len(pairs), HIDDEN), np.float32)
+        with torch.no_grad():
+            for start in range(0, len(order), READ_BATCH_SIZE):
+                places = order[start : start + READ_BATCH_SIZE]
+                states[places] = self.states(batch_of([pairs[place] for place in places])).numpy()
+            return self._last(torch.from_numpy(states)).numpy(), states
+
+    def states(self, batch: TokenBatch) -> Tensor:
+        """Return the states of the head's hidden layer, as (pairs, HIDDEN)."""
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self._states(batch)
+
+    def _states(self, batch: TokenBatch) -> Tensor:
         ids, types, lengths = map(torch.from_numpy, (batch.ids, batch.types, batch.lengths))
         mask = torch.arange(ids.shape[1])[None] < lengths[:, None]
         packing = _Packing(mask, mask.reshape(-1).nonzero()[:, 0])
-        states = self._words[ids] + self._positions[: ids.shape[1]] + self.parameters["types"][types]
-        hidden = self._norm(packing.packed(states), "eln")
+        embedded = self._words[ids] + self._positions[: ids.shape[1]] + self.parameters["types"][types]
+        hidden = self._norm(packing.packed(embedded), "eln")
         for layer in range(LAYERS):
             hidden = self._transform(layer, hidden, packing)
-        padded = packing.padded(hidden)
-        return self._head(torch.cat([padded[:, 0], padded.sum(1) / lengths[:, None]], 1))
+        padded = packing.padded(hidden).float()
+        pooled = torch.cat([padded[:, 0], padded.sum(1) / lengths[:, None]], 1)
+        with torch.autocast("cpu", enabled=False):
+            return torch.tanh(pooled @ self.parameters["dense"] + self.parameters["dense_bias"])
+
+    def _last(self, states: Tensor) -> Tensor:
+        return states @ self.parameters["out"] + self.parameters["out_bias"]
 
     def save(self, path: Path) -> None:
         """Write the adapter as the service reads it: in half precision, except the last bias."""
@@ -109,24 +134,21 @@ class AdapterModel:
 
     def _attend(self, layer: int, hidden: Tensor, packing: _Packing) -> Tensor:
         query, key, value = (
-            packing.padded(self._linear(hidden, f"{layer}.{part}")).unflatten(2, (HEADS, -1)).transpose(1, 2)
+            packing.padded(self._linear(hidden, f"{layer}.{part}").float()).unflatten(2, (HEADS, -1)).transpose(1, 2)
             for part in MATRICES[:3]
         )
         mask = packing.mask[:, None, None]
-        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        with torch.autocast("cpu", enabled=False):
+            found = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         return packing.packed(found.transpose(1, 2).flatten(2))
 
     def _linear(self, states: Tensor, key: str) -> Tensor:
-        change = self.parameters[f"{key}.a"] @ self.parameters[f"{key}.b"]
-        return torch.addmm(self.parameters[f"{key}.bias"], states, self._matrices[key] + change)
+        whole = torch.addmm(self.parameters[f"{key}.bias"], states, self._matrices[key])
+        return whole + states @ self.parameters[f"{key}.a"] @ self.parameters[f"{key}.b"]
 
     def _norm(self, states: Tensor, key: str) -> Tensor:
         scale, shift = self.parameters[f"{key}_w"], self.parameters[f"{key}_b"]
         return functional.layer_norm(states, scale.shape, scale, shift, _EPSILON)
-
-    def _head(self, pooled: Tensor) -> Tensor:
-        hidden = torch.tanh(pooled @ self.parameters["dense"] + self.parameters["dense_bias"])
-        return hidden @ self.parameters["out"] + self.parameters["out_bias"]
 
 
 def read_adapter(path: Path) -> dict[str, NDArray[Any]]:

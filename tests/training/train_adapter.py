@@ -1,4 +1,4 @@
-"""Training of the cross-encoder's adapter: `python -m tests.training.train --examples FOLDER --out FILE`.
+"""Training of the cross-encoder's adapter: `python -m tests.training.train_adapter --examples FOLDER --out FILE`.
 
 The loss is listwise, with a zero as the logit of "none", as the service reads the logits. For a question with logits
 s, units P that answer it and other units N,
@@ -27,10 +27,10 @@ import torch
 from graphtide.infra.models.local.answers.relevance import SHORTLIST
 from graphtide.infra.models.local.cross_encoder.pairs import PairTokenizer, TokenPair, batch_of, by_length
 from tests.training.adapter import AdapterModel, Tensor, read_adapter
-from tests.training.corpus import HELD_OUT
+from tests.training.corpus import CorpusPart
 from tests.training.examples import TrainingExample, read_examples
 
-STEPS_PER_MINUTE = 30
+STEPS_PER_MINUTE = 55
 """Steps of two cores, each of QUESTIONS questions: a clock would make the result depend on the machine's load."""
 QUESTIONS, POSITIVES, NEGATIVES = 8, 3, 10
 """Questions of a step, and units of a question that are read at most."""
@@ -39,26 +39,26 @@ HARD, HARD_SHARE, NEIGHBOURS = 24, 2 / 3, 2
 RATE, WARM_UP, MIN_RATE_SHARE = 1e-3, 1 / 15, 0.02
 """The learning rate rises for a part of the training, then falls linearly to a share of itself."""
 WEIGHT_DECAY, BETAS, MAX_NORM = 0.01, (0.9, 0.98), 1.0
-PORTIONS, READ_AT_ONCE, REPORT_STEPS = 3, 32, 50
+PORTIONS, REPORT_STEPS = 3, 50
 
 
 class Training:
     """Model, tokenizer and optimiser (AdamW, Loshchilov and Hutter 2019) of a training."""
 
-    def __init__(self, model: AdapterModel, rng: random.Random) -> None:
-        self._model, self._rng = model, rng
+    def __init__(self, model: AdapterModel, rng: random.Random, rate: float) -> None:
+        self._model, self._rng, self._rate = model, rng, rate
         self._tokenizer = PairTokenizer()
         self._parameters = list(model.parameters.values())
         groups: list[dict[str, Any]] = [
             {"params": [each for each in self._parameters if each.dim() > 1], "weight_decay": WEIGHT_DECAY},
             {"params": [each for each in self._parameters if each.dim() <= 1], "weight_decay": 0.0},
         ]
-        self._optimiser = torch.optim.AdamW(groups, lr=RATE, betas=BETAS)
+        self._optimiser = torch.optim.AdamW(groups, lr=rate, betas=BETAS)
 
     def step(self, examples: Sequence[TrainingExample], progress: float) -> float:
         """Change the adapter by the gradient over some questions; return their loss. `progress` is from 0 to 1."""
         for group in self._optimiser.param_groups:
-            group["lr"] = learning_rate(progress)
+            group["lr"] = self._rate * rate_share(progress)
         loss = self._loss(examples)
         self._optimiser.zero_grad()
         loss.backward()
@@ -89,9 +89,9 @@ class Training:
         return found[torch.tensor(np.argsort(order))]
 
 
-def learning_rate(progress: float) -> float:
-    """Return the learning rate after a part of the training."""
-    return RATE * min(1.0, progress / WARM_UP) * max(MIN_RATE_SHARE, 1 - progress)
+def rate_share(progress: float) -> float:
+    """Return the share of the greatest learning rate after a part of the training."""
+    return min(1.0, progress / WARM_UP) * max(MIN_RATE_SHARE, 1 - progress)
 
 
 def listwise_loss(positives: Tensor, negatives: Tensor) -> Tensor:
@@ -104,8 +104,8 @@ def listwise_loss(positives: Tensor, negatives: Tensor) -> Tensor:
 
 def sample(example: TrainingExample, rng: random.Random) -> tuple[list[int], list[int]]:
     """Return the places of units that answer, and of others, which are read in one step."""
-    positives = example.positives
-    known = example.neutral.union(positives)
+    positives = example.labels.positives
+    known = example.labels.neutral.union(positives)
     others = [place for place in example.by_score if place not in known]
     hard = others[:HARD]
     chosen = rng.sample(hard, min(len(hard), int(NEGATIVES * HARD_SHARE)))
@@ -127,9 +127,9 @@ def portions_of(examples: Sequence[TrainingExample], rng: random.Random) -> Iter
             yield order[start : start + QUESTIONS]
 
 
-def train(model: AdapterModel, examples: Sequence[TrainingExample], steps: int, rng: random.Random) -> None:
+def train(training: Training, examples: Sequence[TrainingExample], steps: int, rng: random.Random) -> None:
     """Train the adapter, and print the mean loss every REPORT_STEPS steps."""
-    training, begun, losses = Training(model, rng), time.monotonic(), []
+    begun, losses = time.monotonic(), []
     for step, portion in enumerate(islice(portions_of(examples, rng), steps), 1):
         losses.append(training.step(portion, step / steps))
         if step % REPORT_STEPS == 0 or step == steps:
@@ -141,52 +141,38 @@ def evaluate(model: AdapterModel, examples: Sequence[TrainingExample]) -> str:
     """Return how often the first unit is right, by the rules and by the model. Only questions with an answer count; the
     model orders the SHORTLIST best units by the rules.
     """
-    answerable, tokenizer = [example for example in examples if example.positives], PairTokenizer()
+    answerable, tokenizer = [example for example in examples if example.labels.positives], PairTokenizer()
     by_rules = by_model = 0
     for example in answerable:
-        places = example.by_score[:SHORTLIST]
-        pairs = [tokenizer.pair(example.question, example.units[place]) for place in places]
-        by_rules += places[0] in example.positives
-        by_model += places[int(np.argmax(read_pairs(model, pairs)))] in example.positives
+        places, positives = example.by_score[:SHORTLIST], example.labels.positives
+        logits, _ = model.read([tokenizer.pair(example.question, example.units[place]) for place in places])
+        by_rules += places[0] in positives
+        by_model += places[int(np.argmax(logits))] in positives
     return f"the first unit is right: rules {by_rules}, cross-encoder {by_model} of {len(answerable)} questions"
 
 
-def read_pairs(model: AdapterModel, pairs: Sequence[TokenPair]) -> list[float]:
-    """Return the logits of pairs, without gradients."""
-    order, found = by_length(pairs), [0.0] * len(pairs)
-    with torch.no_grad():
-        for start in range(0, len(order), READ_AT_ONCE):
-            places = order[start : start + READ_AT_ONCE]
-            logits = model.logits(batch_of([pairs[place] for place in places])).tolist()
-            for place, logit in zip(places, logits, strict=True):
-                found[place] = logit
-    return found
-
-
-def read_all(folder: Path) -> tuple[list[TrainingExample], list[TrainingExample]]:
-    """Return the usable examples of the worlds to train on, and of those that are held out."""
-    trained: list[TrainingExample] = []
-    held_out: list[TrainingExample] = []
-    for path in sorted(folder.glob("*.json")):
-        target = held_out if path.stem in HELD_OUT else trained
-        target += [example for example in read_examples(path) if example.usable]
-    return trained, held_out
+def usable_examples(folder: Path) -> list[TrainingExample]:
+    """Return the usable examples of the worlds in a folder."""
+    examples = (example for path in sorted(folder.glob("*.json")) for example in read_examples(path))
+    return [example for example in examples if example.labels.usable]
 
 
 def main() -> None:
     """Train an adapter and write it."""
     parser = argparse.ArgumentParser(description="Train the adapter of the cross-encoder.")
     parser.add_argument("--minutes", type=float, default=50, help="length of the training on two cores (default 50)")
+    parser.add_argument("--rate", type=float, default=RATE, help=f"greatest learning rate (default {RATE})")
     parser.add_argument("--seed", type=int, default=1, help="seed of first weights and samples (default 1)")
     parser.add_argument("--examples", type=Path, required=True, help="folder that tests.training.examples wrote")
     parser.add_argument("--init", type=Path, help="adapter to continue with, instead of one without training")
     parser.add_argument("--out", type=Path, required=True, help="file to write the adapter to (.npz)")
     asked = parser.parse_args()
     torch.manual_seed(asked.seed)
-    trained, held_out = read_all(asked.examples)
+    trained, held_out = (usable_examples(asked.examples / part) for part in (CorpusPart.ADAPTER, CorpusPart.HELD_OUT))
     print(f"seed {asked.seed}: {len(trained)} questions, {len(held_out)} held out", flush=True)
     model = AdapterModel(read_adapter(asked.init) if asked.init else None)
-    train(model, trained, max(1, round(asked.minutes * STEPS_PER_MINUTE)), random.Random(asked.seed))
+    rng = random.Random(asked.seed)
+    train(Training(model, rng, asked.rate), trained, max(1, round(asked.minutes * STEPS_PER_MINUTE)), rng)
     model.save(asked.out)
     print(f"wrote {asked.out}; of the worlds held out, {evaluate(model, held_out)}")
 

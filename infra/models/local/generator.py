@@ -14,7 +14,7 @@ from functools import partial
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation
-from graphtide.infra.models.local.answers.choosing.selection import choose, covers_most
+from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
@@ -125,10 +125,13 @@ class ExtractiveGenerator:
         similar = await self._similarities(plan, units, small)
         evidence = await self._pool.run(partial(score_units, plan, units, similar), small=small)
         # Without passages, the context is one of many parts of a graph's reports: it is answered by rules alone.
-        if self._reader is None or not context or await self._pool.run(partial(covers_most, evidence), small=small):
-            return await self._pool.run(partial(choose, evidence), small=small)
+        by_rules = await self._pool.run(partial(answer_by_rules, evidence), small=small)
+        if self._reader is None or not context or by_rules.covers_most:
+            return by_rules.quotations
         relevance = await self._reader.relevance(evidence)
-        return await self._pool.run(partial(choose, evidence, relevance), small=small)
+        if relevance is None:
+            return by_rules.quotations
+        return await self._pool.run(partial(answer_by_relevance, evidence, relevance, by_rules), small=small)
 
     async def _similarities(self, plan: QuestionPlan, units: list[Unit], small: bool) -> list[float]:
         """Return the similarity of each unit to the question; that of the least similar one for units that share too

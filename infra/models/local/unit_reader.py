@@ -1,21 +1,29 @@
-"""Reading of a question's units by a cross-encoder: the shortlist in steps, until an answer is found."""
+"""Reading of a question's units: by a cross-encoder, the shortlist in steps until an answer is found, each unit alone;
+then by the listwise ranker, all that were read together.
+"""
 
 from __future__ import annotations
 
 import logging
+from functools import partial
+
+import numpy as np
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.relevance import (
     AT_ONCE,
-    CLEAR,
     CrossEncoder,
+    read_count,
     relevance_of,
     shortlist,
     unit_text,
 )
 from graphtide.infra.models.local.answers.units import Unit
+from graphtide.infra.models.local.listwise.features import ListReading, features_of
+from graphtide.infra.models.local.listwise.network import list_network
 from graphtide.streams.errors import Broken
 from graphtide.streams.model_ports import Embedder
+from graphtide.streams.scheduling.work_pool import WorkPool
 
 log = logging.getLogger("graphtide")
 
@@ -24,11 +32,14 @@ MAX_RANKED = 800
 
 
 class UnitReader:
-    """A cross-encoder, and a fast embedder whose ranking decides, with that of the rules, what it reads."""
+    """A cross-encoder, and a fast embedder whose ranking decides, with that of the rules, what it reads. The ranker
+    runs in `pool`.
+    """
 
-    def __init__(self, cross_encoder: CrossEncoder, embedder: Embedder) -> None:
+    def __init__(self, cross_encoder: CrossEncoder, embedder: Embedder, pool: WorkPool | None = None) -> None:
         self._cross_encoder = cross_encoder
         self._embedder = embedder
+        self._pool = pool or WorkPool()
         self._failed = False
 
     @property
@@ -36,33 +47,55 @@ class UnitReader:
         return self._cross_encoder.name
 
     async def relevance(self, evidence: AnswerEvidence) -> Relevance | None:
-        """Return what the cross-encoder says of the shortlist; of its second half only if the first answers nothing.
-        None if its model cannot be loaded: then the rules answer, and the log has the reason once.
+        """Return the probabilities of the shortlist's units. None if a model cannot be loaded: then the rules answer,
+        and the log has the reason once.
         """
         if self._failed:
             return None
         try:
-            return await self._relevance(evidence)
+            reading = await self.read(evidence)
+            return await self._pool.run(partial(rank, evidence, reading))
         except Broken as error:
+            if not self._failed:  # another question may have reported it meanwhile
+                log.error("answers are chosen by rules alone from now on: %s", error)
             self._failed = True
-            log.error("answers are chosen by rules alone from now on: %s", error)
             return None
 
-    async def _relevance(self, evidence: AnswerEvidence) -> Relevance:
+    async def read(self, evidence: AnswerEvidence) -> ListReading:
+        """Return what the cross-encoder reads of the shortlist; its second half only if the first answers nothing.
+
+        Raises Broken if the model cannot be loaded.
+        """
         question, scored = evidence.plan.text, evidence.scored
-        known = sorted(range(len(scored)), key=lambda place: -scored[place].score)[:MAX_RANKED]
-        vectors = await self._embedder.embed([question, *(titled(scored[place].unit) for place in known)])
-        first = shortlist([scored[place].score for place in known], (vectors[1:] @ vectors[0]).tolist())
-        places = [known[place] for place in first]
-        logits: list[float] = []
-        relevance = relevance_of((), ())
+        places, similarities = await shortlist_of(evidence, self._embedder)
+        logits, states = np.empty(0, np.float32), np.empty((0, 0), np.float32)
         for start in range(0, len(places), AT_ONCE):
             texts = [unit_text(scored[place].unit) for place in places[start : start + AT_ONCE]]
-            logits += (await self._cross_encoder.logits(question, texts)).tolist()
-            relevance = relevance_of(places[: len(logits)], logits)
-            if relevance.none < CLEAR:
+            found = await self._cross_encoder.read(question, texts)
+            logits = np.concatenate([logits, found.logits])
+            states = np.concatenate([states, found.states]) if start else found.states
+            if len(logits) >= read_count(logits.tolist()):
                 break
-        return relevance
+        count = len(logits)
+        return ListReading(places[:count], logits, states, similarities[:count])
+
+
+async def shortlist_of(evidence: AnswerEvidence, embedder: Embedder) -> tuple[list[int], list[float]]:
+    """Return the places of the units to read, and their similarities to the question by a fast embedder."""
+    scored = evidence.scored
+    known = sorted(range(len(scored)), key=lambda place: -scored[place].score)[:MAX_RANKED]
+    vectors = await embedder.embed([evidence.plan.text, *(titled(scored[place].unit) for place in known)])
+    similarities = (vectors[1:] @ vectors[0]).tolist()
+    first = shortlist([scored[place].score for place in known], similarities)
+    return [known[place] for place in first], [similarities[place] for place in first]
+
+
+def rank(evidence: AnswerEvidence, reading: ListReading) -> Relevance:
+    """Return the probabilities of the units read, by the listwise ranker. Raises Broken without its weights."""
+    if not reading.places:
+        return relevance_of((), ())
+    found = list_network().logits(features_of(evidence, reading), reading.logits, reading.states)
+    return relevance_of(reading.places, found.units.tolist(), found.none)
 
 
 def titled(unit: Unit) -> str:

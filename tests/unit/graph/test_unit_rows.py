@@ -61,7 +61,7 @@ def test_rows_are_refused_as_their_unit_vectors_are(seed: int) -> None:
     """The check compares bits, so any float16 is tried: infinities, NaN, both zeros, the smallest magnitudes."""
     print("seed", seed)
     rng = np.random.default_rng(seed)
-    bits = rng.integers(0, 1 << 16, (int(rng.integers(0, 6)), DIMENSIONS)).astype(np.uint16)
+    bits = rng.integers(0, 1 << 16, (int(rng.integers(1, 6)), DIMENSIONS)).astype(np.uint16)
     bits[rng.random(bits.shape) < 0.8] &= 0x8001
     rows = list(bits.view(np.float16))
     if seed % 3 == 0:
@@ -69,7 +69,7 @@ def test_rows_are_refused_as_their_unit_vectors_are(seed: int) -> None:
     messages = []
     for check in (check_rows, unit_rows):
         try:
-            check(rows if rows else np.empty((0, DIMENSIONS), np.float16), DIMENSIONS, 7)
+            check(rows, DIMENSIONS, 7)
             messages.append("")
         except ValueError as error:
             messages.append(str(error))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from graphtide.infra.models.local.answers.relevance import (
-    ANSWERED,
     SHORTLIST,
+    PairReading,
     UnitText,
+    finds_answer,
     relevance_of,
     shortlist,
     unit_text,
@@ -39,31 +40,32 @@ def encoder() -> MiniLmCrossEncoder:
 
 
 async def test_the_unit_that_answers_in_other_words_has_the_greatest_logit(encoder: MiniLmCrossEncoder) -> None:
-    logits = await encoder.logits(QUESTION, [*OTHERS, ANSWER])
-    assert logits.shape == (4,)
-    assert logits.dtype == np.float32
-    assert int(logits.argmax()) == len(OTHERS)
-    assert logits[-1] > 0
+    reading = await encoder.read(QUESTION, [*OTHERS, ANSWER])
+    assert reading.logits.shape == (4,)
+    assert reading.states.shape[0] == 4
+    assert reading.logits.dtype == reading.states.dtype == np.float32
+    assert int(reading.logits.argmax()) == len(OTHERS)
+    assert reading.logits[-1] > 0
 
 
 async def test_a_logit_belongs_to_its_pair_in_any_order_and_company(encoder: MiniLmCrossEncoder) -> None:
     """Batches differ in length, so equal up to rounding."""
     long = UnitText("Minutes", "", "The boiler was serviced in May and found to be in good order. " * 12)
-    alone = await encoder.logits(QUESTION, [ANSWER])
-    among = await encoder.logits(QUESTION, [long, ANSWER, *OTHERS, long])
-    assert np.allclose(among[1], alone[0], atol=1e-3)
-    assert np.allclose(among[0], among[-1], atol=1e-3)
-    again = await encoder.logits(QUESTION, [long, ANSWER, *OTHERS, long])
-    assert np.array_equal(among, again)
+    alone = await encoder.read(QUESTION, [ANSWER])
+    among = await encoder.read(QUESTION, [long, ANSWER, *OTHERS, long])
+    assert np.allclose(among.logits[1], alone.logits[0], atol=1e-3)
+    assert np.allclose(among.states[1], alone.states[0], atol=1e-3)
+    assert np.allclose(among.logits[0], among.logits[-1], atol=1e-3)
+    again = await encoder.read(QUESTION, [long, ANSWER, *OTHERS, long])
+    assert np.array_equal(among.logits, again.logits)
 
 
 async def test_any_text_has_a_finite_logit(encoder: MiniLmCrossEncoder) -> None:
     odd = ["", " ", "\udc80 half of a surrogate", "\x00", "ي" * 500, "[SEP] [CLS] [PAD]", "😀" * 90]
     units = [UnitText(each, each, each) for each in odd]
     for question in ("", *odd):
-        logits = await encoder.logits(question, units)
-        assert np.isfinite(logits).all()
-    assert (await encoder.logits(QUESTION, [])).shape == (0,)
+        assert np.isfinite((await encoder.read(question, units)).logits).all()
+    assert (await encoder.read(QUESTION, [])).logits.shape == (0,)
 
 
 def test_another_model_is_refused_with_the_remedy(tmp_path: Path) -> None:
@@ -78,6 +80,7 @@ def test_probabilities_add_up_to_one_with_none() -> None:
     assert relevance.units[4] == pytest.approx(1)
     assert relevance.none + sum(relevance.units.values()) == pytest.approx(1)
     assert relevance_of([], []).none == 1
+    assert relevance_of([3], [0.0], none=0.0).none == pytest.approx(0.5)
 
 
 def test_the_shortlist_begins_with_the_firsts_of_both_rankings() -> None:
@@ -113,10 +116,9 @@ async def test_what_the_rules_cover_is_not_read(encoder: MiniLmCrossEncoder) -> 
 
 async def test_an_answer_alone_is_found_as_among_many(encoder: MiniLmCrossEncoder) -> None:
     """The probability of no answer depends on the number of units as little as it can."""
-    [logit] = await encoder.logits(
-        "Who fixed the third pump?", [UnitText("", "", "Kenji Mori repaired pump 3 on Monday.")]
-    )
-    assert relevance_of([0], [float(logit)]).none < ANSWERED
+    unit = UnitText("", "", "Kenji Mori repaired pump 3 on Monday.")
+    reading = await encoder.read("Who fixed the third pump?", [unit])
+    assert finds_answer(relevance_of([0], reading.logits.tolist()))
 
 
 class FailingEncoder:
@@ -125,7 +127,7 @@ class FailingEncoder:
     name = "failing"
     calls = 0
 
-    async def logits(self, question: str, units: object) -> np.ndarray:
+    async def read(self, question: str, units: object) -> PairReading:
         self.calls += 1
         raise Broken("the model in a.onnx cannot be read")
 

@@ -1,14 +1,15 @@
-"""Relevance: what a cross-encoder says about the units, beside the rules' scores.
+"""Relevance: the probabilities of units, by a cross-encoder and a ranker, beside the rules' scores.
 
 A cross-encoder reads the question together with a unit, so it finds answers in other words than the question's. It is
 much slower than the rules, so it reads only where what they choose does not cover the question, and then a shortlist:
-the units that rules and embeddings rank first. The probability that a unit answers the question adds to its score; the
-probability that none does decides, where it is clear, whether there is an answer. Cost: SHORTLIST units at most, in
+the units that rules and embeddings rank first. The ranker makes probabilities of its logits. Where these are clear,
+they decide which unit answers, or that none does; elsewhere they add to the scores. Cost: SHORTLIST units at most, in
 steps; the later steps only where the first ones find nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 
 SHORTLIST, AT_ONCE = 48, 24
@@ -29,19 +30,23 @@ great by chance, so it is the logarithm of their number over this one.
 """
 COVERED = 0.85
 """The share of a question from which on what the rules choose needs no cross-encoder."""
-ANSWERED, UNANSWERED = 0.3, 0.7
-"""Probabilities of no answer: up to the first there may be one, from the second on there is none."""
-CERTAIN, SHARE = 0.5, 0.1
-"""The probability of the best unit from which on the cross-encoder is sure; and what the chosen units need of it."""
+UNANSWERED = 0.6
+"""The probability of no answer from which on there is none."""
+ANSWERED, BEST = (0.3, 0.2), (0.35, 0.25)
+"""Greatest probabilities of no answer, and the least one of the best unit that each needs, to decide the answer."""
+CERTAIN, CERTAIN_BEST = 0.05, 0.4
+"""The same, if the rules find no answer."""
+ALIKE, MAX_ALIKE = 0.35, 8
+"""The share of the best unit's probability that others of a list need, and the number of units in a list."""
 WEIGHT, WEIGHT_UNSURE = 1.5, 0.3
-"""Weights of a probability in a score: if the cross-encoder is sure, and if not.
+"""Weights of a probability in a score: if the probabilities decide, and if not.
 
-All of these were chosen over five collections of notes that were held out of the training and the folders from which
-the rules were made (docs/answers.md).
+All of these were chosen over five worlds that were held out of both trainings, three folders of notes that were read,
+and those from which the rules were made (docs/answers.md).
 """
 _CONTEXT_CHARS, _PREVIOUS_CHARS, _TEXT_CHARS = 160, 160, 400
 _RANK_OFFSET = 10
-_MAX_LOGIT = 30.0
+_MAX_DISTANCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,16 @@ class UnitText:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class PairReading:
+    """The output of a cross-encoder for a question with each of some units: a logit, as (units,), and the state of its
+    last hidden layer, as (units, width).
+    """
+
+    logits: NDArray[np.float32]
+    states: NDArray[np.float32]
+
+
 class CrossEncoder(Protocol):
     """Reads a question together with units."""
 
@@ -61,8 +76,8 @@ class CrossEncoder(Protocol):
         """Return the name of model and training."""
         ...
 
-    async def logits(self, question: str, units: Sequence[UnitText]) -> NDArray[np.float32]:
-        """Return a logit for each unit. Raises Broken if the model cannot be loaded."""
+    async def read(self, question: str, units: Sequence[UnitText]) -> PairReading:
+        """Return the reading of the units, in their order. Raises Broken if the model cannot be loaded."""
         ...
 
 
@@ -83,51 +98,70 @@ def shortlist(scores: Sequence[float], similarities: Sequence[float]) -> list[in
     The two rankings are joined by reciprocal ranks (Cormack et al. 2009). Deviation: 10 instead of 60 is added to a
     rank, so that the first of either counts.
     """
-    by_score, by_similarity = _ranks(scores), _ranks(similarities)
+    by_score, by_similarity = ranks_of(scores), ranks_of(similarities)
     joined = 1.0 / (_RANK_OFFSET + by_score) + 1.0 / (_RANK_OFFSET + by_similarity)
     return [int(place) for place in np.argsort(-joined, kind="stable")[:SHORTLIST]]
 
 
-def _ranks(values: Sequence[float]) -> NDArray[np.int64]:
+def ranks_of(values: Sequence[float]) -> NDArray[np.int64]:
+    """Return 0 for the greatest value, 1 for the next one, and so on; equal values in their order."""
     ranks = np.empty(len(values), np.int64)
     ranks[np.argsort(-np.asarray(values), kind="stable")] = np.arange(len(values))
     return ranks
 
 
-def relevance_of(places: Sequence[int], logits: Sequence[float]) -> Relevance:
-    """Return the softmax over the logits and that of "nothing answers"."""
-    exponentials = np.exp(np.clip(np.asarray(logits, np.float64), -_MAX_LOGIT, _MAX_LOGIT))
-    none = max(1, len(places)) / TRAINED_UNITS
-    total = none + float(exponentials.sum())
-    shares = (float(value) / total for value in exponentials)
-    return Relevance(dict(zip(places, shares, strict=True)), none / total)
+def none_logit(units: int) -> float:
+    """Return the logit of "nothing answers" beside a number of units; see TRAINED_UNITS."""
+    return math.log(max(1, units) / TRAINED_UNITS)
+
+
+def relevance_of(places: Sequence[int], logits: Sequence[float], none: float | None = None) -> Relevance:
+    """Return the softmax over the logits and that of "nothing answers", by default none_logit of their number."""
+    everything = np.array([*logits, none_logit(len(places)) if none is None else none], np.float64)
+    exponentials = np.exp(np.maximum(everything - everything.max(), -_MAX_DISTANCE))
+    *shares, rest = (exponentials / exponentials.sum()).tolist()
+    return Relevance(dict(zip(places, shares, strict=True)), rest)
+
+
+def read_count(logits: Sequence[float]) -> int:
+    """Return how many units of a shortlist are read, by the logits of those read so far: AT_ONCE, or all if these seem
+    to answer nothing.
+    """
+    first = logits[:AT_ONCE]
+    return len(first) if relevance_of(range(len(first)), first).none < CLEAR else SHORTLIST
 
 
 def weigh(evidence: AnswerEvidence, relevance: Relevance) -> None:
     """Add to the score of each unit read a weight times the probability that it answers."""
-    evidence.relevance = relevance
-    weight = WEIGHT if finds_answer(evidence) else WEIGHT_UNSURE
+    weight = WEIGHT if finds_answer(relevance) else WEIGHT_UNSURE
     for place, probability in relevance.units.items():
         evidence.scored[place].score += weight * probability
 
 
-def finds_answer(evidence: AnswerEvidence) -> bool:
-    """Return whether a cross-encoder is sure of a unit that answers."""
-    relevance = evidence.relevance
-    if relevance is None or relevance.none > ANSWERED:
-        return False
-    return max(relevance.units.values(), default=0.0) >= CERTAIN
+def finds_answer(relevance: Relevance) -> bool:
+    """Return whether the probabilities of the units decide which one answers."""
+    best = max(relevance.units.values(), default=0.0)
+    return any(
+        relevance.none <= max_none and best >= min_best for max_none, min_best in zip(ANSWERED, BEST, strict=True)
+    )
 
 
-def finds_nothing(evidence: AnswerEvidence) -> bool:
-    """Return whether a cross-encoder is sure that no unit answers."""
-    return evidence.relevance is not None and evidence.relevance.none >= UNANSWERED
+def is_certain(relevance: Relevance) -> bool:
+    """Return whether a unit answers even where the rules find no answer."""
+    return relevance.none <= CERTAIN and max(relevance.units.values(), default=0.0) >= CERTAIN_BEST
 
 
-def has_found(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
-    """Return whether a cross-encoder is sure of an answer, and the chosen units have a share of it."""
-    if evidence.relevance is None or not finds_answer(evidence):
-        return False
-    probabilities = evidence.relevance.units.items()
-    among = (value for place, value in probabilities if any(evidence.scored[place] is one for one in chosen))
-    return sum(among) >= SHARE
+def finds_nothing(relevance: Relevance) -> bool:
+    """Return whether the probabilities of the units decide that none answers."""
+    return relevance.none >= UNANSWERED
+
+
+def by_probability(relevance: Relevance) -> list[int]:
+    """Return the places of the units read, the most probable first."""
+    return sorted(relevance.units, key=lambda place: -relevance.units[place])
+
+
+def alike(relevance: Relevance) -> list[int]:
+    """Return the places of the most probable unit and those nearly as probable, the most probable first."""
+    best = max(relevance.units.values(), default=0.0)
+    return [place for place in by_probability(relevance) if relevance.units[place] >= ALIKE * best][:MAX_ALIKE]

@@ -19,7 +19,6 @@ from graphtide.infra.models.local.answers.matching.cell_values import has_other_
 from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
-from graphtide.infra.models.local.answers.relevance import has_found
 from graphtide.infra.models.local.answers.units import UnitKind
 from graphtide.infra.models.local.answers.values import has_phrase
 
@@ -54,8 +53,6 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     plan = evidence.plan
     if not chosen or not plan.terms:
         return False
-    if has_found(evidence, chosen):
-        return True
     covers = union(chosen)
     if plan.kind in TYPED and not any(scored.fits for scored in chosen):
         return False

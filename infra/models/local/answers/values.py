@@ -226,7 +226,7 @@ def has_full_name(text: str) -> bool:
 
 def is_calendar(key: str) -> bool:
     """Return whether a word is a year or a month: it names no thing that two texts could be about."""
-    return (len(key) == 4 and key.isdigit() and bool(_year(int(key)))) or key in _MONTH_KEYS
+    return (len(key) == 4 and key.isascii() and key.isdigit() and bool(_year(int(key)))) or key in _MONTH_KEYS
 
 
 def has_place(text: str) -> bool:

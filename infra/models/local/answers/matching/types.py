@@ -45,8 +45,6 @@ class AnswerEvidence:
     frequency: Counter[str] = field(default_factory=Counter)
     documents: dict[str, frozenset[str]] = field(default_factory=dict)
     scored: list[Scored] = field(default_factory=list)
-    relevance: Relevance | None = None
-    """The probabilities of a cross-encoder; None if it did not read the units."""
 
     @property
     def total(self) -> float:
