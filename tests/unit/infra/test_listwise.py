@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.units import units_of
 from graphtide.infra.models.local.cross_encoder.encoder import MiniLmCrossEncoder
+from graphtide.infra.models.local.generator import ExtractiveGenerator
+from graphtide.infra.models.local.listwise import network
 from graphtide.infra.models.local.listwise.features import ListReading, features_of
-from graphtide.infra.models.local.listwise.network import list_network
+from graphtide.infra.models.local.listwise.network import list_network, read_weights
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
 from graphtide.infra.models.local.unit_reader import UnitReader, rank
 from graphtide.streams.model_ports import ContextPassage
@@ -70,6 +73,35 @@ def test_pair_features_tell_which_of_two_units_is_later() -> None:
     assert pairs[1, 0, 1] == -1
     assert pairs[0, 1, 0] == pairs[1, 0, 0] > 0
     assert not pairs[[0, 1], [0, 1]].any()
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "of another adapter"])
+async def test_rules_answer_when_the_weights_cannot_be_used(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They belong to one adapter: the states of another one mean something else."""
+    path = tmp_path / "weights.npz"
+    if damage == "cut":
+        path.write_bytes(network.WEIGHTS.read_bytes()[:1000])
+    elif damage == "of another adapter":
+        arrays = read_weights(network.WEIGHTS)
+        arrays[network.TRAINED_WITH] = arrays[network.TRAINED_WITH][::-1]
+        np.savez(path, allow_pickle=False, **arrays)
+    monkeypatch.setattr(network, "WEIGHTS", path)
+    list_network.cache_clear()
+    try:
+        generator = ExtractiveGenerator(reader=UnitReader(MiniLmCrossEncoder(), StaticEmbedder()))
+        question = "Who keeps the time pieces in order?"
+        assert await generator.answer(question, OTHERS) == await ExtractiveGenerator().answer(question, OTHERS)
+    finally:
+        list_network.cache_clear()
+    assert "GRAPHTIDE_ANSWER_MODEL=rules" in caplog.text
+
+
+async def test_number_in_superscript_is_no_year() -> None:
+    """Python calls the superscript a digit, and cannot convert it."""
+    evidence, reading = read_evidence("How many atoms are in it?", [note("a.md", "It has 10²³ atoms. Ada counted.")], 0)
+    assert np.isfinite(features_of(evidence, reading).pairs).all()
 
 
 async def share_of_later(question: str, earlier: str, later: str) -> float:

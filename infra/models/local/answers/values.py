@@ -226,7 +226,7 @@ def has_full_name(text: str) -> bool:
 
 def is_calendar(key: str) -> bool:
     """Return whether a word is a year or a month: it names no thing that two texts could be about."""
-    return (len(key) == 4 and key.isascii() and key.isdigit() and bool(_year(int(key)))) or key in _MONTH_KEYS
+    return (len(key) == 4 and key.isdecimal() and bool(_year(int(key)))) or key in _MONTH_KEYS
 
 
 def has_place(text: str) -> bool:
@@ -336,7 +336,7 @@ def _is_time(word: Word) -> bool:
     lower = word.text.lower()
     if lower in _TIMES or (word.capital and lower in _MONTH_NUMBERS) or _iso(word.text) is not None:
         return True
-    if word.text.isdigit():
+    if word.text.isdecimal():  # as int accepts it: superscripts are digits, too
         return len(word.text) == 4 and bool(_year(int(word.text)))
     return ":" in word.text and word.text.replace(":", "").isdigit()
 

@@ -114,7 +114,7 @@ def adapter_hash(adapter: Path = ADAPTER) -> bytes:
 
 def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a weights' file by their names. Raises OSError, ValueError or BadZipFile."""
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
