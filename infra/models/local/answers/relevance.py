@@ -36,8 +36,9 @@ ANSWERED, BEST = (0.3, 0.2), (0.35, 0.25)
 """Greatest probabilities of no answer, and the least one of the best unit that each needs, to decide the answer."""
 CERTAIN, CERTAIN_BEST = 0.05, 0.4
 """The same, if the rules find no answer."""
-ALIKE, MAX_ALIKE = 0.35, 8
-"""The share of the best unit's probability that others of a list need, and the number of units in a list."""
+ALIKE, MAX_ALIKE, RIVAL = 0.35, 8, 0.4
+"""The share of the best unit's probability that others of a list need, and the number of units in a list; the share
+from which the second unit may state a later value."""
 WEIGHT, WEIGHT_UNSURE = 1.5, 0.3
 """Weights of a probability in a score: if the probabilities decide, and if not.
 
@@ -159,6 +160,12 @@ def finds_nothing(relevance: Relevance) -> bool:
 def by_probability(relevance: Relevance) -> list[int]:
     """Return the places of the units read, the most probable first."""
     return sorted(relevance.units, key=lambda place: -relevance.units[place])
+
+
+def rivals(relevance: Relevance) -> list[int]:
+    """Return the places of the most probable unit and of the next one, if that is nearly as probable."""
+    first, *others = by_probability(relevance)[:2]
+    return [first, *(place for place in others if relevance.units[place] >= RIVAL * relevance.units[first])]
 
 
 def alike(relevance: Relevance) -> list[int]:

@@ -27,7 +27,7 @@ from graphtide.infra.models.local.answers.values import has_phrase
 
 Array = NDArray[np.float32]
 LOGIT_SCALE, NEAREST_DATED, LONG_WORDS = 5.0, 5, 20
-"""Divisor of a logit; dated units, by their logits, of which newest and oldest are told; words of a long unit."""
+"""Divisor of a logit; the dated units with the best logits, whose first and last date count; words of a long unit."""
 TERM_COVERED, TERM_MISSED = 0.7, 0.4
 """Share of a term from which on a unit has it, and below which it lacks it."""
 _MAX_SHARED = 2

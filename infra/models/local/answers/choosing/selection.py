@@ -28,12 +28,14 @@ from graphtide.infra.models.local.answers.relevance import (
     finds_answer,
     finds_nothing,
     is_certain,
+    rivals,
     weigh,
 )
 from graphtide.infra.models.local.answers.succession import latest
 from graphtide.infra.models.local.answers.support import coverage, supported, union
 
 _FIRST = 60
+_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,19 @@ def _most_relevant(evidence: AnswerEvidence, relevance: Relevance) -> list[Score
         return several if len(several) > 1 else select(evidence)
     if plan.kind is Kind.REASON and (pair := with_reason(evidence, ranked[0], ranked)):
         return pair
-    return ranked[:1]
+    several = [evidence.scored[place] for place in rivals(relevance)]
+    return _with_step(evidence, latest(evidence, several[0], several))
+
+
+def _with_step(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
+    """Return a unit with the one that leads to it or that it leads to, if the rules find one: the question's clause
+    describes one of them, or the unit lacks a value of the type asked for.
+    """
+    steps = clause_hops(evidence)
+    if not steps and not best.fits:
+        steps = select(evidence)
+    is_pair = len(steps) == _STEPS and any(step is best for step in steps)
+    return steps if is_pair else [best]
 
 
 def asks_for_several(plan: QuestionPlan) -> bool:
