@@ -181,8 +181,8 @@ def first_next_scores(
     terms = (
         weighting.bridge * (np.stack([each.bridges for each in links]) - mean.bridges),
         weighting.about * (np.stack([each.about for each in links]) - mean.about),
-        weighting.coverage
-        * np.stack([contained @ words for words in fresh]),  # a product of matrices rounds differently
+        # one product of matrices would round differently
+        weighting.coverage * np.stack([contained @ words for words in fresh]),
     )
     scores: Scores = second + sum(terms)
     scores[np.arange(len(firsts)), firsts] = -np.inf

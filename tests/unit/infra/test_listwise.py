@@ -98,7 +98,7 @@ async def test_rules_answer_when_the_weights_cannot_be_used(
     assert "GRAPHTIDE_ANSWER_MODEL=rules" in caplog.text
 
 
-async def test_number_in_superscript_is_no_year() -> None:
+def test_number_in_superscript_is_no_year() -> None:
     """Python calls the superscript a digit, and cannot convert it."""
     evidence, reading = read_evidence("How many atoms are in it?", [note("a.md", "It has 10²³ atoms. Ada counted.")], 0)
     assert np.isfinite(features_of(evidence, reading).pairs).all()

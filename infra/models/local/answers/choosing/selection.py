@@ -67,10 +67,7 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
         return []
     if finds_answer(relevance):
         return rendered(evidence, _most_relevant(evidence, relevance))
-    if hops := clause_hops(evidence):
-        return rendered(evidence, hops)
-    chosen = select(evidence)
-    return rendered(evidence, chosen) if chosen and supported(evidence, chosen) else []
+    return answer_by_rules(evidence).quotations
 
 
 def _most_relevant(evidence: AnswerEvidence, relevance: Relevance) -> list[Scored]:
