@@ -28,7 +28,7 @@ from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS, Documen
 from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
 from graphtide.services.cli.sync.scan import FolderScan, scan_tree
 from graphtide.services.cli.sync.state import KnownFile, SyncState, load_state
-from graphtide.services.cli.sync.tree import FileTree, FoundFile
+from graphtide.services.cli.sync.tree import FileTree, FoundFile, SourceUnavailableError
 from graphtide.services.cli.terminal import Advance
 
 Bar = Callable[[str, int], Advance]
@@ -45,6 +45,7 @@ class SyncOptions:
     prune: bool = False
     dry_run: bool = False
     wait: bool = True
+    allow_empty: bool = False
 
 
 @dataclass(slots=True)
@@ -155,11 +156,18 @@ class _Pass:
             raise
 
     def _refuse_empty_folder(self, has_files: bool) -> None:
-        if not has_files and self._state.documents and not self._options.prune:
-            raise CommandError(
-                f"{self._options.tree.shown} contains no file, but {len(self._state.documents)} documents of it are in"
-                " the graph; check that the folder is mounted, or name --prune to delete them"
-            )
+        """Raise SourceUnavailableError if every document of the folder would be deleted: a folder that is not mounted
+        looks empty, and lacks the state, too.
+        """
+        options = self._options
+        if has_files or options.allow_empty:
+            return
+        if not self._state.documents and not (options.prune and any(self._published_here())):
+            return
+        raise SourceUnavailableError(
+            f"{options.tree.shown} contains no file, but documents of it are in the graph {options.graph!r}, and"
+            " nothing was deleted; check that the folder is mounted, or name --allow-empty to delete them"
+        )
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

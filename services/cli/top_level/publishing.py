@@ -57,6 +57,9 @@ def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its p
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete also documents of this folder that only the graph knows.")
     ] = False,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Delete all documents of the folder if it contains no file.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the graph has processed all.")] = True,
     url: Url = URL,
@@ -74,7 +77,7 @@ def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its p
     from graphtide.services.cli.sync.run import SyncOptions
     from graphtide.services.cli.sync.tree import open_tree
 
-    options = SyncOptions(open_tree(folder), graph, prune, dry_run, wait)
+    options = SyncOptions(open_tree(folder), graph, prune, dry_run, wait, allow_empty)
     with client_of(url) as client:
         run_sync(client, options, watch, interval, as_json)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import graphtide
-from graphtide.services.cli.exit_codes import CommandError
 from graphtide.services.cli.sync.scan import scan_folder
+from graphtide.services.cli.sync.tree import SourceUnavailableError
 from graphtide.services.sdk.blocking import Database
 from tests.support.seeds import seeds
 from tests.support.syncing import embedded, run
@@ -58,9 +58,9 @@ def test_folder_followed_through_random_changes_equals_a_fresh_sync(tmp_path: Pa
                 disturb(rng, folder)
             if rng.random() < 0.2:
                 shutil.rmtree(folder / ".graphtide", ignore_errors=True)  # the state may be lost at any time
-            run(client, folder, "followed", prune=True)
+            run(client, folder, "followed", prune=True, allow_empty=True)
         (folder / "last.md").write_text("# Last\n\nAna Ruiz lives in Rome.")
-        run(client, folder, "followed", prune=True)
+        run(client, folder, "followed", prune=True, allow_empty=True)
         run(client, folder, "fresh")
         known = set(json.loads(next((folder / ".graphtide").glob("*.json")).read_text())["documents"])
         assert known
@@ -143,17 +143,26 @@ def test_interrupted_sync_is_continued_by_the_next(tmp_path: Path) -> None:
         assert len(client.published) == len(set(client.published)) == 210
 
 
-def test_empty_folder_deletes_nothing_unless_asked(tmp_path: Path) -> None:
-    """A folder that is not mounted looks empty."""
+@pytest.mark.parametrize("prune", [False, True])
+@pytest.mark.parametrize("has_state", [False, True])
+def test_empty_folder_deletes_nothing_unless_asked(tmp_path: Path, prune: bool, has_state: bool) -> None:
+    """A folder that is not mounted looks empty, and lacks the state, too."""
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
-    with embedded(tmp_path / "data") as (client, _):
+    with embedded(tmp_path / "data") as (client, database):
         run(client, folder)
         (folder / "a.md").unlink()
-        with pytest.raises(CommandError, match="mounted, or name --prune"):
-            run(client, folder)
-        assert run(client, folder, prune=True).deleted == ["a.md"]
+        if not has_state:
+            shutil.rmtree(folder / ".graphtide")
+        if prune or has_state:
+            with pytest.raises(SourceUnavailableError, match="mounted, or name --allow-empty"):
+                run(client, folder, prune=prune)
+        else:
+            assert run(client, folder).deleted == []
+        assert _live(database, "g") == ["a.md"]
+        assert run(client, folder, prune=True, allow_empty=True).deleted == ["a.md"]
+        assert run(client, folder, prune=True).deleted == []  # nothing of it is left: no error
 
 
 def test_ignore_files_of_inner_folders_take_precedence(tmp_path: Path) -> None:

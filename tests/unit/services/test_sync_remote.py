@@ -184,13 +184,13 @@ def test_emptied_store_deletes_only_when_asked_and_a_missing_one_never(tmp_path:
         patch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         run(client, open_tree("s3://emptied/notes"))
         s3.delete_object(Bucket="emptied", Key="notes/a.md")
-        with pytest.raises(CommandError, match="name --prune"):
-            run(client, open_tree("s3://emptied/notes"))
+        with pytest.raises(CommandError, match="name --allow-empty"):
+            run(client, open_tree("s3://emptied/notes"), prune=True)
         s3.delete_bucket(Bucket="emptied")
         with pytest.raises(SourceUnavailableError, match="nothing was deleted"):
             run(client, open_tree("s3://emptied/notes"), prune=True)
         s3.create_bucket(Bucket="emptied")
-        assert run(client, open_tree("s3://emptied/notes"), prune=True).deleted == ["a.md"]
+        assert run(client, open_tree("s3://emptied/notes"), allow_empty=True).deleted == ["a.md"]
 
 
 def test_lost_state_of_a_store_is_compared_with_the_service(tmp_path: Path, store: Any) -> None:
