@@ -1,7 +1,9 @@
 """The relatedness model: keeps the training examples current as a view changes.
 
-Invariant: after `follow`, the sums are those of the pairs of the live passages, whatever their history. One writer
-calls `follow`, under the view's write lock; readers read the weights under its read lock.
+Changed pairs are collected, and added to the sums PENDING at a time or when the weights are read: one computation of
+many cosines costs little more than that of one. Invariant: after `follow`, sums and collected pairs together are those
+of the pairs of the live passages, whatever their history. One writer calls `follow`, under the view's write lock;
+readers read the weights under its read lock, and change nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from graphtide.graph.view_state.overlay import Overlay, Writing
 from graphtide.graph.view_state.tables import MentionTables, ViewEntity
 
 BLOCK = 1 << 11
+PENDING = 256
+"""Pairs that are collected at most before they are added to the sums: each reader of the weights computes them."""
 
 
 class ExampleTables(MentionTables, Protocol):
@@ -50,8 +54,8 @@ class RelatednessModel:
         self._titles: MutableMapping[str, str] = {}
         self._members: MutableMapping[int, _Members] = {}
         self._all = HashRing()
-        self.together = SufficientStatistics()
-        self.chance = SufficientStatistics()
+        self._together, self._pending_together = SufficientStatistics(), Counter[Pair]()
+        self._chance, self._pending_chance = SufficientStatistics(), Counter[Pair]()
 
     def fork(self, writing: Writing) -> RelatednessModel:
         """Return a model over this one, for a fork of its view (view_state/overlay.py)."""
@@ -59,8 +63,19 @@ class RelatednessModel:
         forked._passages, forked._titles = Overlay(self._passages, writing), Overlay(self._titles, writing)
         forked._members = Overlay(self._members, writing)
         forked._all = self._all.fork(writing)
-        forked.together, forked.chance = replace(self.together), replace(self.chance)
+        forked._together, forked._pending_together = replace(self._together), self._pending_together.copy()
+        forked._chance, forked._pending_chance = replace(self._chance), self._pending_chance.copy()
         return forked
+
+    @property
+    def together(self) -> SufficientStatistics:
+        """Return the sums over the live pairs of one entity. Cost: the cosines of the pairs that are collected."""
+        return self._current()[0]
+
+    @property
+    def chance(self) -> SufficientStatistics:
+        """Return the sums over the live pairs of chance. Cost: as `together`."""
+        return self._current()[1]
 
     def names(self, number: int) -> Collection[str]:
         """Return the normalised names that a passage mentions; none for a passage without a vector."""
@@ -73,8 +88,13 @@ class RelatednessModel:
         return passage.titles if passage is not None else ()
 
     def weights(self) -> Weights:
-        """Return the weights that fit the live examples. Cost: some arithmetic, whatever their number."""
-        return fit_weights(self.together, self.chance)
+        """Return the weights that fit the live examples. Cost: the cosines of at most PENDING pairs."""
+        return fit_weights(*self._current())
+
+    def _current(self) -> tuple[SufficientStatistics, SufficientStatistics]:
+        together, chance = replace(self._together), replace(self._chance)
+        _learn(((chance, self._pending_chance), (together, self._pending_together)))
+        return together, chance
 
     def follow(self, tables: ExampleTables, delta: GraphDelta, nodes: Iterable[int]) -> None:
         """Apply a delta that the tables hold already; `nodes` are the entities whose passages or names it changed.
@@ -83,7 +103,7 @@ class RelatednessModel:
         vector and mentions never change. Cost: a few pairs per passage, and at most TOGETHER per entity.
         """
         retitled = self._take_titles(tables, delta)
-        chance: Counter[Pair] = Counter()
+        chance, together = self._pending_chance, self._pending_together
         for number in (*delta.gone.chunks, *retitled):
             passage = self._passages.pop(number, None)
             if passage is not None:
@@ -92,13 +112,15 @@ class RelatednessModel:
             if number not in self._passages and tables.chunks[number].vector.any():
                 passage = self._passages[number] = _example(tables, number)
                 _count(chance, *self._all.add(passage))
-        together: Counter[Pair] = Counter()
         for node in with_yields({*nodes, *(node for number in retitled for node in _mentioned(tables, number))}):
             left, now = self._members.pop(node, _NOBODY), self._group(tables, node)
             if now[0]:
                 self._members[node] = now
             _count(together, circle(*left), circle(*now))
-        _learn(((self.chance, chance), (self.together, together)))
+        if len(chance) + len(together) > PENDING:
+            _learn(((self._chance, chance), (self._together, together)))
+            chance.clear()
+            together.clear()
 
     def examples(self) -> tuple[list[Pair], list[Pair]]:
         """Return the live pairs of one entity, and those of chance. Cost: all passages."""
