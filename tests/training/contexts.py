@@ -26,7 +26,8 @@ from tests.training.labels import places_of
 
 SETTINGS: Mapping[str, object] = {"answer_model": "rules"}
 TIMEOUT_S = 120.0
-_JOINED_KINDS = ("list", "comparison")
+JOINED_KINDS = ("list", "comparison")
+"""Kinds of questions whose answer has several parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Labels:
     @property
     def positives(self) -> list[int]:
         """Return the places of the units that answer."""
-        answers = self.gold if self.kind in _JOINED_KINDS else self.gold[-1:]
+        answers = self.gold if self.kind in JOINED_KINDS else self.gold[-1:]
         return sorted({place for places in (*answers, *self.also) for place in places})
 
     @property

@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from graphtide.infra.models.local.answers.relevance import none_logit
 from graphtide.infra.models.local.listwise.network import HEADS, TRAINED_WITH, adapter_hash
+from tests.training.contexts import JOINED_KINDS
 from tests.training.lists import ListExample
 
 Tensor = Any
@@ -30,7 +31,9 @@ _EXCLUDED = -1e9
 
 @dataclass(frozen=True, slots=True)
 class ListBatch:
-    """Examples, padded to the longest one: (examples, units, …), and which units exist, answer, or lead there."""
+    """Examples, padded to the longest one: (examples, units, …); which units exist, answer, or lead there; and which
+    examples have an answer of several parts.
+    """
 
     units: Tensor
     pairs: Tensor
@@ -40,6 +43,19 @@ class ListBatch:
     exist: Tensor
     positive: Tensor
     neutral: Tensor
+    joined: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class ListTensors:
+    """Logits of units, (examples, units): as the best answer, as a part of it, and as what leads to it, which is
+    computed in the training alone; and those of "nothing answers", (examples,).
+    """
+
+    answers: Tensor
+    none: Tensor
+    parts: Tensor
+    leads: Tensor
 
 
 class ListModel(nn.Module):  # type: ignore[misc]  # torch is not installed where types are checked
@@ -54,14 +70,14 @@ class ListModel(nn.Module):  # type: ignore[misc]  # torch is not installed wher
         self.question = nn.Linear(len(first.features.question), WIDTH)
         self.states = nn.Linear(first.states.shape[1], WIDTH)
         self.layers = nn.ModuleList(_layer(first.features.pairs.shape[2]) for _ in range(LAYERS))
-        self.answer, self.none = nn.Linear(WIDTH, 1), nn.Linear(WIDTH, 1)
-        self.logit_scale = nn.Parameter(torch.tensor(1.0))
+        self.answer, self.part, self.lead, self.none = (nn.Linear(WIDTH, 1) for _ in range(4))
+        self.logit_scale, self.part_scale = nn.Parameter(torch.tensor(1.0)), nn.Parameter(torch.tensor(0.5))
         self._dropout = dropout
-        nn.init.zeros_(self.answer.weight)
-        nn.init.zeros_(self.none.weight)
+        for layer in (self.answer, self.part, self.lead, self.none):
+            nn.init.zeros_(layer.weight)
 
-    def forward(self, batch: ListBatch) -> tuple[Tensor, Tensor]:
-        """Return the logits of the units, (examples, units), and of "nothing answers", (examples,)."""
+    def forward(self, batch: ListBatch) -> ListTensors:
+        """Return the logits of a batch."""
         hidden = self.units((batch.units - self.mean) / self.deviation) + self.question(batch.question)[:, None]
         hidden = self._drop(functional.gelu(hidden + self.states(self._drop(batch.states))))
         for layer in self.layers:
@@ -73,13 +89,15 @@ class ListModel(nn.Module):  # type: ignore[misc]  # torch is not installed wher
         best = hidden[torch.arange(len(hidden)), logits.argmax(1)]
         pooled = (hidden * batch.exist[..., None]).sum(1) / count[:, None] + best
         offset = torch.tensor([none_logit(int(each)) for each in count])
-        return logits, self.none(pooled)[:, 0] + offset
+        parts = self.part_scale * batch.logits + self.part(hidden)[..., 0]
+        return ListTensors(logits, self.none(pooled)[:, 0] + offset, parts, self.lead(hidden)[..., 0])
 
     def save(self, path: Path, adapter: Path) -> None:
         """Write the weights as the service reads them, with the hash of the adapter that read the examples."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
-            arrays = {name: values.numpy() for name, values in self.state_dict().items()}
+            kept = ((name, values) for name, values in self.state_dict().items() if not name.startswith("lead."))
+            arrays = {name: values.numpy() for name, values in kept}
             arrays[TRAINED_WITH] = np.frombuffer(adapter_hash(adapter), np.uint8)
             np.savez(file, allow_pickle=False, **arrays)
 
@@ -137,4 +155,5 @@ def list_batch(examples: Sequence[ListExample]) -> ListBatch:
         marked(range(len(example.logits)) for example in examples),
         marked(example.positives.tolist() for example in examples),
         marked(example.neutral.tolist() for example in examples),
+        torch.tensor([example.kind in JOINED_KINDS for example in examples]),
     )

@@ -60,8 +60,8 @@ class ListRecorder:
         nothing answers, even if a unit beyond them does.
         """
         evidence = asked.evidence()
-        answer_by_rules(evidence)  # as in the service, since it joins what corrected and correcting units cover
-        reading = await self._reader.read(evidence)
+        by_rules = answer_by_rules(evidence)
+        reading = await self._reader.read(evidence, covered=by_rules.covers_most)
         at = {place: position for position, place in enumerate(reading.places)}
         positives = [at[place] for place in asked.labels.positives if place in at]
         neutral = [at[place] for place in asked.labels.neutral if place in at]

@@ -1,6 +1,8 @@
 """Training of the listwise ranker: `python -m tests.training.train_ranker --lists FOLDER --out FILE`.
 
-The loss is that of train_adapter.py over all units that were read, with a learned logit of "nothing answers".
+The loss is that of train_adapter.py over all units that were read, with a learned logit of "nothing answers"; the cross
+entropy of each unit as a part of the answer; and the logarithm of the share of the units that lead there, which
+teaches the network to see them.
 Invariant: on one machine and one version of torch the result is a function of the examples, the seed and the epochs.
 """
 
@@ -14,10 +16,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from graphtide.infra.models.local.listwise.network import TRAINED_WITH, ListNetwork, read_weights
 from tests.training.corpus import CorpusPart
-from tests.training.list_model import ListModel, list_batch
+from tests.training.list_model import ListBatch, ListModel, ListTensors, list_batch
 from tests.training.lists import ListExample, read_lists
 from tests.training.train_adapter import rate_share
 
@@ -26,25 +29,32 @@ Tensor = Any
 QUESTIONS, DROPOUT = 16, 0.3
 """Questions of a step, and the share of states that is left out."""
 RATE, WEIGHT_DECAY, MAX_NORM = 2e-3, 0.2, 1.0
+PART_SHARE, SINGLE_PART_SHARE, LEAD_SHARE = 0.3, 0.09, 0.3
+"""Weights in the loss of the parts of an answer, where it has several and where it has one, and of what leads to it."""
 TOLERANCE = 1e-2
 _EXCLUDED = -1e9
 
 
-def list_losses(model: ListModel, examples: Sequence[ListExample]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the loss of each example, the logits of its units, and that of "nothing answers"."""
-    batch = list_batch(examples)
-    logits, none = model(batch)
-    wrong = logits.masked_fill(batch.positive | batch.neutral, _EXCLUDED)
-    others = torch.logsumexp(torch.cat([wrong, none[:, None]], 1), 1)
-    each = (torch.logaddexp(others[:, None], logits) - logits).masked_fill(~batch.positive, 0.0)
-    answered = each.sum(1) / batch.positive.sum(1).clamp(min=1)
-    return torch.where(batch.positive.any(1), answered, others - none), logits, none
+def list_losses(logits: ListTensors, batch: ListBatch) -> Tensor:
+    """Return the mean loss of the examples: of the best answer, of the parts of answers, and of what leads to them."""
+    answered = batch.positive.any(1)
+    wrong = logits.answers.masked_fill(batch.positive | batch.neutral, _EXCLUDED)
+    others = torch.logsumexp(torch.cat([wrong, logits.none[:, None]], 1), 1)
+    each = (torch.logaddexp(others[:, None], logits.answers) - logits.answers).masked_fill(~batch.positive, 0.0)
+    best = torch.where(answered, each.sum(1) / batch.positive.sum(1).clamp(min=1), others - logits.none)
+    of_part = functional.binary_cross_entropy_with_logits(logits.parts, batch.positive.float(), reduction="none")
+    parts = of_part.masked_fill(~(batch.exist & answered[:, None]), 0.0).sum(1)
+    leading = logits.leads.masked_fill(~batch.exist, _EXCLUDED).log_softmax(1).masked_fill(~batch.neutral, _EXCLUDED)
+    leads = torch.where(batch.neutral.any(1), -torch.logsumexp(leading, 1), torch.zeros_like(parts))
+    shares = torch.where(batch.joined, PART_SHARE, SINGLE_PART_SHARE)
+    return (best + shares * parts + LEAD_SHARE * leads).mean()
 
 
 def train_ranker(examples: Sequence[ListExample], epochs: int, seed: int) -> ListModel:
     """Return a ranker after some epochs, and print the mean loss of each."""
     if len(examples) < QUESTIONS:
         raise SystemExit(f"{len(examples)} questions to train on, and a step has {QUESTIONS}: record all worlds")
+    torch.set_num_threads(1)  # the matrices are small: two threads that wait for each other take ten times as long
     torch.manual_seed(seed)
     rng, model = random.Random(seed), ListModel(examples, DROPOUT)
     parameters = [each for each in model.parameters() if each.requires_grad]
@@ -56,7 +66,8 @@ def train_ranker(examples: Sequence[ListExample], epochs: int, seed: int) -> Lis
             step += 1
             for group in optimiser.param_groups:
                 group["lr"] = RATE * rate_share(step / steps)
-            loss = list_losses(model, order[start : start + QUESTIONS])[0].mean()
+            batch = list_batch(order[start : start + QUESTIONS])
+            loss = list_losses(model(batch), batch)
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(parameters, MAX_NORM)
@@ -77,8 +88,9 @@ def evaluate(model: ListModel, weights: Path, examples: Sequence[ListExample]) -
     for example in answerable:
         found = network.logits(example.features, example.logits, example.states)
         with torch.no_grad():
-            _, logits, none = list_losses(model, [example])
-        if not np.allclose([*found.units, found.none], [*logits[0].tolist(), float(none)], atol=TOLERANCE):
+            logits = model(list_batch([example]))
+        expected = [*logits.answers[0].tolist(), *logits.parts[0].tolist(), float(logits.none)]
+        if not np.allclose([*found.units, *found.parts, found.none], expected, atol=TOLERANCE):
             raise SystemExit("the service's network has other logits than the model; compare network.py, list_model.py")
         by_encoder += int(example.logits.argmax()) in example.positives
         by_ranker += int(found.units.argmax()) in example.positives

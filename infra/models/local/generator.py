@@ -13,7 +13,7 @@ from functools import partial
 
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.text.quotation import neutralise
-from graphtide.infra.models.local.answers.choosing.rendering import Quotation
+from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.questions.plan import plan_of
@@ -33,7 +33,7 @@ CONTEXT_PASSAGES = 40
 """Passages that it reads for a question: sentences are compared with each other, so more than a model needs."""
 MAX_COMPARED = 64
 """Units whose similarity to the question is computed: those that cover most of its words."""
-_RULES = "offline-extractive-9"
+_RULES = "offline-extractive-10"
 _SUPPORTS = 0.8
 """Minimum share of a sentence's words in a source that is cited for it."""
 _FAIR_RATING = 50
@@ -126,12 +126,12 @@ class ExtractiveGenerator:
         evidence = await self._pool.run(partial(score_units, plan, units, similar), small=small)
         # Without passages, the context is one of many parts of a graph's reports: it is answered by rules alone.
         by_rules = await self._pool.run(partial(answer_by_rules, evidence), small=small)
-        if self._reader is None or not context or by_rules.covers_most:
-            return by_rules.quotations
-        relevance = await self._reader.relevance(evidence)
-        if relevance is None:
-            return by_rules.quotations
-        return await self._pool.run(partial(answer_by_relevance, evidence, relevance, by_rules), small=small)
+        chosen, relevance = by_rules.chosen, None
+        if self._reader is not None and context:
+            relevance = await self._reader.relevance(evidence, covered=by_rules.covers_most)
+        if relevance is not None:
+            chosen = await self._pool.run(partial(answer_by_relevance, evidence, relevance, by_rules), small=small)
+        return await self._pool.run(partial(rendered, evidence, chosen), small=small)
 
     async def _similarities(self, plan: QuestionPlan, units: list[Unit], small: bool) -> list[float]:
         """Return the similarity of each unit to the question; that of the least similar one for units that share too

@@ -12,6 +12,8 @@ import numpy as np
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.relevance import (
     AT_ONCE,
+    FEW,
+    SHORTLIST,
     CrossEncoder,
     read_count,
     relevance_of,
@@ -46,14 +48,14 @@ class UnitReader:
     def name(self) -> str:
         return self._cross_encoder.name
 
-    async def relevance(self, evidence: AnswerEvidence) -> Relevance | None:
+    async def relevance(self, evidence: AnswerEvidence, *, covered: bool) -> Relevance | None:
         """Return the probabilities of the shortlist's units. None if a model cannot be loaded: then the rules answer,
-        and the log has the reason once.
+        and the log has the reason once. `covered`: see `read`.
         """
         if self._failed:
             return None
         try:
-            reading = await self.read(evidence)
+            reading = await self.read(evidence, covered=covered)
             return await self._pool.run(partial(rank, evidence, reading))
         except Broken as error:
             if not self._failed:  # another question may have reported it meanwhile
@@ -61,13 +63,15 @@ class UnitReader:
             self._failed = True
             return None
 
-    async def read(self, evidence: AnswerEvidence) -> ListReading:
-        """Return what the cross-encoder reads of the shortlist; its second half only if the first answers nothing.
+    async def read(self, evidence: AnswerEvidence, *, covered: bool) -> ListReading:
+        """Return what the cross-encoder reads of the shortlist: its beginning if the rules' answer covers the question;
+        else its first half, and the second one only if the first answers nothing.
 
         Raises Broken if the model cannot be loaded.
         """
         question, scored = evidence.plan.text, evidence.scored
         places, similarities = await shortlist_of(evidence, self._embedder)
+        places = places[: FEW if covered else SHORTLIST]
         logits, states = np.empty(0, np.float32), np.empty((0, 0), np.float32)
         for start in range(0, len(places), AT_ONCE):
             texts = [unit_text(scored[place].unit) for place in places[start : start + AT_ONCE]]
@@ -95,7 +99,7 @@ def rank(evidence: AnswerEvidence, reading: ListReading) -> Relevance:
     if not reading.places:
         return relevance_of((), ())
     found = list_network().logits(features_of(evidence, reading), reading.logits, reading.states)
-    return relevance_of(reading.places, found.units.tolist(), found.none)
+    return relevance_of(reading.places, found.units.tolist(), found.none, found.parts.tolist())
 
 
 def titled(unit: Unit) -> str:

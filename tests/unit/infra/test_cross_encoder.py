@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphtide.infra.models.local.answers.relevance import (
+    FEW,
+    MAX_PARTS,
     SHORTLIST,
     PairReading,
     UnitText,
-    finds_answer,
+    answer_parts,
+    finds_nothing,
     relevance_of,
     shortlist,
     unit_text,
@@ -83,6 +87,16 @@ def test_probabilities_add_up_to_one_with_none() -> None:
     assert relevance_of([3], [0.0], none=0.0).none == pytest.approx(0.5)
 
 
+def test_the_parts_of_an_answer_begin_with_the_most_probable_unit() -> None:
+    relevance = relevance_of([4, 2, 7, 9], [1.0, 3.0, -2.0, 2.0], none=-5.0, parts=[2.0, -9.0, 1.0, -1e9])
+    assert answer_parts(relevance, min_share=0.5) == [2, 4, 7]
+    assert answer_parts(relevance, min_share=0.99) == [2]
+    assert relevance.parts[9] == pytest.approx(0)
+    assert answer_parts(relevance_of([], []), min_share=0.5) == []
+    many = range(30)
+    assert answer_parts(relevance_of(many, [0.0] * 30, parts=[9.0] * 30), min_share=0.5) == list(range(MAX_PARTS))
+
+
 def test_the_shortlist_begins_with_the_firsts_of_both_rankings() -> None:
     count = 3 * SHORTLIST
     scores = [float(-place) for place in range(count)]
@@ -106,19 +120,42 @@ async def test_other_words_are_quoted_and_what_is_not_stated_is_refused(encoder:
     assert (await generator.answer("How much did the new boiler cost?", notes)).text == NOTHING_FITS
 
 
-async def test_what_the_rules_cover_is_not_read(encoder: MiniLmCrossEncoder) -> None:
-    failing = FailingEncoder()
-    generator = ExtractiveGenerator(reader=UnitReader(failing, StaticEmbedder()))
-    context = [note("a.md", "Kenji Mori repaired pump 3 on Monday.")]
-    assert "Kenji Mori" in (await generator.answer("Who repaired pump 3?", context)).text
-    assert failing.calls == 0
+async def test_few_units_are_read_where_the_rules_cover_the_question() -> None:
+    counting = CountingEncoder()
+    generator = ExtractiveGenerator(reader=UnitReader(counting, StaticEmbedder()))
+    context = [note(f"{day}.md", f"Kenji Mori repaired pump {day} on Monday.") for day in range(1, 40)]
+    await generator.answer("Who repaired pump 3?", context)
+    assert counting.units == [FEW]
+    await generator.answer("Which person has fixed the machine by the weir?", context)
+    assert sum(counting.units) > 2 * FEW
+
+
+async def test_a_list_has_each_of_its_items_and_nothing_else(encoder: MiniLmCrossEncoder) -> None:
+    table = [("Pump 1", "oil"), ("Pump 2", "water"), ("Pump 3", "oil"), ("Pump 4", "brine"), ("Pump 5", "oil")]
+    notes = [note(f"{name}.md", f"{name} is filled with {liquid}.", title=name) for name, liquid in table]
+    generator = ExtractiveGenerator(StaticEmbedder(), reader=UnitReader(encoder, StaticEmbedder()))
+    answer = (await generator.answer("Which pumps have oil in them?", notes)).text
+    assert all((name in answer) == (liquid == "oil") for name, liquid in table), answer
 
 
 async def test_an_answer_alone_is_found_as_among_many(encoder: MiniLmCrossEncoder) -> None:
     """The probability of no answer depends on the number of units as little as it can."""
     unit = UnitText("", "", "Kenji Mori repaired pump 3 on Monday.")
     reading = await encoder.read("Who fixed the third pump?", [unit])
-    assert finds_answer(relevance_of([0], reading.logits.tolist()))
+    assert not finds_nothing(relevance_of([0], reading.logits.tolist()), rules_answer=True)
+
+
+class CountingEncoder:
+    """A cross-encoder that prefers no unit, and counts those that it reads."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.units: list[int] = []
+
+    async def read(self, question: str, units: Sequence[UnitText]) -> PairReading:
+        self.units.append(len(units))
+        return PairReading(np.zeros(len(units), np.float32), np.zeros((len(units), 128), np.float32))
 
 
 class FailingEncoder:

@@ -53,6 +53,7 @@ def test_probabilities_of_units_are_the_same_in_any_order(seed: int) -> None:
     expected, found = rank(evidence, reading), rank(evidence, shuffled)
     assert found.none == pytest.approx(expected.none, abs=1e-4)
     assert found.units == pytest.approx(expected.units, abs=1e-4)
+    assert found.parts == pytest.approx(expected.parts, abs=1e-4)
     assert found.none + sum(found.units.values()) == pytest.approx(1)
 
 
@@ -63,7 +64,7 @@ def test_ranker_has_finite_logits_for_a_single_unit_and_extreme_readings(seed: i
     extreme = ListReading(reading.places, reading.logits * 1e4, reading.states, reading.similarities)
     for each in (alone, extreme):
         found = list_network().logits(features_of(evidence, each), each.logits, each.states)
-        assert np.isfinite([*found.units, found.none]).all()
+        assert np.isfinite([*found.units, *found.parts, found.none]).all()
 
 
 def test_pair_features_tell_which_of_two_units_is_later() -> None:
@@ -113,7 +114,7 @@ async def share_of_later(question: str, earlier: str, later: str) -> float:
     ]
     units = units_of(notes)
     reader = UnitReader(MiniLmCrossEncoder(), StaticEmbedder())
-    relevance = await reader.relevance(score_units(plan_of(question), units, [0.0] * len(units)))
+    relevance = await reader.relevance(score_units(plan_of(question), units, [0.0] * len(units)), covered=False)
     assert relevance is not None
     texts = [unit.text for unit in units]
     first, last = (relevance.units[texts.index(text)] for text in (earlier, later))

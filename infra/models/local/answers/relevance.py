@@ -1,10 +1,10 @@
-"""Relevance: the probabilities of units, by a cross-encoder and a ranker, beside the rules' scores.
+"""Relevance: the probabilities of units, by a cross-encoder and a ranker.
 
 A cross-encoder reads the question together with a unit, so it finds answers in other words than the question's. It is
-much slower than the rules, so it reads only where what they choose does not cover the question, and then a shortlist:
-the units that rules and embeddings rank first. The ranker makes probabilities of its logits. Where these are clear,
-they decide which unit answers, or that none does; elsewhere they add to the scores. Cost: SHORTLIST units at most, in
-steps; the later steps only where the first ones find nothing.
+much slower than the rules, so it reads a shortlist: the units that rules and embeddings rank first. The ranker makes
+probabilities of what it read, and these decide: whether a unit answers, which one, and which others are parts of the
+answer. Cost: SHORTLIST units at most, in steps; the later steps only where the first ones find nothing; FEW where the
+rules cover the question.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 
-SHORTLIST, AT_ONCE = 48, 24
-"""Units that are read, and how many of them at first."""
+SHORTLIST, AT_ONCE, FEW = 48, 24, 12
+"""Units that are read, how many of them at first, and how many if the rules cover the question."""
 CLEAR = 0.2
 """The probability of no answer below which the rest of the shortlist is not read."""
 TRAINED_UNITS = 11
@@ -29,22 +29,19 @@ TRAINED_UNITS = 11
 great by chance, so it is the logarithm of their number over this one.
 """
 COVERED = 0.85
-"""The share of a question from which on what the rules choose needs no cross-encoder."""
-UNANSWERED = 0.6
-"""The probability of no answer from which on there is none."""
-ANSWERED, BEST = (0.3, 0.2), (0.35, 0.25)
-"""Greatest probabilities of no answer, and the least one of the best unit that each needs, to decide the answer."""
-CERTAIN, CERTAIN_BEST = 0.05, 0.4
-"""The same, if the rules find no answer."""
-ALIKE, MAX_ALIKE, RIVAL = 0.35, 8, 0.4
-"""The share of the best unit's probability that others of a list need, and the number of units in a list; the share
-from which the second unit may state a later value."""
-WEIGHT, WEIGHT_UNSURE = 1.5, 0.3
-"""Weights of a probability in a score: if the probabilities decide, and if not.
-
-All of these were chosen over five worlds that were held out of both trainings, three folders of notes that were read,
-and those from which the rules were made (docs/answers.md).
+"""The share of a question from which on the rules cover it, so that FEW units are read."""
+UNANSWERED, UNANSWERED_BY_RULES = 0.4, 0.25
+"""The probability of no answer from which on there is none; the same if the rules find none, either."""
+AGREED, AGREED_COVERING = 2.0, 6.0
+"""The factor by which the best unit may be more probable than those of the rules, which then answer; the same if these
+cover the question.
 """
+PART, PART_OF_SEVERAL, MAX_PARTS = 0.65, 0.4, 8
+"""The probability that a unit beside the best one needs as a part of the answer; the same for a question that asks for
+several things; and the number of units of an answer.
+"""
+WEIGHT = 1.5
+"""Weight of a probability in a score, where the rules choose among units with scores."""
 _CONTEXT_CHARS, _PREVIOUS_CHARS, _TEXT_CHARS = 160, 160, 400
 _RANK_OFFSET = 10
 _MAX_DISTANCE = 60.0
@@ -116,12 +113,17 @@ def none_logit(units: int) -> float:
     return math.log(max(1, units) / TRAINED_UNITS)
 
 
-def relevance_of(places: Sequence[int], logits: Sequence[float], none: float | None = None) -> Relevance:
-    """Return the softmax over the logits and that of "nothing answers", by default none_logit of their number."""
+def relevance_of(
+    places: Sequence[int], logits: Sequence[float], none: float | None = None, parts: Sequence[float] = ()
+) -> Relevance:
+    """Return the softmax over the logits and that of "nothing answers", by default none_logit of their number; and the
+    logistic function of the logits of parts.
+    """
     everything = np.array([*logits, none_logit(len(places)) if none is None else none], np.float64)
     exponentials = np.exp(np.maximum(everything - everything.max(), -_MAX_DISTANCE))
     *shares, rest = (exponentials / exponentials.sum()).tolist()
-    return Relevance(dict(zip(places, shares, strict=True)), rest)
+    of_parts = 1 / (1 + np.exp(-np.clip(np.asarray(parts, np.float64), -_MAX_DISTANCE, _MAX_DISTANCE)))
+    return Relevance(dict(zip(places, shares, strict=True)), rest, dict(zip(places, of_parts.tolist(), strict=False)))
 
 
 def read_count(logits: Sequence[float]) -> int:
@@ -134,41 +136,18 @@ def read_count(logits: Sequence[float]) -> int:
 
 def weigh(evidence: AnswerEvidence, relevance: Relevance) -> None:
     """Add to the score of each unit read a weight times the probability that it answers."""
-    weight = WEIGHT if finds_answer(relevance) else WEIGHT_UNSURE
     for place, probability in relevance.units.items():
-        evidence.scored[place].score += weight * probability
+        evidence.scored[place].score += WEIGHT * probability
 
 
-def finds_answer(relevance: Relevance) -> bool:
-    """Return whether the probabilities of the units decide which one answers."""
-    best = max(relevance.units.values(), default=0.0)
-    return any(
-        relevance.none <= max_none and best >= min_best for max_none, min_best in zip(ANSWERED, BEST, strict=True)
-    )
+def finds_nothing(relevance: Relevance, rules_answer: bool) -> bool:
+    """Return whether no unit answers; less certainty is needed where the rules find no answer, either."""
+    return relevance.none >= (UNANSWERED if rules_answer else UNANSWERED_BY_RULES)
 
 
-def is_certain(relevance: Relevance) -> bool:
-    """Return whether a unit answers even where the rules find no answer."""
-    return relevance.none <= CERTAIN and max(relevance.units.values(), default=0.0) >= CERTAIN_BEST
-
-
-def finds_nothing(relevance: Relevance) -> bool:
-    """Return whether the probabilities of the units decide that none answers."""
-    return relevance.none >= UNANSWERED
-
-
-def by_probability(relevance: Relevance) -> list[int]:
-    """Return the places of the units read, the most probable first."""
-    return sorted(relevance.units, key=lambda place: -relevance.units[place])
-
-
-def rivals(relevance: Relevance) -> list[int]:
-    """Return the places of the most probable unit and of the next one, if that is nearly as probable."""
-    first, *others = by_probability(relevance)[:2]
-    return [first, *(place for place in others if relevance.units[place] >= RIVAL * relevance.units[first])]
-
-
-def alike(relevance: Relevance) -> list[int]:
-    """Return the places of the most probable unit and those nearly as probable, the most probable first."""
-    best = max(relevance.units.values(), default=0.0)
-    return [place for place in by_probability(relevance) if relevance.units[place] >= ALIKE * best][:MAX_ALIKE]
+def answer_parts(relevance: Relevance, min_share: float) -> list[int]:
+    """Return the places of the most probable unit and of those that are parts of the answer with a probability of at
+    least `least`, the most probable first; none without units.
+    """
+    ranked = sorted(relevance.units, key=lambda place: -relevance.units[place])
+    return [place for place in ranked if place == ranked[0] or relevance.parts[place] >= min_share][:MAX_PARTS]

@@ -1,10 +1,11 @@
-"""The network of the listwise ranker: a logit for each unit of a shortlist, and one for "nothing answers".
+"""The network of the listwise ranker: two logits for each unit of a shortlist, and one for "nothing answers".
 
 Each unit is a vector of its features, those of the question, and the cross-encoder's state; layers of self-attention
 over the units (a set, as in Pang et al. 2020, SetRank, section 3) let them see each other. Deviations: features of
 each pair of units are a bias of the attention and a part of what it passes on (as in Shaw et al. 2018), and the
 cross-encoder's logit is added to the last layer's. Invariant: without rounding, the order of the units changes
-nothing. The weights are in `weights.npz`, which tests/training makes.
+nothing. One logit of a unit is for the best answer, the other for a part of it, which each item of a list is. The
+weights are in `weights.npz`, which tests/training makes.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ _EPSILON = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class ListLogits:
-    """A logit for each unit, as (units,), and one for "nothing answers"."""
+    """Logits of each unit, as (units,): as the best answer, which compete with `none`, and as a part of the answer."""
 
     units: Array
     none: float
+    parts: Array
 
 
 class ListNetwork:
@@ -60,7 +62,9 @@ class ListNetwork:
             hidden = self._transform(f"layers.{layer}", hidden, features.pairs)
         found = self._weights["logit_scale"] * logits + self._linear(hidden, "answer")[:, 0]
         pooled = hidden.mean(axis=0) + hidden[int(found.argmax())]
-        return ListLogits(found, float(self._linear(pooled, "none")[0]) + none_logit(len(found)))
+        none = float(self._linear(pooled, "none")[0]) + none_logit(len(found))
+        parts = self._weights["part_scale"] * logits + self._linear(hidden, "part")[:, 0]
+        return ListLogits(found, none, parts)
 
     def _transform(self, layer: str, hidden: Array, pairs: Array) -> Array:
         attended = self._attend(layer, self._norm(hidden, f"{layer}.attention_norm"), pairs)

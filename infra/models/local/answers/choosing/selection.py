@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphtide.infra.models.local.answers.choosing.clause_hops import clause_hops
@@ -15,36 +16,32 @@ from graphtide.infra.models.local.answers.choosing.lists import (
 from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
 from graphtide.infra.models.local.answers.choosing.reasons import with_reason
 from graphtide.infra.models.local.answers.choosing.records import decided_items, with_fields
-from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
 from graphtide.infra.models.local.answers.relevance import (
+    AGREED,
+    AGREED_COVERING,
     COVERED,
-    alike,
-    by_probability,
-    finds_answer,
+    PART,
+    PART_OF_SEVERAL,
+    answer_parts,
     finds_nothing,
-    is_certain,
-    rivals,
     weigh,
 )
 from graphtide.infra.models.local.answers.succession import latest
 from graphtide.infra.models.local.answers.support import coverage, supported, union
 
 _FIRST = 60
-_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """The answer of the rules alone: its quotations, none if nothing supports one; and whether they cover most of the
-    question, so that nothing else needs to read the units.
-    """
+    """The units that the rules choose, none if nothing supports an answer; whether they cover most of the question."""
 
-    quotations: list[Quotation]
+    chosen: Sequence[Scored]
     covers_most: bool = False
 
 
@@ -54,47 +51,33 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
     if hops := clause_hops(evidence):
-        return RuleAnswer(rendered(evidence, hops), covers_most)
-    return RuleAnswer(rendered(evidence, chosen) if is_supported else [], covers_most)
+        return RuleAnswer(hops, covers_most)
+    return RuleAnswer(chosen if is_supported else (), covers_most)
 
 
-def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> list[Quotation]:
-    """Return the quotations that the probabilities of the units give, beside the answer of the rules. Where these are
-    clear, they decide alone; where they are not, they add to the scores of the rules.
+def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
+    """Return the units that the probabilities give, none if nothing answers; the rules' own where these are about as
+    probable. Where a question compares things that it names, or asks for a summary, the rules choose again, with the
+    probabilities in the scores.
     """
-    weigh(evidence, relevance)
-    if finds_nothing(relevance) or not (by_rules.quotations or is_certain(relevance)):
-        return []
-    if finds_answer(relevance):
-        return rendered(evidence, _most_relevant(evidence, relevance))
-    return answer_by_rules(evidence).quotations
-
-
-def _most_relevant(evidence: AnswerEvidence, relevance: Relevance) -> list[Scored]:
-    """Return the most probable unit; for a question that asks for several things, those that are as probable, or what
-    the rules choose with the probabilities in their scores.
-    """
-    plan, ranked = evidence.plan, [evidence.scored[place] for place in by_probability(relevance)]
+    plan = evidence.plan
+    if finds_nothing(relevance, bool(by_rules.chosen)):
+        return ()
+    if agrees(evidence, relevance, by_rules):
+        return by_rules.chosen
     if plan.kind is Kind.SUMMARY or (plan.options and not plan.alternatives):
+        weigh(evidence, relevance)
         return select(evidence)
-    if asks_for_several(plan):
-        several = ranked[: len(alike(relevance))]
-        return several if len(several) > 1 else select(evidence)
-    if plan.kind is Kind.REASON and (pair := with_reason(evidence, ranked[0], ranked)):
-        return pair
-    several = [evidence.scored[place] for place in rivals(relevance)]
-    return _with_step(evidence, latest(evidence, several[0], several))
+    min_share = PART_OF_SEVERAL if asks_for_several(plan) else PART
+    return [evidence.scored[place] for place in answer_parts(relevance, min_share)]
 
 
-def _with_step(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
-    """Return a unit with the one that leads to it or that it leads to, if the rules find one: the question's clause
-    describes one of them, or the unit lacks a value of the type asked for.
-    """
-    steps = clause_hops(evidence)
-    if not steps and not best.fits:
-        steps = select(evidence)
-    is_pair = len(steps) == _STEPS and any(step is best for step in steps)
-    return steps if is_pair else [best]
+def agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
+    """Return whether the units that the rules choose are together about as probable as the most probable unit."""
+    chosen = {id(scored) for scored in by_rules.chosen}
+    own = sum(share for place, share in relevance.units.items() if id(evidence.scored[place]) in chosen)
+    best = max(relevance.units.values(), default=0.0)
+    return bool(chosen) and own * (AGREED_COVERING if by_rules.covers_most else AGREED) >= best
 
 
 def asks_for_several(plan: QuestionPlan) -> bool:

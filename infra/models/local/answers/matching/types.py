@@ -28,10 +28,15 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """The probability that each unit answers the question, by its place, and that none does. They add up to 1."""
+    """Probabilities of the units that were read, by their places.
+
+    `units`: that it is the best answer; these and `none`, that nothing answers, add up to 1. `parts`: that it is a part
+    of the answer, if there is one: each item of a list is a part, and each side of a comparison.
+    """
 
     units: dict[int, float]
     none: float
+    parts: dict[int, float]
 
 
 @dataclass(slots=True)
