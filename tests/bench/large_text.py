@@ -1,6 +1,8 @@
-"""A text of megabytes in one document: memory of the service beyond an idle one, time, and latency of another graph.
+"""A text of megabytes: memory of the service beyond an idle one, time, and latency of another graph.
 
-    python -m tests.bench.large_text [--megabytes N] [--no-page]
+It is published as one document, and to another service as a file in a folder, which `sync` publishes in parts.
+
+    python -m tests.bench.large_text [--megabytes N] [--no-page] [--sync-only]
 
 The text is the passages of the multi-hop question sets as paragraphs of chapters, extracted and embedded by the default
 models. Memory is the sum of the peaks (VmHWM) of the service's process and its children, from the publication on, less
@@ -12,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -78,7 +82,7 @@ def family(pid: int) -> list[int]:
 
 
 def memory_bytes(pid: int, name: str) -> int:
-    """Return VmRSS or VmHWM of the process and its children."""
+    """Return VmRSS, VmHWM or RssAnon of the process and its children."""
     total = 0
     for member in family(pid):
         with suppress(OSError):
@@ -208,8 +212,41 @@ def publish(running: Service, text: str, show: bool) -> Publication:
     return course
 
 
+def synced(megabytes: float) -> list[Row]:
+    """Measure a service whose graph follows a folder with the text as one file."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "folder"
+        folder.mkdir()
+        (folder / "text.md").write_text(long_text(int(megabytes * 1e6)))
+        with service(Path(made) / "data", {}, log=Path(made) / "log") as running:
+            pid = running.process.pid
+            prepare(running)
+            clients = Clients(running.url)
+            time.sleep(ALONE_S)
+            alone = clients.end()
+            reset_peak(pid)
+            idle, used, began = memory_bytes(pid, "VmRSS"), cpu_s(pid), time.monotonic()
+            idle_anonymous = memory_bytes(pid, "RssAnon")
+            clients = Clients(running.url)
+            sync = [sys.executable, "-m", "graphtide.services.cli", "sync", str(folder), "--graph", "large"]
+            subprocess.run([*sync, "--url", running.url], check=True, stdout=subprocess.DEVNULL)
+            took_s = time.monotonic() - began
+            time.sleep(AFTER_S)
+            beside = clients.end()
+            peak, after = memory_bytes(pid, "VmHWM") - idle, memory_bytes(pid, "VmRSS") - idle
+            anonymous = memory_bytes(pid, "RssAnon") - idle_anonymous
+            used = cpu_s(pid) - used
+    before_ms, beside_ms = (percentile_ms(rows.questions, 95) for rows in (alone, beside))
+    return [
+        Row("the same as a file, by `sync`: memory at most", f"{peak / MIB:.0f} MiB", f"idle: {idle / MIB:.0f} MiB"),
+        Row("of it afterwards", f"{after / MIB:.0f} MiB", f"{anonymous / MIB:.0f} MiB anonymous, the rest in files"),
+        Row("until all parts are applied", f"{took_s:.0f} s", f"{used:.0f} s of CPU"),
+        Row("p95 of another graph's questions", f"{beside_ms:.0f} ms", f"alone {before_ms:.0f} ms"),
+    ]
+
+
 def measured(megabytes: float, show: bool) -> list[Row]:
-    """Measure one service."""
+    """Measure a service to which the text is published as one document."""
     text = long_text(int(megabytes * 1e6))
     with tempfile.TemporaryDirectory() as made:
         delays = Path(made) / "delays"
@@ -265,12 +302,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=float, default=5.0)
     parser.add_argument("--no-page", action="store_true")
+    parser.add_argument("--sync-only", action="store_true", help="print the rows of `sync` alone")
     parser.add_argument("--show", action="store_true", help="print memory while it works")
     chosen = parser.parse_args()
-    rows = measured(chosen.megabytes, chosen.show)
+    rows = ([] if chosen.sync_only else measured(chosen.megabytes, chosen.show)) + synced(chosen.megabytes)
     print("\n".join(row.line() for row in rows))
-    if not chosen.no_page:
-        note = f"{chosen.megabytes:g} MB of encyclopedia paragraphs as one document, default models"
+    if not (chosen.no_page or chosen.sync_only):
+        note = f"{chosen.megabytes:g} MB of encyclopedia paragraphs, default models"
         write(ROOT / "docs" / "faults.md", "bench-large-text", rows, note, "")
 
 
