@@ -14,7 +14,7 @@ import httpx
 import pytest
 import pytest_asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 
 from graphtide.services.access.gate import CallerRateLimits
 from graphtide.services.access.policy import Action
@@ -27,10 +27,12 @@ from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.streams.errors import Retryable
 from graphtide.streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
+from tests.support.blocking_grpc import stream_outcome
 from tests.support.guarded import KeyFile, gate, token
 from tests.support.guarded_service import CALLS, ROUTES, SECRET, GuardedService, bad_credentials, called, requested
 from tests.support.serving import http_service
 
+REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 NEEDED = {
     "read": ["GET /v1/graphs", "POST /v1/graphs/{graph}/query", "GET /v1/graphs/{graph}/stats", "Query", "QueryStream"],
     "write": ["PUT /v1/graphs/{graph}/documents/{id}", "DELETE /v1/graphs/{graph}/documents/{id}", "Publish", "Delete"],
@@ -123,36 +125,30 @@ async def test_call_answers_as_the_policy_says_when_credentials_differ(guarded: 
     key, other = guarded.keys.add("right", SECRET, action.value), guarded.keys.add("elsewhere", "other", action.value)
     lesser, bearer = guarded.keys.add("lesser", "*", others), token(graphs=[SECRET], actions=[action.value])
     denied = ("UNAUTHENTICATED", "PERMISSION_DENIED")
-    async with grpc.aio.insecure_channel(guarded.grpc) as channel:
-        for name, headers in bad_credentials(guarded.keys).items():
-            status, body = await called(channel, call, SECRET, headers)
-            assert (status, json.loads(body)["error"]["code"]) == ("UNAUTHENTICATED", "unauthenticated"), name
-        assert (await called(channel, call, SECRET, {"x-api-key": lesser}))[0] == "PERMISSION_DENIED"
-        if call.name == "Purge":  # type: ignore[attr-defined] # of all graphs at once
-            assert (await called(channel, call, SECRET, {"x-api-key": key}))[0] == "PERMISSION_DENIED"
-            every = guarded.keys.add("everywhere", "*", action.value)
-            assert (await called(channel, call, SECRET, {"x-api-key": every}))[0] not in denied
-            return
-        assert (await called(channel, call, SECRET, {"x-api-key": key}))[0] not in denied
-        assert (await called(channel, call, SECRET, {"authorization": f"Bearer {bearer}"}))[0] not in denied
-        if "graph" in call.input_type.fields_by_name:  # type: ignore[attr-defined]
-            refused = await called(channel, call, SECRET, {"x-api-key": other})
-            nowhere = await called(channel, call, "ghost", {"x-api-key": other})
-            assert (refused[0], refused[1].replace(SECRET, "ghost")) == nowhere
-            assert refused[0] == "PERMISSION_DENIED"
+    for name, headers in bad_credentials(guarded.keys).items():
+        status, body = await called(guarded.grpc, call, SECRET, headers)
+        assert (status, json.loads(body)["error"]["code"]) == ("UNAUTHENTICATED", "unauthenticated"), name
+    assert (await called(guarded.grpc, call, SECRET, {"x-api-key": lesser}))[0] == "PERMISSION_DENIED"
+    if call.name == "Purge":  # type: ignore[attr-defined] # of all graphs at once
+        assert (await called(guarded.grpc, call, SECRET, {"x-api-key": key}))[0] == "PERMISSION_DENIED"
+        every = guarded.keys.add("everywhere", "*", action.value)
+        assert (await called(guarded.grpc, call, SECRET, {"x-api-key": every}))[0] not in denied
+        return
+    assert (await called(guarded.grpc, call, SECRET, {"x-api-key": key}))[0] not in denied
+    assert (await called(guarded.grpc, call, SECRET, {"authorization": f"Bearer {bearer}"}))[0] not in denied
+    if "graph" in call.input_type.fields_by_name:  # type: ignore[attr-defined]
+        refused = await called(guarded.grpc, call, SECRET, {"x-api-key": other})
+        nowhere = await called(guarded.grpc, call, "ghost", {"x-api-key": other})
+        assert (refused[0], refused[1].replace(SECRET, "ghost")) == nowhere
+        assert refused[0] == "PERMISSION_DENIED"
 
 
 async def test_stream_stops_when_a_later_document_is_for_another_graph(guarded: GuardedService) -> None:
     """Each document of a stream is authorized, not only the first."""
     key = guarded.keys.add("writer", SECRET, "write")
     requests = [pb.PublishRequest(graph=graph, id="new", text="x") for graph in (SECRET, "other")]
-    async with grpc.aio.insecure_channel(guarded.grpc) as channel:
-        publish = channel.stream_unary(
-            f"/{SERVICE}/PublishStream", pb.PublishRequest.SerializeToString, pb.PublishSummary.FromString
-        )
-        with pytest.raises(grpc.aio.AioRpcError) as refused:
-            await publish(iter(requests), metadata=(("x-api-key", key),))
-    assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    ended = await stream_outcome(guarded.grpc, f"/{SERVICE}/PublishStream", requests, {"x-api-key": key})
+    assert ended.status is grpc.StatusCode.PERMISSION_DENIED
     assert ("other", "new") not in guarded.application.documents
 
 
@@ -186,13 +182,12 @@ async def test_probes_answer_when_nobody_is_known(guarded: GuardedService) -> No
     async with grpc.aio.insecure_channel(guarded.grpc) as channel:
         health = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
         assert health.status == health_pb2.HealthCheckResponse.NOT_SERVING
-        reflect = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo
-        asked = reflection_pb2.ServerReflectionRequest(list_services="")
-        with pytest.raises(grpc.aio.AioRpcError, match="UNAUTHENTICATED"):
-            async for _ in reflect(iter([asked])):
-                pass
-        answers = [each async for each in reflect(iter([asked]), metadata=(("x-api-key", key),))]
-        assert SERVICE in {each.name for each in answers[0].list_services_response.service}
+    asked = [reflection_pb2.ServerReflectionRequest(list_services="")]
+    refused = await stream_outcome(guarded.grpc, REFLECTION, asked)
+    assert (refused.status, refused.received) == (grpc.StatusCode.UNAUTHENTICATED, [])
+    shown = await stream_outcome(guarded.grpc, REFLECTION, asked, {"x-api-key": key})
+    answers = [reflection_pb2.ServerReflectionResponse.FromString(each) for each in shown.received]
+    assert SERVICE in {each.name for each in answers[0].list_services_response.service}
 
 
 @pytest.mark.parametrize(
@@ -268,8 +263,9 @@ async def test_key_is_held_to_its_limits_and_another_is_not(guarded: GuardedServ
         refused = await http.get("/v1/graphs", headers={"x-api-key": slow})
         assert (refused.status_code, 1 <= int(refused.headers["retry-after"]) <= 100) == (429, True)
         assert (await http.get("/v1/graphs", headers={"x-api-key": free})).status_code == 200
-    async with grpc.aio.insecure_channel(guarded.grpc) as channel:  # the same bucket
-        assert (await called(channel, CALLS[-1], "notes", {"x-api-key": slow}))[0] == "RESOURCE_EXHAUSTED"
+    one_bucket, _ = await called(guarded.grpc, CALLS[-1], "notes", {"x-api-key": slow})
+    assert one_bucket == "RESOURCE_EXHAUSTED"
+    async with grpc.aio.insecure_channel(guarded.grpc) as channel:
         big = pb.PublishRequest(graph="notes", id="big", text="x" * 500)
         other = guarded.keys.add("small", "*", "write", max_body_bytes=200)
         publish = channel.unary_unary(f"/{SERVICE}/Publish", pb.PublishRequest.SerializeToString, pb.Receipt.FromString)

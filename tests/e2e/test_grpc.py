@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 
 import grpc
@@ -23,7 +23,8 @@ from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import Application
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, Overloaded, Retryable
 from tests.support.application import InMemoryApplication
-from tests.support.serving import KINDS, grpc_service, opened
+from tests.support.blocking_grpc import Message, stream_outcome
+from tests.support.serving import KINDS, grpc_address, grpc_service, opened
 
 FACTS = pb.FactList(items=[pb.Fact(subject="Marie Curie", predicate="discovered", object="polonium", weight=2)])
 
@@ -175,21 +176,20 @@ async def test_failure_of_the_application_is_told_when_it_happens(
     """The call has a status, an error body, and a retry time."""
     application = InMemoryApplication()
     application.fail_with = failure
-    async with grpc_service(application) as channel:
-        stub = client_on(channel)
-        for call in (
-            lambda: stub.Publish(curie()),
-            lambda: stub.Query(pb.QueryRequest(graph="notes", question="x")),
-            lambda: stub.QueryStream(pb.QueryRequest(graph="notes", question="x")).read(),
-            lambda: stub.PublishStream(iter([curie()])),
-        ):
-            found, error, trailing = await refused(_started(call))
-            assert (found, trailing.get("retry-after")) == (status, wait)
-            assert str(error["message"]) in str(failure)
-
-
-async def _started(call: Callable[[], Awaitable[object]]) -> object:
-    return await call()
+    question = pb.QueryRequest(graph="notes", question="x")
+    calls: dict[str, Message] = {
+        "Publish": curie(),
+        "Query": question,
+        "QueryStream": question,
+        "PublishStream": curie(),
+    }
+    async with grpc_address(application) as address:
+        for name, request in calls.items():
+            ended = await stream_outcome(address, f"/{SERVICE}/{name}", [request])
+            assert (ended.status, ended.trailing.get("retry-after")) == (status, wait)
+            body = ended.trailing["graphtide-error-bin"]
+            assert isinstance(body, bytes)
+            assert json.loads(body)["error"]["message"] in str(failure)
 
 
 async def test_stream_is_closed_when_the_client_leaves() -> None:

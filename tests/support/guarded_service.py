@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import cast
 
-import grpc
-import grpc.aio
 import httpx
 from google.protobuf.message_factory import GetMessageClass
 
@@ -16,6 +15,7 @@ from graphtide.services.api.http.access import OPEN
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from tests.support.application import InMemoryApplication
+from tests.support.blocking_grpc import Message, stream_outcome
 from tests.support.guarded import KeyFile, token
 
 METHODS = ("get", "put", "post", "delete")
@@ -72,34 +72,20 @@ async def requested(
     return await http.request(method, path, json=body, headers=headers)
 
 
-def request_for(call: object, graph: str) -> object:
+def request_for(call: object, graph: str) -> Message:
     """Return a request of the call's type, with the fields that every call needs."""
     message = GetMessageClass(call.input_type)()  # type: ignore[attr-defined]
     values = {"graph": graph, "id": "curie", "text": "x", "question": "Who?"}
     for name, value in values.items():
         if name in message.DESCRIPTOR.fields_by_name:
             setattr(message, name, value)
-    return message
+    return cast(Message, message)
 
 
-async def called(channel: grpc.aio.Channel, call: object, graph: str, headers: dict[str, str]) -> tuple[str, str]:
+async def called(address: str, call: object, graph: str, headers: dict[str, str]) -> tuple[str, str]:
     """Return (status, error body) of the call."""
-    kind = ("stream" if call.client_streaming else "unary") + ("_stream" if call.server_streaming else "_unary")  # type: ignore[attr-defined]
-    output = GetMessageClass(call.output_type)  # type: ignore[attr-defined]
-    start = getattr(channel, kind)(
-        f"/{SERVICE}/{call.name}",  # type: ignore[attr-defined]
-        request_serializer=lambda message: message.SerializeToString(),
-        response_deserializer=output.FromString,
-    )
-    request = request_for(call, graph)
-    rpc = start(iter([request]) if call.client_streaming else request, metadata=tuple(headers.items()))  # type: ignore[attr-defined]
-    try:
-        if call.server_streaming:  # type: ignore[attr-defined]
-            async for _ in rpc:
-                pass
-        else:
-            await rpc
-    except grpc.aio.AioRpcError as error:
-        body = dict(error.trailing_metadata()).get("graphtide-error-bin", b"{}")
-        return error.code().name, body.decode()
-    return "OK", "{}"
+    path, request = f"/{SERVICE}/{call.name}", request_for(call, graph)  # type: ignore[attr-defined]
+    ended = await stream_outcome(address, path, [request], headers)
+    body = ended.trailing.get("graphtide-error-bin", b"{}")
+    assert isinstance(body, bytes)
+    return ended.status.name, body.decode()
