@@ -47,7 +47,11 @@ _NOBODY: _Members = ((), NO_NAMES)
 
 
 class RelatednessModel:
-    """The model; see the module. Memory: some 0.4 kB per passage; a vector is the view's own."""
+    """The model; see the module. Memory: some 0.4 kB per passage; a vector is the view's own.
+
+    A collected pair holds the vectors and names of its passages, so those of a deleted passage may stay in memory until
+    its pairs are added: at most PENDING pairs.
+    """
 
     def __init__(self) -> None:
         self._passages: MutableMapping[int, PairPassage] = {}
@@ -67,16 +71,6 @@ class RelatednessModel:
         forked._chance, forked._pending_chance = replace(self._chance), self._pending_chance.copy()
         return forked
 
-    @property
-    def together(self) -> SufficientStatistics:
-        """Return the sums over the live pairs of one entity. Cost: the cosines of the pairs that are collected."""
-        return self._current()[0]
-
-    @property
-    def chance(self) -> SufficientStatistics:
-        """Return the sums over the live pairs of chance. Cost: as `together`."""
-        return self._current()[1]
-
     def names(self, number: int) -> Collection[str]:
         """Return the normalised names that a passage mentions; none for a passage without a vector."""
         passage = self._passages.get(number)
@@ -89,9 +83,10 @@ class RelatednessModel:
 
     def weights(self) -> Weights:
         """Return the weights that fit the live examples. Cost: the cosines of at most PENDING pairs."""
-        return fit_weights(*self._current())
+        return fit_weights(*self.sums())
 
-    def _current(self) -> tuple[SufficientStatistics, SufficientStatistics]:
+    def sums(self) -> tuple[SufficientStatistics, SufficientStatistics]:
+        """Return the sums over the live pairs of one entity, and over those of chance. Cost: as `weights`."""
         together, chance = replace(self._together), replace(self._chance)
         _learn(((chance, self._pending_chance), (together, self._pending_together)))
         return together, chance

@@ -212,36 +212,76 @@ def publish(running: Service, text: str, show: bool) -> Publication:
     return course
 
 
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a service used from the beginning of an act until AFTER_S after it: bytes beyond the idle service, seconds
+    of CPU; and latencies of questions to the small graph alone and beside the act.
+    """
+
+    idle: int
+    peak: int
+    after: int
+    anonymous: int
+    cpu_s: float
+    alone: Latencies
+    beside: Latencies
+
+    def p95(self) -> Row:
+        """Return the row of the questions to the small graph."""
+        beside_ms, alone_ms = (percentile_ms(each.questions, 95) for each in (self.beside, self.alone))
+        return Row("p95 of another graph's questions", f"{beside_ms:.0f} ms", f"alone {alone_ms:.0f} ms")
+
+
+def observed(running: Service, act: Callable[[], None]) -> Observed:
+    """Measure the service alone, then during the act."""
+    pid = running.process.pid
+    prepare(running)
+    clients = Clients(running.url)
+    time.sleep(ALONE_S)
+    alone = clients.end()
+    reset_peak(pid)
+    idle, anonymous, used = memory_bytes(pid, "VmRSS"), memory_bytes(pid, "RssAnon"), cpu_s(pid)
+    clients = Clients(running.url)
+    act()
+    time.sleep(AFTER_S)
+    beside = clients.end()
+    return Observed(
+        idle,
+        peak=memory_bytes(pid, "VmHWM") - idle,
+        after=memory_bytes(pid, "VmRSS") - idle,
+        anonymous=memory_bytes(pid, "RssAnon") - anonymous,
+        cpu_s=cpu_s(pid) - used,
+        alone=alone,
+        beside=beside,
+    )
+
+
 def synced(megabytes: float) -> list[Row]:
     """Measure a service whose graph follows a folder with the text as one file."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "folder"
         folder.mkdir()
         (folder / "text.md").write_text(long_text(int(megabytes * 1e6)))
+        took: list[float] = []
         with service(Path(made) / "data", {}, log=Path(made) / "log") as running:
-            pid = running.process.pid
-            prepare(running)
-            clients = Clients(running.url)
-            time.sleep(ALONE_S)
-            alone = clients.end()
-            reset_peak(pid)
-            idle, used, began = memory_bytes(pid, "VmRSS"), cpu_s(pid), time.monotonic()
-            idle_anonymous = memory_bytes(pid, "RssAnon")
-            clients = Clients(running.url)
-            sync = [sys.executable, "-m", "graphtide.services.cli", "sync", str(folder), "--graph", "large"]
-            subprocess.run([*sync, "--url", running.url], check=True, stdout=subprocess.DEVNULL)
-            took_s = time.monotonic() - began
-            time.sleep(AFTER_S)
-            beside = clients.end()
-            peak, after = memory_bytes(pid, "VmHWM") - idle, memory_bytes(pid, "VmRSS") - idle
-            anonymous = memory_bytes(pid, "RssAnon") - idle_anonymous
-            used = cpu_s(pid) - used
-    before_ms, beside_ms = (percentile_ms(rows.questions, 95) for rows in (alone, beside))
+
+            def sync() -> None:
+                began = time.monotonic()
+                command = [sys.executable, "-m", "graphtide.services.cli", "sync", str(folder), "--graph", "large"]
+                subprocess.run([*command, "--url", running.url], check=True, stdout=subprocess.DEVNULL)
+                took.append(time.monotonic() - began)
+
+            seen = observed(running, sync)
+    name = "the same as a file, by `sync`: memory at most"
     return [
-        Row("the same as a file, by `sync`: memory at most", f"{peak / MIB:.0f} MiB", f"idle: {idle / MIB:.0f} MiB"),
-        Row("of it afterwards", f"{after / MIB:.0f} MiB", f"{anonymous / MIB:.0f} MiB anonymous, the rest in files"),
-        Row("until all parts are applied", f"{took_s:.0f} s", f"{used:.0f} s of CPU"),
-        Row("p95 of another graph's questions", f"{beside_ms:.0f} ms", f"alone {before_ms:.0f} ms"),
+        Row(name, f"{seen.peak / MIB:.0f} MiB", f"idle: {seen.idle / MIB:.0f} MiB"),
+        Row(
+            "of it afterwards",
+            f"{seen.after / MIB:.0f} MiB",
+            f"{seen.anonymous / MIB:.0f} MiB anonymous, the rest in files",
+        ),
+        Row("until all parts are applied", f"{took[0]:.0f} s", f"{seen.cpu_s:.0f} s of CPU"),
+        seen.p95(),
     ]
 
 
@@ -256,34 +296,31 @@ def measured(megabytes: float, show: bool) -> list[Row]:
 
 
 def _rows(running: Service, text: str, delays: Path, show: bool) -> list[Row]:
-    pid = running.process.pid
-    prepare(running)
-    clients = Clients(running.url)
-    time.sleep(ALONE_S)
-    alone = clients.end()
-    known = len(read_delays(delays))
-    reset_peak(pid)
-    idle, used = memory_bytes(pid, "VmRSS"), cpu_s(pid)
-    clients = Clients(running.url)
-    course = publish(running, text, show)
-    time.sleep(AFTER_S)
-    beside = clients.end()
-    peak, after = memory_bytes(pid, "VmHWM") - idle, memory_bytes(pid, "VmRSS") - idle
-    late = read_delays(delays)[known:]
+    courses: list[Publication] = []
+    known: list[int] = []
+
+    def act() -> None:
+        known.append(len(read_delays(delays)))
+        courses.append(publish(running, text, show))
+
+    seen = observed(running, act)
+    [course] = courses
+    late = read_delays(delays)[known[0] :]
     if show:
         print(httpx.get(f"{running.url}/v1/graphs/large/stats", timeout=600).json(), flush=True)
     longest = max(late, key=lambda delay: delay.late)
     own = max(late, key=lambda delay: delay.own)
     above = sum(delay.own > TARGET_S for delay in late)
-    before_ms, beside_ms = (percentile_ms(rows.questions, 95) for rows in (alone, beside))
-    probe_ms, probe_max_ms = (percentile_ms(beside.probes, percent) for percent in (99, 100))
-    ended = f"{cpu_s(pid) - used:.0f} s of CPU; {course.state}, {len(course.shown)} reports"
+    probe_ms, probe_max_ms = (percentile_ms(seen.beside.probes, percent) for percent in (99, 100))
+    ended = f"{seen.cpu_s:.0f} s of CPU; {course.state}, {len(course.shown)} reports"
     return [
-        Row("memory beyond the idle service, at most", f"{peak / MIB:.0f} MiB", f"idle: {idle / MIB:.0f} MiB"),
-        Row("of it after the commit", f"{after / MIB:.0f} MiB", "write model, view and indexes of the graph"),
+        Row(
+            "memory beyond the idle service, at most", f"{seen.peak / MIB:.0f} MiB", f"idle: {seen.idle / MIB:.0f} MiB"
+        ),
+        Row("of it after the commit", f"{seen.after / MIB:.0f} MiB", "write model, view and indexes of the graph"),
         Row("until it is applied", f"{course.seconds:.0f} s", ended),
-        Row("p95 of another graph's questions", f"{beside_ms:.0f} ms", f"alone {before_ms:.0f} ms"),
-        Row("/healthz, p99", f"{probe_ms:.0f} ms", f"longest {probe_max_ms:.0f} ms, of {len(beside.probes)}"),
+        seen.p95(),
+        Row("/healthz, p99", f"{probe_ms:.0f} ms", f"longest {probe_max_ms:.0f} ms, of {len(seen.beside.probes)}"),
         Row(
             "longest delay of the event loop",
             f"{1000 * longest.late:.0f} ms",

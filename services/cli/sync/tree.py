@@ -20,7 +20,9 @@ STATE_FOLDER = ".graphtide"
 
 
 class SourceUnavailableError(CommandError):
-    """The root of a tree cannot be listed: nothing was published or deleted. `--watch` tries again."""
+    """The root of a tree cannot be listed, or is empty though files of it were published, as a mount that is missing:
+    nothing was published or deleted. `--watch` tries again.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(message, FAILED)

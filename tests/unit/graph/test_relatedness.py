@@ -33,19 +33,19 @@ def unit_vectors(seed: int, count: int, dimensions: int = 24) -> list[Vector]:
 
 
 def sums_of(view: LiveView) -> list[int]:
-    kinds = (view.relatedness.together, view.relatedness.chance)
+    kinds = view.relatedness.sums()
     return [value for kind in kinds for value in (kind.count, kind.cosines, kind.squares, kind.titled)]
 
 
 def assert_sums_are_those_of_the_live_set(view: LiveView) -> None:
-    kinds = (view.relatedness.together, view.relatedness.chance)
+    kinds = view.relatedness.sums()
     for kind, rows in zip(kinds, slow_examples(view), strict=True):
         assert kind.count == len(rows)
         assert kind.cosines == sum(row.cosine for row in rows)
         assert kind.squares == sum(row.cosine**2 for row in rows)
         assert kind.titled == sum(row.titled for row in rows)
     together, chance = view.relatedness.examples()
-    assert (len(together), len(chance)) == (view.relatedness.together.count, view.relatedness.chance.count)
+    assert (len(together), len(chance)) == tuple(kind.count for kind in view.relatedness.sums())
 
 
 def retitled(world: RandomWorld) -> GraphDelta:
@@ -75,8 +75,8 @@ def test_sums_equal_those_over_all_live_pairs_after_every_change(seed: int) -> N
     titled = 0
     for _, view in walked(seed, 60):
         assert_sums_are_those_of_the_live_set(view)
-        titled += view.relatedness.chance.titled
-    assert view.relatedness.together.count
+        titled += view.relatedness.sums()[1].titled
+    assert view.relatedness.sums()[0].count
     assert titled
 
 
@@ -239,8 +239,8 @@ def test_change_of_the_ring_reads_few_places_whatever_the_number_of_passages(cou
 def test_an_entity_of_many_passages_is_no_example() -> None:
     """An entity of every passage does not indicate relatedness, and would make each document expensive."""
     documents = [SmallDocument(f"d{n}", f"amber {n}", ("hub",)) for n in range(TOGETHER + 1)]
-    assert small_view(documents[:-1]).relatedness.together.count == TOGETHER
-    assert small_view(documents).relatedness.together.count == 0
+    assert small_view(documents[:-1]).relatedness.sums()[0].count == TOGETHER
+    assert small_view(documents).relatedness.sums()[0].count == 0
 
 
 @pytest.mark.parametrize("seed", range(3))

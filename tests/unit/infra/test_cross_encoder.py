@@ -10,7 +10,6 @@ import pytest
 
 from graphtide.infra.models.local.answers.relevance import (
     FEW,
-    MAX_PARTS,
     SHORTLIST,
     PairReading,
     UnitText,
@@ -89,12 +88,9 @@ def test_probabilities_add_up_to_one_with_none() -> None:
 
 def test_the_parts_of_an_answer_begin_with_the_most_probable_unit() -> None:
     relevance = relevance_of([4, 2, 7, 9], [1.0, 3.0, -2.0, 2.0], none=-5.0, parts=[2.0, -9.0, 1.0, -1e9])
-    assert answer_parts(relevance, min_share=0.5) == [2, 4, 7]
-    assert answer_parts(relevance, min_share=0.99) == [2]
+    assert answer_parts(relevance, several=False) == [2, 4, 7]
     assert relevance.parts[9] == pytest.approx(0)
-    assert answer_parts(relevance_of([], []), min_share=0.5) == []
-    many = range(30)
-    assert answer_parts(relevance_of(many, [0.0] * 30, parts=[9.0] * 30), min_share=0.5) == list(range(MAX_PARTS))
+    assert answer_parts(relevance_of([], []), several=True) == []
 
 
 def test_the_shortlist_begins_with_the_firsts_of_both_rankings() -> None:
@@ -130,11 +126,13 @@ async def test_few_units_are_read_where_the_rules_cover_the_question() -> None:
     assert sum(counting.units) > 2 * FEW
 
 
-async def test_a_list_has_each_of_its_items_and_nothing_else(encoder: MiniLmCrossEncoder) -> None:
+@pytest.mark.parametrize("question", ["Which pumps have oil in them?", "Which machines contain oil?"])
+async def test_a_list_has_each_of_its_items_and_nothing_else(encoder: MiniLmCrossEncoder, question: str) -> None:
+    """The rules find the items for the first question, and nothing for the second one."""
     table = [("Pump 1", "oil"), ("Pump 2", "water"), ("Pump 3", "oil"), ("Pump 4", "brine"), ("Pump 5", "oil")]
     notes = [note(f"{name}.md", f"{name} is filled with {liquid}.", title=name) for name, liquid in table]
     generator = ExtractiveGenerator(StaticEmbedder(), reader=UnitReader(encoder, StaticEmbedder()))
-    answer = (await generator.answer("Which pumps have oil in them?", notes)).text
+    answer = (await generator.answer(question, notes)).text
     assert all((name in answer) == (liquid == "oil") for name, liquid in table), answer
 
 

@@ -40,6 +40,10 @@ PART, PART_OF_SEVERAL, MAX_PARTS = 0.65, 0.4, 8
 """The probability that a unit beside the best one needs as a part of the answer; the same for a question that asks for
 several things; and the number of units of an answer.
 """
+NO_PART = 0.05
+"""The probability of being a part of the answer below which a sentence that the rules chose is left out."""
+ALIKE = 0.8
+"""The share of the best unit's probability from which on another one answers alike, if several things are asked for."""
 WEIGHT = 1.5
 """Weight of a probability in a score, where the rules choose among units with scores."""
 _CONTEXT_CHARS, _PREVIOUS_CHARS, _TEXT_CHARS = 160, 160, 400
@@ -145,9 +149,15 @@ def finds_nothing(relevance: Relevance, rules_answer: bool) -> bool:
     return relevance.none >= (UNANSWERED if rules_answer else UNANSWERED_BY_RULES)
 
 
-def answer_parts(relevance: Relevance, min_share: float) -> list[int]:
-    """Return the places of the most probable unit and of those that are parts of the answer with a probability of at
-    least `least`, the most probable first; none without units.
+def answer_parts(relevance: Relevance, several: bool) -> list[int]:
+    """Return the places of the most probable unit and of those that are parts of the answer, the most probable first;
+    none without units. Where `several` things are asked for, those that answer about as probably are parts, too.
     """
     ranked = sorted(relevance.units, key=lambda place: -relevance.units[place])
-    return [place for place in ranked if place == ranked[0] or relevance.parts[place] >= min_share][:MAX_PARTS]
+    min_share = PART_OF_SEVERAL if several else PART
+    alike = ALIKE * relevance.units[ranked[0]] if several and ranked else math.inf
+
+    def is_part(place: int) -> bool:
+        return relevance.parts[place] >= min_share or relevance.units[place] >= alike
+
+    return [place for place in ranked if place == ranked[0] or is_part(place)][:MAX_PARTS]

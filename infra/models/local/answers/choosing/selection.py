@@ -25,14 +25,14 @@ from graphtide.infra.models.local.answers.relevance import (
     AGREED,
     AGREED_COVERING,
     COVERED,
-    PART,
-    PART_OF_SEVERAL,
+    NO_PART,
     answer_parts,
     finds_nothing,
     weigh,
 )
 from graphtide.infra.models.local.answers.succession import latest
 from graphtide.infra.models.local.answers.support import coverage, supported, union
+from graphtide.infra.models.local.answers.units import UnitKind
 
 _FIRST = 60
 
@@ -57,27 +57,38 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
 
 def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
     """Return the units that the probabilities give, none if nothing answers; the rules' own where these are about as
-    probable. Where a question compares things that it names, or asks for a summary, the rules choose again, with the
-    probabilities in the scores.
+    probable, without sentences that are no part of the answer. Where a question compares things that it names, or asks
+    for a summary, the rules choose again, with the probabilities in the scores.
     """
     plan = evidence.plan
     if finds_nothing(relevance, bool(by_rules.chosen)):
         return ()
-    if agrees(evidence, relevance, by_rules):
-        return by_rules.chosen
+    if _agrees(evidence, relevance, by_rules):
+        return _without_others(evidence, relevance, by_rules.chosen)
     if plan.kind is Kind.SUMMARY or (plan.options and not plan.alternatives):
         weigh(evidence, relevance)
         return select(evidence)
-    min_share = PART_OF_SEVERAL if asks_for_several(plan) else PART
-    return [evidence.scored[place] for place in answer_parts(relevance, min_share)]
+    return [evidence.scored[place] for place in answer_parts(relevance, asks_for_several(plan))]
 
 
-def agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
+def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
     """Return whether the units that the rules choose are together about as probable as the most probable unit."""
     chosen = {id(scored) for scored in by_rules.chosen}
     own = sum(share for place, share in relevance.units.items() if id(evidence.scored[place]) in chosen)
     best = max(relevance.units.values(), default=0.0)
     return bool(chosen) and own * (AGREED_COVERING if by_rules.covers_most else AGREED) >= best
+
+
+def _without_others(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:
+    """Return the chosen units without sentences that are hardly a part of the answer, so that many do not agree by
+    their number alone. Rows and items stay, which belong together, both sides of a comparison, and units that were not
+    read; all units do if each would go.
+    """
+    if evidence.plan.options:
+        return chosen
+    others = {id(evidence.scored[place]) for place, share in relevance.parts.items() if share < NO_PART}
+    kept = [one for one in chosen if one.unit.kind is not UnitKind.SENTENCE or id(one) not in others]
+    return kept or chosen
 
 
 def asks_for_several(plan: QuestionPlan) -> bool:

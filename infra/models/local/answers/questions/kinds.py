@@ -185,6 +185,7 @@ def _head_noun(tokens: list[str], at: int) -> str:
 
 
 _PARTITIVES = frozenset({"piece", "kind", "sort", "type"})
+_IRREGULAR_PLURALS = frozenset({"children", "men", "people", "women"})
 
 
 def focus_keys(tokens: list[str]) -> frozenset[str]:
@@ -203,7 +204,8 @@ def asks_for_several(tokens: list[str], kind: Kind) -> bool:
         return True
     for at, word in enumerate(tokens):
         if word == "which" and at + 1 < len(tokens):
-            return _head_noun(tokens, at).endswith("s") and not _head_noun(tokens, at).endswith("ss")
+            noun = _head_noun(tokens, at)
+            return noun in _IRREGULAR_PLURALS or (noun.endswith("s") and not noun.endswith("ss"))
         if word in ("what", "who") and at + 1 < len(tokens):
             return tokens[at + 1] in ("are", "were", "all")
     return False

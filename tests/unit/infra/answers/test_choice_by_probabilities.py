@@ -1,0 +1,95 @@
+"""The choice between what rules find and what the probabilities of the models say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.relevance import ALIKE, MAX_PARTS, NO_PART, PART, PART_OF_SEVERAL, UNANSWERED
+from graphtide.infra.models.local.answers.units import units_of
+from tests.unit.infra.answers.notes import note, table
+
+NAMES = ("Ana", "Bo", "Cai", "Dee")
+SEVERAL, ONE = "Which people crossed the strait?", "When was the strait crossed?"
+
+
+def evidence_of(question: str) -> AnswerEvidence:
+    units = units_of([note(f"{name}.md", f"{name} sailed over.") for name in NAMES])
+    return score_units(plan_of(question), units, [0.0] * len(units))
+
+
+def names_chosen(
+    question: str,
+    units: Mapping[int, float],
+    parts: Mapping[int, float] | None = None,
+    none: float = 0.0,
+    rules: tuple[int, ...] = (),
+    covers_most: bool = False,
+) -> list[str]:
+    """Return whom the answer quotes, given probabilities by place, and the places that the rules choose."""
+    evidence = evidence_of(question)
+    relevance = Relevance(dict(units), none, dict.fromkeys(units, 0.0) | dict(parts or {}))
+    by_rules = RuleAnswer([evidence.scored[place] for place in rules], covers_most)
+    chosen = answer_by_relevance(evidence, relevance, by_rules)
+    return [scored.unit.text.split()[0] for scored in chosen]
+
+
+def test_the_rules_find_nothing_here() -> None:
+    """So what the tests below choose is chosen by probabilities."""
+    assert not answer_by_rules(evidence_of(SEVERAL)).chosen
+    assert not answer_by_rules(evidence_of(ONE)).chosen
+
+
+def test_units_that_are_parts_are_quoted_with_the_best_one() -> None:
+    units = {0: 0.2, 1: 0.5, 2: 0.1, 3: 0.2}
+    parts = {0: PART, 1: 0.0, 2: PART_OF_SEVERAL, 3: PART_OF_SEVERAL - 0.01}
+    assert names_chosen(ONE, units, parts) == ["Bo", "Ana"]
+    assert names_chosen(SEVERAL, units, parts) == ["Bo", "Ana", "Cai"]
+
+
+def test_a_list_has_each_unit_that_answers_alike() -> None:
+    units = {0: 0.3, 1: 0.3 * ALIKE, 2: 0.3 * ALIKE - 0.01, 3: 0.01}
+    assert names_chosen(SEVERAL, units) == ["Ana", "Bo"]
+    assert names_chosen(ONE, units) == ["Ana"]
+
+
+@pytest.mark.parametrize(("covers_most", "own"), [(False, 0.3), (True, 0.1)])
+def test_the_rules_answer_where_their_units_are_about_as_probable(covers_most: bool, own: float) -> None:
+    parts = {2: 1.0}
+    assert names_chosen(ONE, {0: 0.55, 2: own}, parts, rules=(2,), covers_most=covers_most) == ["Cai"]
+    assert names_chosen(ONE, {0: 0.55, 2: own / 2}, rules=(2,), covers_most=covers_most) == ["Ana"]
+
+
+def test_sentences_of_the_rules_that_are_no_part_are_left_out() -> None:
+    """So an answer of many units does not agree by their number alone. A unit that was not read stays."""
+    units = {0: 0.5, 1: 0.2, 2: 0.2}
+    parts = {0: 0.9, 1: NO_PART, 2: NO_PART - 0.01}
+    assert names_chosen(SEVERAL, units, parts, rules=(0, 1, 2, 3)) == ["Ana", "Bo", "Dee"]
+    assert names_chosen(SEVERAL, units, rules=(0, 2)) == ["Ana", "Cai"]
+    assert names_chosen("Did Ana or Cai sail first?", units, parts, rules=(0, 2)) == ["Ana", "Cai"]
+
+
+def test_rows_of_the_rules_stay_together() -> None:
+    rows = units_of([table("crew.csv", *(f"name: {name}; role: sailor" for name in NAMES))])
+    evidence = score_units(plan_of(SEVERAL), rows, [0.0] * len(rows))
+    relevance = Relevance({0: 0.5, 1: 0.2}, 0.0, {0: 0.9, 1: 0.0})
+    assert len(answer_by_relevance(evidence, relevance, RuleAnswer(evidence.scored))) == len(NAMES)
+
+
+def test_nothing_is_quoted_where_nothing_answers() -> None:
+    assert names_chosen(ONE, {0: 0.3}, none=UNANSWERED, rules=(0,)) == []
+    assert names_chosen(ONE, {0: 0.3}, none=UNANSWERED - 0.01, rules=(0,)) == ["Ana"]
+    assert names_chosen(ONE, {0: 0.3}, none=UNANSWERED - 0.01) == []
+
+
+def test_an_answer_has_a_bounded_number_of_units() -> None:
+    units = units_of([note(f"{number}.md", f"Crew {number} sailed over.") for number in range(2 * MAX_PARTS)])
+    evidence = score_units(plan_of(SEVERAL), units, [0.0] * len(units))
+    places = range(len(units))
+    relevance = Relevance(dict.fromkeys(places, 0.01), 0.0, dict.fromkeys(places, 1.0))
+    assert len(answer_by_relevance(evidence, relevance, RuleAnswer(()))) == MAX_PARTS
