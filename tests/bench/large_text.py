@@ -214,8 +214,8 @@ def publish(running: Service, text: str, show: bool) -> Publication:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a service used from the beginning of an act until AFTER_S after it: bytes beyond the idle service, seconds
-    of CPU; and latencies of questions to the small graph alone and beside the act.
+    """Bytes beyond the idle service and seconds of CPU that a service used from the beginning of an act until AFTER_S
+    after it; latencies of questions to the small graph alone and beside the act.
     """
 
     idle: int

@@ -32,10 +32,10 @@ OTHER_COVERAGE = 0.45
 MIN_HARD = 0.5
 PROMINENCE, MIN_PROMINENT = 0.1, 0.35
 """How much better than all other documents' units the best one is, and the share that it covers, so that the limits of
-coverage do not count. Chosen over nine folders of three authors (docs/answers.md)."""
+coverage do not count. Chosen over nine folders of three authors (docs/answers-figures.md)."""
 LARGE_PROMINENCE, LARGEST_PROMINENCE, MIN_VERBLESS = 0.2, 0.4, 0.5
 """How much better the best unit has to be if it has no verb of the question: with three other words of it, with fewer;
-and the share that it covers. Values of 0.1 to 0.25 for the first give the same answers (docs/answers.md)."""
+and the share that it covers. Values of 0.1 to 0.25 for the first give the same answers (docs/answers-figures.md)."""
 _NEAR, _COUNTED, _STATED, _MIN_PERMITTED = 0.5, 0.4, 0.95, 2
 
 
