@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,10 @@ _TABLE = _PLAIN + bytes(range(128, 256))
 """The table of `bytes.translate` that lowers ASCII letters and makes a blank of each ASCII character outside words, in
 one pass of C. Bytes of other characters, in UTF-8, stay.
 """
+
+_UNKNOWN = 0xFFFF
+_LETTERS = (range(0x80, 0x600), range(0x2000, 0x2070))
+"""The characters that the kernel folds: Latin, Greek, Cyrillic, Armenian and Hebrew letters, and punctuation."""
 
 Occurrences = NDArray[np.bool_]
 Weights = NDArray[np.float64]
@@ -40,7 +45,7 @@ def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Occurre
     asked = sorted(set(words(question)))
     if not asked or not texts:
         return [], np.zeros((len(texts), 0), dtype=bool)
-    contained = word_occurrences(asked, [text if text.isascii() else _folded(text) for text in texts])
+    contained = word_occurrences(asked, list(texts), _letters(), _folded)
     seen = np.flatnonzero(contained.any(axis=0))
     return [asked[column] for column in seen], contained[:, seen]
 
@@ -71,3 +76,20 @@ def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+@cache
+def _letters() -> NDArray[np.uint16]:
+    """Return the folded letter of each character by its code: 0 for one between words, _UNKNOWN where the characters
+    beside it matter, or it is folded to several letters.
+    """
+    letters = np.full(_LETTERS[-1].stop, _UNKNOWN, np.uint16)
+    for code in (code for part in _LETTERS for code in part):
+        character, folded = chr(code), _folded(chr(code))
+        if unicodedata.combining(character) or any(map(unicodedata.combining, folded)):
+            continue
+        if not _WORD.search(folded):
+            letters[code] = 0
+        elif len(folded) == 1 and ord(folded) < _UNKNOWN and _folded(folded) == folded:
+            letters[code] = ord(folded)
+    return letters

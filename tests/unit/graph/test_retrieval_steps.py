@@ -197,7 +197,7 @@ def test_words_are_found_where_taking_the_text_apart_finds_them(seed: int) -> No
     """A word is found next to any mark, at both ends, inside longer words, in any script."""
     print("seed", seed)
     rng = random.Random(seed)
-    letters = "aaAbzZé_19ßΣÉ中ﬁ İ́ .-'@[`{/:\x00\x7f\n\ud800"
+    letters = "aaAbzZé_19ßΣÉ中ﬁ İ́ .-'@[`{/:\x00\x7f\n\ud800\u2013\u2019\u2026½\xb4ªµ\u017f\u041a\u0441\xa0\u05b0"
     texts = ["".join(rng.choices(letters, k=rng.randint(0, 25))) for _ in range(300)]
     question = "".join(rng.choices(letters, k=40))
     asked, contained = terms.occurrences(question, texts)
@@ -205,6 +205,20 @@ def test_words_are_found_where_taking_the_text_apart_finds_them(seed: int) -> No
     apart = [set(terms.words(text)) for text in texts]
     assert contained.tolist() == [[word in words for word in asked] for words in apart]
     assert set(asked) == set(terms.words(question)) & set().union(*apart)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_words_of_any_alphabet_are_found_where_taking_the_text_apart_finds_them(seed: int) -> None:
+    """Each character of the first blocks of Unicode, beside any other one."""
+    print("seed", seed)
+    rng = random.Random(seed)
+    codes = [*range(0x20, 0x600), *range(0x1E00, 0x2100)]
+    texts = ["".join(map(chr, rng.choices(codes, k=8))) for _ in range(3_000)]
+    question = " ".join(texts)
+    asked, contained = terms.occurrences(question, texts)
+    place = {word: column for column, word in enumerate(asked)}
+    for text, row in zip(texts, contained, strict=True):
+        assert {asked[column] for column in np.flatnonzero(row)} == place.keys() & set(terms.words(text)), ascii(text)
 
 
 @pytest.mark.parametrize("seed", range(4))
