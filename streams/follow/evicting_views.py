@@ -21,7 +21,8 @@ from graphtide.graph.view import LiveView
 from graphtide.streams.errors import DeadlineExceeded, NotLoaded, Overloaded
 from graphtide.streams.follow.load_policy import LOAD_POLICY, LoadPolicy
 from graphtide.streams.follow.loaded_bytes import LoadedBytes
-from graphtide.streams.follow.view_registry import EvictionReason, IndexKeeper, ViewRegistry
+from graphtide.streams.follow.view_ports import EvictionReason, IndexKeeper
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.follow.view_size import snapshot_bytes, view_bytes
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of

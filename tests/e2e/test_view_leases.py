@@ -21,7 +21,7 @@ from graphtide.services.cluster import roles
 from graphtide.services.local_application import LocalApplication
 from graphtide.streams.errors import GraphtideError, NotFound
 from graphtide.streams.follow.evicting_views import EvictingViews
-from graphtide.streams.follow.view_registry import EvictionReason
+from graphtide.streams.follow.view_ports import EvictionReason
 from graphtide.streams.standing.records import QuestionDefinition
 from tests.support.role_cluster import TEXTS, document, opened
 from tests.support.stages import running

@@ -17,7 +17,7 @@ from graphtide.streams.follow import delta_follower, evicting_views
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.follow.evicting_views import EvictingViews, EvictionLimits
-from graphtide.streams.follow.view_registry import EvictionReason
+from graphtide.streams.follow.view_ports import EvictionReason
 from graphtide.streams.follow.view_size import snapshot_bytes, view_bytes
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import Commit, GraphCommit
