@@ -35,6 +35,8 @@ constexpr std::array<Py_UCS1, 128> ascii_letters() {
 
 constexpr std::array<Py_UCS1, 128> ASCII = ascii_letters();
 
+constexpr std::size_t BLOCK = 64;
+
 // An ASCII character, which needs no test of its range.
 struct Ascii {
     Py_UCS1 code;
@@ -57,7 +59,21 @@ class Folding {
 
     template <typename Character>
     bool has_all(const Character* text, std::size_t size) const {
-        return std::all_of(text, text + size, [this](Character code) { return code < 128 || has(code); });
+        for (std::size_t block = 0; block < size; block += BLOCK) {
+            const Character* const first = text + block;
+            const Character* const end = first + std::min(BLOCK, size - block);
+            if (beyond_ascii(first, end) && !std::all_of(first, end, [this](Character code) { return code < 128 || has(code); }))
+                return false;
+        }
+        return true;
+    }
+
+    // The loop compiles to vector instructions.
+    template <typename Character>
+    static bool beyond_ascii(const Character* first, const Character* end) {
+        Character all = 0;
+        for (; first != end; ++first) all |= *first;
+        return all >= 128;
     }
 
  private:
@@ -67,21 +83,22 @@ class Folding {
     std::size_t size_;
 };
 
-constexpr std::size_t BLOCK = 64;
-
-// A bit for each character of a block, set in words. The loop over ASCII compiles to vector instructions.
+// A bit for each character of a block, set in words. The loops over ASCII compile to vector instructions.
 template <typename Character>
 std::uint64_t word_bits(const Character* text, std::size_t size, const Folding& folding) {
+    constexpr bool ascii = std::is_same_v<Character, Ascii>;
     std::array<Py_UCS1, BLOCK> in_word{};
-    if constexpr (std::is_same_v<Character, Ascii>) {
-        std::memcpy(in_word.data(), text, size);
-        for (Py_UCS1& code : in_word) {
-            const auto letter = static_cast<Py_UCS1>((code | 32) - 'a'), digit = static_cast<Py_UCS1>(code - '0');
-            code = static_cast<Py_UCS1>((letter < 26) | (digit < 10) | (code == '_'));
-        }
-    } else {
-        for (std::size_t at = 0; at < size; ++at) in_word[at] = folding(text[at]) != 0;
+    if constexpr (ascii) std::memcpy(in_word.data(), text, size);
+    else
+        for (std::size_t at = 0; at < size; ++at) in_word[at] = static_cast<Py_UCS1>(text[at] < 128 ? text[at] : 128);
+    for (Py_UCS1& code : in_word) {
+        const auto letter = static_cast<Py_UCS1>((code | 32) - 'a'), digit = static_cast<Py_UCS1>(code - '0');
+        code = static_cast<Py_UCS1>((letter < 26) | (digit < 10) | (code == '_'));
     }
+    if constexpr (!ascii)
+        if (Folding::beyond_ascii(text, text + size))
+            for (std::size_t at = 0; at < size; ++at)
+                if (text[at] >= 128) in_word[at] = folding(text[at]) != 0;
     std::uint64_t bits = 0;
     for (std::size_t at = 0; at < BLOCK; at += 8) {
         std::uint64_t eight = 0;  // compiles to one load
