@@ -181,9 +181,14 @@ bench-llm-quick: env ## the same with 200 documents, without writing the page
 try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_LLM_* names: calls, tokens, cost, time
 	@$(BIN)/python -m graphtide.services.demo.try_llm
 
-train-answers: env ## train cross-encoder and ranker of the answers anew from tests/training; wants torch; two hours
-	@$(BIN)/python -c 'import torch' 2> $(VENV)/.torch || { tail -n 1 $(VENV)/.torch >&2; \
-	  echo "The training wants torch: $(BIN)/pip install torch" >&2; exit 1; }
+$(VENV)/.torch: env
+	@$(BIN)/python -c 'import torch' 2> $@ || { tail -n 1 $@ >&2; rm $@; \
+	  echo "This wants torch: $(BIN)/pip install torch" >&2; exit 1; }
+
+bench-answers: env $(VENV)/.torch ## the choice of answers over 68 collections that no model saw; wants torch; writes docs/answers.md; 45 minutes
+	@$(BIN)/python -m tests.training.cross_validate build/cross-validation $(ARGS)
+
+train-answers: env $(VENV)/.torch ## train cross-encoder and ranker of the answers anew from tests/training; wants torch; two hours
 	@rm -rf build/training
 	@$(BIN)/python -m tests.training.examples build/training/examples
 	@$(BIN)/python -m tests.training.train_adapter --examples build/training/examples \

@@ -27,12 +27,15 @@ from tests.training.corpus import CorpusPart, World, read_worlds
 
 Array = NDArray[np.float32]
 _FEATURES = ("units", "pairs", "question")
-_ARRAYS = ("states", "logits", "positives", "neutral")
+_ARRAYS = ("states", "logits", "positives", "neutral", "places")
 
 
 @dataclass(frozen=True, slots=True)
 class ListExample:
-    """The features of a shortlist, what the cross-encoder made of it, and which of its units answer or lead there."""
+    """The features of a shortlist, what the cross-encoder made of it, and which of its units answer or lead there.
+
+    `places` are those of its units among all units of the question.
+    """
 
     kind: str
     features: ListFeatures
@@ -40,6 +43,7 @@ class ListExample:
     logits: Array
     positives: NDArray[np.int64]
     neutral: NDArray[np.int64]
+    places: NDArray[np.int64]
 
 
 class ListRecorder:
@@ -72,6 +76,7 @@ class ListRecorder:
             reading.logits,
             np.array(positives, np.int64),
             np.array(neutral, np.int64),
+            np.array(reading.places, np.int64),
         )
 
 
