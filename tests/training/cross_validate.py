@@ -15,7 +15,6 @@ import argparse
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
@@ -56,9 +55,7 @@ def with_limits(unanswered: float, by_rules: float) -> Policy:
     """Return the service's choice with other limits for "nothing answers"."""
 
     def choose(evidence: AnswerEvidence, found: Relevance, rules: RuleAnswer) -> Sequence[object]:
-        with ExitStack() as patches:
-            patches.enter_context(patch.object(relevance, "UNANSWERED", unanswered))
-            patches.enter_context(patch.object(relevance, "UNANSWERED_BY_RULES", by_rules))
+        with patch.multiple(relevance, UNANSWERED=unanswered, UNANSWERED_BY_RULES=by_rules):
             return answer_by_relevance(evidence, found, rules)
 
     return choose
@@ -159,25 +156,17 @@ def table(found: Sequence[Outcome]) -> str:
     return "\n".join(rows)
 
 
-@contextmanager
-def progress(fold: int, folds: int) -> Iterator[None]:
-    """Print the beginning and the end of a fold."""
-    print(f"fold {fold} of {folds} …", flush=True)
-    yield
-    print(f"fold {fold} of {folds} is done", flush=True)
-
-
 async def measure(folder: Path, folds: int) -> list[Outcome]:
     """Return the outcomes over all worlds, each by the ranker of its fold."""
     worlds = read_worlds(CorpusPart.RANKER)
     await record_readings(worlds, folder)
     found: list[Outcome] = []
     for number, part in enumerate(folds_of(worlds, folds), 1):
-        with progress(number, folds):
-            names = {world.name for world in part}
-            others = [world for world in worlds if world.name not in names]
-            network = trained_network(others, folder, folder / f"fold-{number}-of-{folds}.weights")
-            found += await outcomes(part, network, folder)
+        print(f"fold {number} of {folds} …", flush=True)
+        names = {world.name for world in part}
+        others = [world for world in worlds if world.name not in names]
+        network = trained_network(others, folder, folder / f"fold-{number}-of-{folds}.weights")
+        found += await outcomes(part, network, folder)
     return found
 
 
