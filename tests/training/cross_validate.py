@@ -5,8 +5,8 @@
 The worlds of the part RANKER, which the adapter was not trained on, are divided into folds. The ranker of a fold is
 trained on the worlds of the others, as the service's own is on all; then the questions of the fold's worlds are
 answered with it, and judged by the places that they name. FOLDER keeps what the cross-encoder reads, by the name of the
-world, so that a run continues where another one ended; delete it when the adapter or the rules change. It asserts
-nothing. Cost: half an hour on two cores for the readings, and ten minutes for the rest. Needs torch.
+world, so that a run continues where another one ended; delete it when the adapter, the rules or the ranker's features
+change. It asserts nothing. Cost: half an hour on two cores for the readings, and ten minutes for the rest. Needs torch.
 """
 
 from __future__ import annotations
