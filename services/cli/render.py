@@ -5,6 +5,7 @@ The invariant: content of documents is printed as text, never interpreted as mar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -42,20 +43,28 @@ def _sources(console: Console, body: Json) -> None:
         console.print(Text("No passage matches the question.", "yellow"))
     elif body["answer"] and not body["citations"]:
         console.print(Text("\nThe passages nearest to the question:", "dim"))
-    cited = {each["chunk_id"] for each in body["citations"]}
+    cited: dict[str, list[Json]] = {}
+    for each in body["citations"]:
+        cited.setdefault(each["chunk_id"], []).append(each)
     for number, each in enumerate(body["passages"], start=1):
-        if cited and each["chunk_id"] not in cited:
+        quoted = cited.get(each["chunk_id"], [])
+        if cited and not quoted:
             continue
-        console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (_where(each), "dim")))
+        where = _where(each, quoted)
+        console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (where, "dim")))
         console.print(Padding(Text(_short(each["text"]), "dim"), (0, 0, 0, 4)))
 
 
-def _where(passage: Json) -> str:
-    """Return the title of a passage's document, its headings, page and row, as far as they are known."""
+def _where(passage: Json, quoted: Sequence[Json]) -> str:
+    """Return the title of a passage's document, its headings, its page, and the rows that are quoted, or the first one
+    where none is; each as far as it is known.
+    """
     place = passage.get("place") or {}
     title = passage.get("title", "")
     parts = [" > ".join(filter(None, (title if title != passage["doc_id"] else "", *place.get("headings", ()))))]
-    parts += [f"{name} {place[name]}" for name in ("page", "row") if place.get(name)]
+    parts += [f"page {place['page']}"] if place.get("page") else []
+    rows = sorted({row for each in quoted or [passage] if (row := (each.get("place") or {}).get("row"))})
+    parts += [f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows))}"] if rows else []
     shown = ", ".join(filter(None, parts))
     return f"  {_short(shown, 120)}" if shown else ""
 

@@ -1,17 +1,20 @@
 """Citations of an answer: for each `[n]` in its text the sentence, item or row of the passage that it quotes.
 
 The words before a mark are compared with the units of the passage, so quotations and the words of a language
-model are treated alike. Invariant: `passage.text[start:end]` is the cited unit. Cost: linear in the answer and the
-cited passages.
+model are treated alike. Invariant: `passage.text[start:end]` is the cited unit, and the row of its place is its own,
+where a passage holds several rows. Cost: linear in the answer and the cited passages.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from graphtide.graph.text.place import PassageKind, Place
 from graphtide.infra.models.local.answers.units import Unit, units_of
 from graphtide.infra.models.local.answers.words import keys_of
+from graphtide.infra.models.local.chunker import BLOCK_SEPARATOR
 from graphtide.services.application import Citation
 from graphtide.streams.model_ports import ContextPassage
 
@@ -50,9 +53,16 @@ def _citation(words: str, number: int, passage: ContextPassage, units: Sequence[
     best = max(units, key=lambda unit: _overlap(asked, unit), default=None)
     start, end = (best.start, best.end) if best is not None else (0, len(passage.text))
     quote = " ".join(passage.text[start:end].split())
-    return Citation(
-        passage.doc_id, passage.chunk_id, passage.text, passage.title, passage.place, number, quote, start, end
-    )
+    place = _place(passage, start)
+    return Citation(passage.doc_id, passage.chunk_id, passage.text, passage.title, place, number, quote, start, end)
+
+
+def _place(passage: ContextPassage, start: int) -> Place:
+    """Return the place of the passage; in a table, with the row at `start` instead of the passage's first one."""
+    place = passage.place
+    if place.kind is not PassageKind.TABLE or not place.row:
+        return place
+    return replace(place, row=place.row + passage.text.count(BLOCK_SEPARATOR, 0, start))
 
 
 def _overlap(words: frozenset[str], unit: Unit) -> float:

@@ -105,10 +105,18 @@ export function splitCitations(answer: string): (string | number)[] {
     .map((part) => (/^\[\d{1,3}\]$/.test(part) ? Number(part.slice(1, -1)) : part));
 }
 
-/** Describe the place of a passage in its document: headings, page, row. */
-export function placeText(place: { headings?: string[]; page?: number; row?: number; kind?: string }): string {
+interface PlaceOfText {
+  headings?: string[];
+  page?: number;
+  row?: number;
+  kind?: string;
+}
+
+/** Describe the place of a passage in its document: headings, page, and the rows that are quoted, or else the first. */
+export function placeText(place: PlaceOfText, quoted: readonly PlaceOfText[] = []): string {
   const parts = [...(place.headings ?? [])];
   if (place.page) parts.push(`page ${place.page}`);
-  if (place.row) parts.push(`row ${place.row}`);
+  const rows = [...new Set((quoted.length ? quoted : [place]).flatMap((each) => each.row || []))].sort((a, b) => a - b);
+  if (rows.length) parts.push(`${rows.length > 1 ? "rows" : "row"} ${rows.join(", ")}`);
   return parts.join(" › ");
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { documentOf, findQuote, markSpans, period, shownOf, splitCitations, toUnits } from "../src/text";
+import { documentOf, findQuote, markSpans, period, placeText, shownOf, splitCitations, toUnits } from "../src/text";
 
 describe("spans", () => {
   it("count code points as the service does", () => {
@@ -51,5 +51,20 @@ describe("numbers of what is shown", () => {
   it("names the total only where more exists", () => {
     expect(shownOf(3, 3)).toBe("3");
     expect(shownOf(20, 1057)).toBe("20 of 1,057");
+  });
+});
+
+describe("the place of a passage", () => {
+  const table = { headings: ["Limits"], page: 2, row: 1, kind: "table" };
+
+  it("names the rows that are quoted, each once and in order", () => {
+    const quoted = [5, 3, 5].map((row) => ({ ...table, row }));
+    expect(placeText(table, quoted)).toBe("Limits › page 2 › rows 3, 5");
+    expect(placeText(table, quoted.slice(1, 2))).toBe("Limits › page 2 › row 3");
+  });
+
+  it("names the first row where nothing is quoted, and nothing that is not known", () => {
+    expect(placeText(table)).toBe("Limits › page 2 › row 1");
+    expect(placeText({}, [{}])).toBe("");
   });
 });

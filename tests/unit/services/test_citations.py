@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from graphtide.graph.text.place import PassageKind, Place
 from graphtide.services.query.citations import citations
 from graphtide.streams.model_ports import ContextPassage
@@ -41,3 +43,21 @@ def test_each_cited_sentence_has_its_citation_once() -> None:
     found = [(each.number, each.quote) for each in citations(text, [PROSE, ROWS])]
     assert found[:2] == [(1, "The weir was built in 1911."), (1, "It was never repaired.")]
     assert [number for number, _ in found] == [1, 1, 2]
+
+
+def test_citation_of_a_row_has_its_own_row() -> None:
+    """A passage holds several rows, of which its place names the first."""
+    place = Place(("Desks",), kind=PassageKind.TABLE, row=4)
+    first, second = citations("name: Bo Crane; desk: south [1] name: Ada Bell; desk: north [1]", [_placed(ROWS, place)])
+    assert (first.place.row, second.place.row) == (5, 4)
+    assert first.place.headings == ("Desks",)
+
+
+def test_citation_of_a_text_has_the_place_of_its_passage() -> None:
+    place = Place(("History",), page=3)
+    (found,) = citations("It was never repaired. [1]", [_placed(PROSE, place)])
+    assert found.place == place
+
+
+def _placed(passage: ContextPassage, place: Place) -> ContextPassage:
+    return replace(passage, place=place)

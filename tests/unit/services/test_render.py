@@ -45,3 +45,14 @@ def test_answer_is_not_broken_into_lines_when_it_goes_to_a_file() -> None:
     """A reader of piped output searches for adjacent words, so no line is wrapped."""
     sentence = "word " * 40 + "end. [1]"
     assert sentence in _shown(_body(sentence, (0,)))
+
+
+def test_answer_names_the_rows_that_it_quotes() -> None:
+    """A passage of a table holds several rows; the first one may say nothing of the answer."""
+    body = _body("Bo and Cy. [1]", (0, 0))
+    body["passages"][0]["place"] = {"kind": "table", "row": 1}
+    for citation, row in zip(body["citations"], (7, 3), strict=True):
+        citation["place"] = {"kind": "table", "row": row}
+    assert "[1] d0  rows 3, 7\n" in _shown(body)
+    del body["citations"][1]
+    assert "[1] d0  row 7\n" in _shown(body)

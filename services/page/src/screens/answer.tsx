@@ -125,13 +125,14 @@ interface PassageProps {
 function PassageView({ turn, passage, number, citations, isOpen, onToggle }: PassageProps) {
   const spans = citations.map((each) => toUnits(passage.text, each));
   const quote = citations[0]?.quote;
+  const quotedPlaces = citations.map((each) => each.place);
   return (
     <li id={passageId(turn, number)} class="passage">
       <details open={isOpen} onToggle={(event) => onToggle(event.currentTarget.open)}>
         <summary>
           <span class="number">{number}</span>
           <span class="passage-title">{passage.title || passage.doc_id}</span>
-          <span class="place">{placeText(passage.place)}</span>
+          <span class="place">{placeText(passage.place, quotedPlaces)}</span>
         </summary>
         <p class="passage-text">
           <Marked pieces={markSpans(passage.text, spans)} />
