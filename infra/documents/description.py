@@ -1,4 +1,4 @@
-"""Self-descriptions in the text of documents: title, date and metadata of front matter and of mail headers."""
+"""Self-descriptions in the text of documents: title, date and metadata of front matter, mail headers and head lines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from graphtide.graph.records import DocumentInfo
 from graphtide.infra.documents.markdown import read_heading
 from graphtide.infra.documents.plain import read_plain
+from graphtide.infra.documents.stated_dates import stated_date
 from graphtide.streams.messages import metadata_pairs
 from graphtide.streams.model_ports import MARKDOWN, PLAIN
 
@@ -21,13 +22,15 @@ def describe(text: str, media_type: str) -> DocumentInfo:
     """Return the title, the date and the metadata in the text. Cost: bounded by its beginning."""
     if media_type == MARKDOWN:
         front, title = read_heading(text)
-        return DocumentInfo(title, "", front.occurred_at, _metadata(dict(front.metadata)))
+        occurred_at = front.occurred_at or stated_date(text[front.end :])
+        return DocumentInfo(title, "", occurred_at, _metadata(dict(front.metadata)))
     if media_type != PLAIN:
         return DocumentInfo()
     plain = read_plain(text[:_HEAD_CHARS])
     headers = {name: plain.headers[name] for name in _HEADERS if plain.headers.get(name)}
     date = plain.headers.get("date") or plain.headers.get("sent", "")
-    return DocumentInfo(plain.title, "", mail_date(date), _metadata(headers))
+    occurred_at = mail_date(date) or stated_date(text)
+    return DocumentInfo(plain.title, "", occurred_at, _metadata(headers))
 
 
 def mail_date(value: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.succession import corrects
 from graphtide.infra.models.local.answers.support import coverage, has_names, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values import has_number
+from graphtide.infra.models.local.answers.values import has_number, same_day
 
 
 def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
@@ -82,7 +83,9 @@ _COMPARED, _SAME_TABLE, _SAME_DOCUMENT = 12, 0.4, 0.15
 
 
 def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
-    """Return consecutive sentences of the passage that concerns the question most; a later update of it wins."""
+    """Return consecutive sentences of the passage that concerns the question most; a later update of it wins. Where the
+    question names a day, passages of that day come before all others.
+    """
     passages: dict[int, list[Scored]] = {}
     for scored in evidence.scored:
         if scored.unit.kind is UnitKind.SENTENCE and scored.on_day:
@@ -95,7 +98,8 @@ def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
         return first + sum(0.25 * other for other in rest[:2])
 
     named = [group for group in passages.values() if has_names(evidence, group)]
-    order = sorted(named or passages.values(), key=worth, reverse=True)
+    of_day = [group for group in passages.values() if _is_of_day(evidence.plan, group[0].unit)]
+    order = sorted(of_day or named or passages.values(), key=worth, reverse=True)
     best = order[0]
     for group in order[1:8]:
         if (
@@ -108,6 +112,11 @@ def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     limit = 0.6 * max(scored.score for scored in best)
     start = next(at for at, scored in enumerate(best) if scored.score >= limit)
     return best[start : start + 5]
+
+
+def _is_of_day(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit's document or heading is of a day that the question names."""
+    return bool(unit.date[2]) and any(day[2] and same_day(day, unit.date) for day in plan.dates)
 
 
 def _updates(group: Sequence[Scored]) -> bool:

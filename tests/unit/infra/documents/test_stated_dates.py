@@ -1,0 +1,74 @@
+"""The date that a document states of itself in a line of its head."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.infra.documents.description import describe
+from graphtide.infra.documents.stated_dates import FIRST_LINES, HEAD_LINES, stated_date
+from graphtide.streams.model_ports import MARKDOWN, PLAIN
+
+MAIL = "From: Ada Bell\nTo: Bo Crane\nDate: {}\nSubject: The weir\n\nIt broke on 2 May 1954.\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Date: 2026-05-12",
+        "- Date: 2026-05-12",
+        "* **Date:** 12 May 2026",
+        "**Date**: May 12, 2026",
+        "| Date | 2026-05-12 |",
+        "Date: Tuesday, 12 May 2026, 10:00",
+        "date of the meeting: 12th of May 2026",
+        "12 May 2026",
+        "*Tuesday, 12 May 2026*",
+    ],
+)
+def test_line_of_the_head_dates_the_document(line: str) -> None:
+    text = f"# Weir inspection\n\n{line}\n\nThe last one was on 3 March 2020.\n"
+    assert stated_date(text) == "2026-05-12"
+    assert describe(text, MARKDOWN).occurred_at == "2026-05-12"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Due date: 2026-05-12",
+        "Date: to be decided",
+        "Date: May 2026",
+        "Date: 2026-02-31",
+        "Date of birth: 2026-05-12",
+        "On 12 May 2026 it broke.",
+        "| Date | Amount |",
+    ],
+)
+def test_other_lines_date_nothing(line: str) -> None:
+    """A due date, a month, a day that does not exist, or a day in a sentence is not the document's date."""
+    assert stated_date(f"# Weir inspection\n\n{line}\n\nDone.\n") == ""
+
+
+def test_entries_of_a_diary_date_nothing() -> None:
+    """Lines that are dates alone begin entries where there are several, or where much text comes before."""
+    assert stated_date("12 May 2026\nRain.\n\n13 May 2026\nSun.\n") == ""
+    assert stated_date("Note.\n" * FIRST_LINES + "12 May 2026\n") == ""
+
+
+def test_only_the_head_counts() -> None:
+    assert stated_date("# Notes\n\n## Friday\n\nDate: 2026-05-12\n") == ""
+    assert stated_date("Note.\n" * HEAD_LINES + "Date: 2026-05-12\n") == ""
+
+
+@pytest.mark.parametrize("date", ["12 May 2026", "Tue, 12 May 2026", "2026-05-12", "Tue, 12 May 2026 08:00:00 +0200"])
+def test_mail_is_of_the_day_in_its_header_with_or_without_a_time(date: str) -> None:
+    """Saved mails often have the day alone, which is no date of RFC 5322."""
+    assert describe(MAIL.format(date), PLAIN).occurred_at == "2026-05-12"
+
+
+def test_front_matter_dates_the_document_whatever_its_lines_say() -> None:
+    assert describe("---\ndate: 2026-05-12\n---\n# A\n\nDate: 2020-01-01\n", MARKDOWN).occurred_at == "2026-05-12"
+
+
+def test_cost_does_not_grow_with_a_line() -> None:
+    """A line of any length is matched once: the value is bounded."""
+    assert stated_date("Date: " + "1 May 2026 " * 100_000) == ""
