@@ -1,8 +1,9 @@
-"""The date that a document states of itself in a line of its head: `Date: 12 May 2026`, `- **Date:** 2026-05-12`.
+"""The date that a document states of itself in a line of its head: `Date: 12 May 2026`, `Leeds, 12 May 2026`.
 
-Only a line that consists of such a label and its value counts, above the second heading, or, among the first lines, the
-only one that is nothing but a date; and only a whole day. A due date, or a day that the text mentions, does not date
-the document, nor does the first entry of a diary. Cost: bounded by the head.
+Only a whole day counts, above the second heading: in a line that consists of a label and its value; else, among the
+first lines, in the one line that is nothing but a date, or ends with one after a comma or says of what day it is
+("as of"). A due date, or a day in a sentence, does not date the document, nor does the first entry of a diary.
+Cost: bounded by the head.
 """
 
 from __future__ import annotations
@@ -10,21 +11,27 @@ from __future__ import annotations
 import re
 
 from graphtide.graph.text.dates import date_span
-from graphtide.infra.models.local.english.lexical.dates import measures_in
+from graphtide.infra.models.local.english.lexical.dates import Measure, measures_in
 
 HEAD_CHARS, HEAD_LINES, FIRST_LINES = 4_096, 30, 4
+MAX_LINE_CHARS = 100
+"""Characters of a line among the first ones that may state the date without a label."""
 _DAY_CHARS = len("2026-05-12")
 _LABELS = (
     "date|dated|published|created|written|recorded|meeting date|incident date|date of (?:the |this )?"
     "(?:meeting|incident|visit|inspection|report|entry|decision|note)"
 )
-_DATED = re.compile(
+_LABELLED = re.compile(
     rf"[ \t]{{0,3}}(?:[-*+][ \t]{{1,4}}|\|[ \t]{{0,9}})?[*_]{{0,3}}(?:{_LABELS})[*_]{{0,3}}[ \t]{{0,9}}[:|][*_]{{0,3}}"
     r"[ \t]{1,9}([^|]{6,60}?)[ \t|]{0,9}",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r" {0,3}#{1,6} ")
-_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day,?[ \t]{1,3}", re.IGNORECASE)
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,?$", re.IGNORECASE)
+_OF_DAY = re.compile(
+    r"(?:^|[,(])[ \t]?(?:as of|issued on|made on|carried out on|last (?:changed?|updated?)(?: on)?:?|dated)$",
+    re.IGNORECASE,
+)
 
 
 def stated_date(text: str) -> str:
@@ -32,25 +39,39 @@ def stated_date(text: str) -> str:
     lines = [line for line in text[:HEAD_CHARS].splitlines() if line.strip()][:HEAD_LINES]
     headings = [at for at, line in enumerate(lines) if _HEADING.match(line)]
     head = lines[: headings[1]] if len(headings) > 1 else lines
-    labelled = (found[1] for line in head if (found := _DATED.fullmatch(line)))
-    if day := next(filter(None, map(_day, labelled)), ""):
+    labelled = (found[1] for line in head if (found := _LABELLED.fullmatch(line)))
+    if day := next((days[0].iso for days in map(_days, labelled) if days), None):
         return day
-    bare = [(at, day) for at, line in enumerate(head) if (day := _bare_day(line))]
-    return bare[0][1] if len(bare) == 1 and bare[0][0] < FIRST_LINES else ""
+    stated = [(at, day) for at, line in enumerate(head) if (day := _day_of(line))]
+    if len(stated) != 1 or stated[0][0] >= FIRST_LINES:
+        return ""
+    (at, day), *_ = stated
+    return "" if any(_begins_entry(line) for line in (*head[:at], *head[at + 1 :])) else day
 
 
-def _day(value: str) -> str:
-    """Return the first day that a value names."""
-    days = (measure.iso for measure in measures_in(value, 0, len(value)).values() if measure.iso)
-    return next((day for day in days if len(day) == _DAY_CHARS and date_span(day)), "")
+def _begins_entry(line: str) -> bool:
+    """Return whether a line begins with a day, as entries of diaries do: "14 March", "2026-05-12"."""
+    text = line.strip(" \t#*_")[:MAX_LINE_CHARS]
+    first = measures_in(text, 0, len(text)).get(0)
+    return first is not None and first.type == "date" and (first.iso is None or len(first.iso) == _DAY_CHARS)
 
 
-def _bare_day(line: str) -> str:
-    """Return the day of a line that is nothing but a date, with or without its weekday and emphasis."""
-    text = line.strip(" \t*_.")
-    text = text[found.end() :] if (found := _WEEKDAY.match(text)) else text
-    return (
-        _day(text)
-        if any(measure.end == len(text) for measure in measures_in(text, 0, len(text)).values() if not measure.start)
-        else ""
-    )
+def _days(text: str) -> list[Measure]:
+    """Return the whole days that a text names."""
+    found = measures_in(text, 0, len(text)).values()
+    return [each for each in found if each.iso and len(each.iso) == _DAY_CHARS and date_span(each.iso)]
+
+
+def _day_of(line: str) -> str:
+    """Return the day of a line that is a date, with or without weekday and emphasis, or ends with one, or names what it
+    is of; "" for another line.
+    """
+    text = line.strip(" \t#*_.")
+    days = _days(text) if len(text) <= MAX_LINE_CHARS else []
+    if len(days) != 1:
+        return ""
+    before = text[: days[0].start].rstrip()
+    before = _WEEKDAY.sub("", before).rstrip()
+    is_last = days[0].end == len(text)
+    of_day = (is_last and (not before or before.endswith(","))) or _OF_DAY.search(before)
+    return (days[0].iso or "") if of_day else ""

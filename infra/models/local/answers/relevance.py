@@ -32,6 +32,10 @@ COVERED = 0.85
 """The share of a question from which on the rules cover it, so that FEW units are read."""
 UNANSWERED, UNANSWERED_BY_RULES = 0.4, 0.25
 """The probability of no answer from which on there is none; the same if the rules find none, either."""
+UNANSWERED_AGREED, AGREED_SCORE = 0.8, 1.1
+"""The same where the most probable unit is one that the rules chose, they cover the question, and the unit has the type
+asked for and this score.
+"""
 AGREED, AGREED_COVERING = 2.0, 6.0
 """The factor by which the best unit may be more probable than those of the rules, which then answer; the same if these
 cover the question.
@@ -144,9 +148,18 @@ def weigh(evidence: AnswerEvidence, relevance: Relevance) -> None:
         evidence.scored[place].score += WEIGHT * probability
 
 
-def finds_nothing(relevance: Relevance, rules_answer: bool) -> bool:
-    """Return whether no unit answers; less certainty is needed where the rules find no answer, either."""
+def finds_nothing(relevance: Relevance, rules_answer: bool, agreed: bool = False) -> bool:
+    """Return whether no unit answers; less certainty is needed where the rules find no answer, either, and more where
+    they agree with the probabilities about one that covers the question.
+    """
+    if agreed:
+        return relevance.none >= UNANSWERED_AGREED
     return relevance.none >= (UNANSWERED if rules_answer else UNANSWERED_BY_RULES)
+
+
+def most_probable(relevance: Relevance) -> int | None:
+    """Return the place of the most probable unit, None without units."""
+    return max(relevance.units, key=relevance.units.__getitem__, default=None)
 
 
 def answer_parts(relevance: Relevance, several: bool) -> list[int]:

@@ -6,11 +6,24 @@ from collections.abc import Mapping
 
 import pytest
 
-from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
+from graphtide.infra.models.local.answers.choosing.selection import (
+    RuleAnswer,
+    answer_by_relevance,
+    answer_by_rules,
+    select,
+)
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.questions.plan import plan_of
-from graphtide.infra.models.local.answers.relevance import ALIKE, MAX_PARTS, NO_PART, PART, PART_OF_SEVERAL, UNANSWERED
+from graphtide.infra.models.local.answers.relevance import (
+    ALIKE,
+    MAX_PARTS,
+    NO_PART,
+    PART,
+    PART_OF_SEVERAL,
+    UNANSWERED,
+    UNANSWERED_AGREED,
+)
 from graphtide.infra.models.local.answers.units import units_of
 from tests.unit.infra.answers.notes import note, table
 
@@ -85,6 +98,44 @@ def test_nothing_is_quoted_where_nothing_answers() -> None:
     assert names_chosen(ONE, {0: 0.3}, none=UNANSWERED, rules=(0,)) == []
     assert names_chosen(ONE, {0: 0.3}, none=UNANSWERED - 0.01, rules=(0,)) == ["Ana"]
     assert names_chosen(ONE, {0: 0.3}, none=UNANSWERED - 0.01) == []
+
+
+def test_a_plain_look_up_is_refused_only_where_it_is_much_less_probable_than_no_answer() -> None:
+    """A cell of the row that is named, of the type asked for. Where another unit is more probable, it is none."""
+    rows = units_of([table("crew.csv", *(f"name: {name}; phone: 554{at}" for at, name in enumerate(NAMES)))])
+    evidence = score_units(plan_of("What is Bo's phone number?"), rows, [0.0, 1.0, 0.0, 0.0])
+    by_rules = answer_by_rules(evidence)
+    assert [each.unit.text for each in by_rules.chosen] == [rows[1].text]
+
+    def answer(none: float, other: float = 0.0) -> list[str]:
+        relevance = Relevance({0: other, 1: 0.15}, none, {0: 0.0, 1: 0.0})
+        return [each.unit.text for each in answer_by_relevance(evidence, relevance, by_rules)]
+
+    assert answer(UNANSWERED_AGREED - 0.01) == [rows[1].text]
+    assert answer(UNANSWERED_AGREED) == []
+    assert answer(UNANSWERED, other=0.2) == []
+
+
+DAY = "What happened on 12 May 2026?"
+
+
+def test_a_summary_of_a_day_is_of_that_day() -> None:
+    """Another note may have more of the question's words."""
+    notes = [
+        note("weir.md", "It happened what happened. On 3 June. May be.", date="2026-06-03"),
+        note("storm.md", "The weir broke. Two sheep drowned.", date="2026-05-12"),
+    ]
+    units = units_of(notes)
+    evidence = score_units(plan_of(DAY), units, [0.0] * len(units))
+    assert {each.unit.doc_id for each in select(evidence)} == {"storm.md"}
+
+
+def test_a_summary_that_says_nothing_probable_is_not_taken() -> None:
+    units = units_of([note("a.md", "Use this when the mode is safe."), note("b.md", "The weir broke.")])
+    evidence = score_units(plan_of(DAY), units, [0.0] * len(units))
+    evidence.scored[0].score = 4.0
+    relevance = Relevance({0: 0.001, 1: 0.9}, 0.0, {0: 0.0, 1: 1.0})
+    assert [each.unit.doc_id for each in answer_by_relevance(evidence, relevance, RuleAnswer(()))] == ["b.md"]
 
 
 def test_an_answer_has_a_bounded_number_of_units() -> None:

@@ -23,6 +23,8 @@ MAIL = "From: Ada Bell\nTo: Bo Crane\nDate: {}\nSubject: The weir\n\nIt broke on
         "date of the meeting: 12th of May 2026",
         "12 May 2026",
         "*Tuesday, 12 May 2026*",
+        "Leeds, 12 May 2026",
+        "*As of 12 May 2026, A. Bell*",
     ],
 )
 def test_line_of_the_head_dates_the_document(line: str) -> None:
@@ -40,6 +42,9 @@ def test_line_of_the_head_dates_the_document(line: str) -> None:
         "Date: 2026-02-31",
         "Date of birth: 2026-05-12",
         "On 12 May 2026 it broke.",
+        "It is due on Tuesday, 12 May 2026",
+        "The lease ends on 12 May 2026.",
+        "1. The market moves to Corn Square as of 12 May 2026;",
         "| Date | Amount |",
     ],
 )
@@ -51,7 +56,13 @@ def test_other_lines_date_nothing(line: str) -> None:
 def test_entries_of_a_diary_date_nothing() -> None:
     """Lines that are dates alone begin entries where there are several, or where much text comes before."""
     assert stated_date("12 May 2026\nRain.\n\n13 May 2026\nSun.\n") == ""
+    assert stated_date("Rehearsals\n\n12 May 2026\nFirst time.\n\n14 May\nSecond time.\n") == ""
     assert stated_date("Note.\n" * FIRST_LINES + "12 May 2026\n") == ""
+
+
+def test_title_may_date_the_document() -> None:
+    assert stated_date("# Weekly sync, 12 May 2026\n\nPresent: Ada.\n") == "2026-05-12"
+    assert stated_date("# Plan of 12 May 2026, revised\n\nPresent: Ada.\n") == ""
 
 
 def test_only_the_head_counts() -> None:

@@ -24,10 +24,12 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.relevance import (
     AGREED,
     AGREED_COVERING,
+    AGREED_SCORE,
     COVERED,
     NO_PART,
     answer_parts,
     finds_nothing,
+    most_probable,
     weigh,
 )
 from graphtide.infra.models.local.answers.succession import latest
@@ -58,17 +60,34 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
 def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
     """Return the units that the probabilities give, none if nothing answers; the rules' own where these are about as
     probable, without sentences that are no part of the answer. Where a question compares things that it names, or asks
-    for a summary, the rules choose again, with the probabilities in the scores.
+    for a summary, the rules choose again, with the probabilities in the scores; a summary that says nothing probable is
+    not taken.
     """
     plan = evidence.plan
-    if finds_nothing(relevance, bool(by_rules.chosen)):
+    if finds_nothing(relevance, bool(by_rules.chosen), _is_sure(evidence, relevance, by_rules)):
         return ()
     if _agrees(evidence, relevance, by_rules):
         return _without_others(evidence, relevance, by_rules.chosen)
-    if plan.kind is Kind.SUMMARY or (plan.options and not plan.alternatives):
+    if plan.options and not plan.alternatives:
         weigh(evidence, relevance)
         return select(evidence)
+    if plan.kind is Kind.SUMMARY:
+        weigh(evidence, relevance)
+        chosen = RuleAnswer(select(evidence), covers_most=True)
+        if _agrees(evidence, relevance, chosen):
+            return chosen.chosen
     return [evidence.scored[place] for place in answer_parts(relevance, asks_for_several(plan))]
+
+
+def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
+    """Return whether the most probable unit is one that the rules chose, with a value of the type asked for, and covers
+    the question: a plain look-up, such as a cell of the row that is named.
+    """
+    place = most_probable(relevance)
+    if place is None or not by_rules.covers_most:
+        return False
+    best = evidence.scored[place]
+    return best.fits and best.score >= AGREED_SCORE and any(best is scored for scored in by_rules.chosen)
 
 
 def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
