@@ -1,9 +1,9 @@
 """The date that a document states of itself in a line of its head: `Date: 12 May 2026`, `Leeds, 12 May 2026`.
 
-Only a whole day counts, above the second heading: in a line that consists of a label and its value; else, among the
-first lines, in the one line that is nothing but a date, or ends with one after a comma or says of what day it is
-("as of"). A due date, or a day in a sentence, does not date the document, nor does the first entry of a diary.
-Cost: bounded by the head.
+Only a whole day counts, above the second heading and the first block of code: in a line that consists of a label and
+its value; else, among the first lines, in the one line that is nothing but a date, or ends with one after a comma or
+says of what day it is ("as of"). A due date, or a day in a sentence, does not date the document, nor does the first
+entry of a diary. Cost: bounded by the head.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _LABELLED = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r" {0,3}#{1,6} ")
+_FENCES = ("```", "~~~")
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,?$", re.IGNORECASE)
 _OF_DAY = re.compile(
     r"(?:^|[,(])[ \t]?(?:as of|issued on|made on|carried out on|last (?:changed?|updated?)(?: on)?:?|dated)$",
@@ -38,7 +39,8 @@ def stated_date(text: str) -> str:
     """Return the day as an ISO date, "" if the head states none."""
     lines = [line for line in text[:HEAD_CHARS].splitlines() if line.strip()][:HEAD_LINES]
     headings = [at for at, line in enumerate(lines) if _HEADING.match(line)]
-    head = lines[: headings[1]] if len(headings) > 1 else lines
+    fences = [at for at, line in enumerate(lines) if line.lstrip().startswith(_FENCES)]
+    head = lines[: min((*headings[1:2], *fences[:1]), default=len(lines))]
     labelled = (found[1] for line in head if (found := _LABELLED.fullmatch(line)))
     if day := next((days[0].iso for days in map(_days, labelled) if days), None):
         return day

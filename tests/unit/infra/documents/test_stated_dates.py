@@ -68,6 +68,7 @@ def test_title_may_date_the_document() -> None:
 def test_only_the_head_counts() -> None:
     assert stated_date("# Notes\n\n## Friday\n\nDate: 2026-05-12\n") == ""
     assert stated_date("Note.\n" * HEAD_LINES + "Date: 2026-05-12\n") == ""
+    assert stated_date("# Headers\n\n```\nDate: Tue, 12 May 2026 08:00:00 GMT\n```\n") == ""
 
 
 @pytest.mark.parametrize("date", ["12 May 2026", "Tue, 12 May 2026", "2026-05-12", "Tue, 12 May 2026 08:00:00 +0200"])
