@@ -52,7 +52,13 @@ def _sources(console: Console, body: Json) -> None:
             continue
         where = _where(each, quoted)
         console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (where, "dim")))
-        console.print(Padding(Text(_short(each["text"]), "dim"), (0, 0, 0, 4)))
+        console.print(Padding(Text(_excerpt(each["text"], quoted), "dim"), (0, 0, 0, 4)))
+
+
+def _excerpt(text: str, quoted: Sequence[Json]) -> str:
+    """Return the beginning of a passage; from its first quotation on, where that ends beyond what is shown."""
+    start, end = min(((each.get("start", 0), each.get("end", 0)) for each in quoted), default=(0, 0))
+    return _short(text) if end <= _SHOWN_CHARS else _short(f"… {text[start:]}")
 
 
 def _where(passage: Json, quoted: Sequence[Json]) -> str:

@@ -56,3 +56,14 @@ def test_answer_names_the_rows_that_it_quotes() -> None:
     assert "[1] d0  rows 3, 7\n" in _shown(body)
     del body["citations"][1]
     assert "[1] d0  row 7\n" in _shown(body)
+
+
+def test_answer_shows_its_quotation_wherever_it_is_in_the_passage() -> None:
+    """A passage of a table is longer than what is shown of it."""
+    body, row = _body("Cy sails. [1]", (0,)), "name: Cy; deed: sails"
+    text = "name: Bo; deed: rows\n\n" * 40 + row
+    body["passages"][0]["text"] = text
+    body["citations"][0] |= {"start": text.index(row), "end": len(text)}
+    assert row in _shown(body) and "Bo" not in _shown(body)
+    body["citations"][0] |= {"start": 0, "end": 20}
+    assert "name: Bo" in _shown(body) and row not in _shown(body)
