@@ -9,7 +9,7 @@ from typing import Any
 from graphtide.graph.records import DocumentInfo
 from graphtide.infra.documents.markdown import read_heading
 from graphtide.infra.documents.plain import read_plain
-from graphtide.infra.documents.stated_dates import stated_date
+from graphtide.infra.documents.stated_dates import HEAD_CHARS, stated_date
 from graphtide.streams.messages import metadata_pairs
 from graphtide.streams.model_ports import MARKDOWN, PLAIN
 
@@ -22,7 +22,7 @@ def describe(text: str, media_type: str) -> DocumentInfo:
     """Return the title, the date and the metadata in the text. Cost: bounded by its beginning."""
     if media_type == MARKDOWN:
         front, title = read_heading(text)
-        occurred_at = front.occurred_at or stated_date(text[front.end :])
+        occurred_at = front.occurred_at or stated_date(text[front.end : front.end + HEAD_CHARS])
         return DocumentInfo(title, "", occurred_at, _metadata(dict(front.metadata)))
     if media_type != PLAIN:
         return DocumentInfo()

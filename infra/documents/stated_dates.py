@@ -47,7 +47,7 @@ def stated_date(text: str) -> str:
     stated = [(at, day) for at, line in enumerate(head) if (day := _day_of(line))]
     if len(stated) != 1 or stated[0][0] >= FIRST_LINES:
         return ""
-    (at, day), *_ = stated
+    [(at, day)] = stated
     return "" if any(_begins_entry(line) for line in (*head[:at], *head[at + 1 :])) else day
 
 
@@ -72,8 +72,7 @@ def _day_of(line: str) -> str:
     days = _days(text) if len(text) <= MAX_LINE_CHARS else []
     if len(days) != 1:
         return ""
-    before = text[: days[0].start].rstrip()
-    before = _WEEKDAY.sub("", before).rstrip()
+    before = _WEEKDAY.sub("", text[: days[0].start].rstrip()).rstrip()
     is_last = days[0].end == len(text)
     of_day = (is_last and (not before or before.endswith(","))) or _OF_DAY.search(before)
     return (days[0].iso or "") if of_day else ""

@@ -18,8 +18,10 @@ from graphtide.infra.files.records import read_records
 from graphtide.infra.files.types import INSTALL, FileDocument, RecordProblem, UnreadableFileError
 from graphtide.streams.model_ports import CSV, MARKDOWN, PLAIN
 
-READER_VERSION = 1
-"""Changes when a file gives another text than before, so that files are published again after an upgrade."""
+READER_VERSION = 2
+"""Changes when a file gives another text or date than before, so that files are read again after an upgrade, and
+published where they differ.
+"""
 MAX_FILE_BYTES = 256 << 20
 _TEXTS = {".md": MARKDOWN, ".markdown": MARKDOWN, ".txt": PLAIN, ".text": PLAIN, ".csv": CSV, ".tsv": CSV}
 _CONVERTERS = {
@@ -75,8 +77,10 @@ def _converter(suffix: str) -> Callable[[bytes | str], str]:
 
 
 def _described(document: FileDocument, name: str) -> FileDocument:
-    """Return the document with the title and the date of the file's name, where its text states none."""
+    """Return the document with the date that its text states, otherwise that of the file's name, and with the title of
+    the name where its text states none. So a document in which a later version finds a date is another document.
+    """
     stated = describe(document.text, document.media_type)
     title = "" if stated.title else title_of(name)
-    occurred_at = "" if stated.occurred_at else date_of(name)
+    occurred_at = stated.occurred_at or date_of(name)
     return replace(document, title=title, occurred_at=occurred_at if date_span(occurred_at) else "")

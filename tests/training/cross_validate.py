@@ -47,7 +47,7 @@ def by_rules_alone(_evidence: AnswerEvidence, _relevance: Relevance, by_rules: R
 
 def most_probable(evidence: AnswerEvidence, found: Relevance, _by_rules: RuleAnswer) -> Sequence[object]:
     """Return the unit of the greatest probability, whatever that of none is."""
-    place = max(found.units, key=found.units.__getitem__, default=None)
+    place = relevance.most_probable(found)
     return () if place is None else (evidence.scored[place],)
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import graphtide
+from graphtide.infra.documents import description
+from graphtide.infra.files.reader import READER_VERSION
+from graphtide.services.cli.sync import state
 from graphtide.services.cli.sync.scan import scan_folder
 from graphtide.services.cli.sync.tree import SourceUnavailableError
 from graphtide.services.sdk.blocking import Database
@@ -71,6 +74,32 @@ def test_folder_followed_through_random_changes_equals_a_fresh_sync(tmp_path: Pa
         client.published.clear()
         again = run(client, folder, "followed")
         assert not again.did_something and client.published == []
+
+
+@pytest.mark.parametrize("is_state_lost", [False, True])
+def test_files_in_which_a_later_version_finds_a_date_are_published_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_state_lost: bool
+) -> None:
+    """So a folder that was followed before an upgrade equals one that is synced after it; other files stay."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "letter.txt").write_text("Leeds, 12 May 2026\n\nAna Ruiz lives in Rome.\n")
+    (folder / "list.txt").write_text("Bo Lind lives in Oslo.\n")
+    with embedded(tmp_path / "data") as (client, database):
+        with monkeypatch.context() as before:
+            before.setattr(description, "stated_date", lambda _text: "")
+            before.setattr(state, "READER_VERSION", READER_VERSION - 1)
+            run(client, folder, "followed")
+        assert database.graph("followed").document("letter.txt").occurred_at == ""
+        if is_state_lost:
+            shutil.rmtree(folder / ".graphtide")
+        client.published.clear()
+        run(client, folder, "followed")
+        assert client.published == ["letter.txt"]
+        run(client, folder, "fresh")
+        dates = [database.graph(graph).document("letter.txt").occurred_at for graph in ("followed", "fresh")]
+        assert dates == ["2026-05-12"] * 2
+        assert database.graph("followed").digest().digest == database.graph("fresh").digest().digest
 
 
 def _live(database: Database, graph: str) -> list[str]:

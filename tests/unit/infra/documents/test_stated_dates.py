@@ -7,6 +7,7 @@ import pytest
 from graphtide.infra.documents.description import describe
 from graphtide.infra.documents.stated_dates import FIRST_LINES, HEAD_LINES, stated_date
 from graphtide.streams.model_ports import MARKDOWN, PLAIN
+from tests.support.growth import grows_linearly
 
 MAIL = "From: Ada Bell\nTo: Bo Crane\nDate: {}\nSubject: The weir\n\nIt broke on 2 May 1954.\n"
 
@@ -81,6 +82,11 @@ def test_front_matter_dates_the_document_whatever_its_lines_say() -> None:
     assert describe("---\ndate: 2026-05-12\n---\n# A\n\nDate: 2020-01-01\n", MARKDOWN).occurred_at == "2026-05-12"
 
 
-def test_cost_does_not_grow_with_a_line() -> None:
-    """A line of any length is matched once: the value is bounded."""
-    assert stated_date("Date: " + "1 May 2026 " * 100_000) == ""
+@pytest.mark.parametrize("part", ["Date: ", "1 May 2026 ", "1 May 2026\n", "**", "# ", " ", "\ud800"])
+def test_work_is_in_proportion_to_the_length(part: str) -> None:
+    grows_linearly(stated_date, part)
+
+
+def test_value_of_a_date_is_short() -> None:
+    assert stated_date("Date: " + "1 May 2026 " * 5) == "2026-05-01"
+    assert stated_date("Date: " + "1 May 2026 " * 10) == ""

@@ -254,7 +254,7 @@ def test_name_of_a_file_gives_title_and_date_only_if_its_text_has_none() -> None
     plain = document(b"We met.", "2025-03-04-weekly_minutes.txt")
     assert (plain.title, plain.occurred_at, plain.media_type) == ("2025 03 04 weekly minutes", "2025-03-04", PLAIN)
     titled = document(b"---\ntitle: Weekly\ndate: 2025-03-05\n---\nWe met.", "2025-03-04-x.md")
-    assert (titled.title, titled.occurred_at) == ("", "")
+    assert (titled.title, titled.occurred_at) == ("", "2025-03-05")
 
 
 @pytest.mark.parametrize(
