@@ -17,7 +17,8 @@ from graphtide.streams.errors import Retryable
 from tests.support.named_replicas import SERVING, STOPPED, four, gateway, replica
 from tests.support.stages import eventually
 
-GRAPHS = [f"g{n}" for n in range(30)] + ["Größe 🌊"]
+GRAPHS = [f"g{n}" for n in range(100)] + ["Größe 🌊"]
+"""The ring of hashes depends on the servers' ports. With so many graphs, no replica of four is without one (1e-12)."""
 
 
 async def holders(stub: GraphtideStub, calls: int = 6) -> Mapping[str, frozenset[str]]:
@@ -102,7 +103,8 @@ async def test_calls_of_moved_graphs_reach_their_former_replica_until_the_new_on
         assert moved and {after[graph] for graph in moved} == {"d"}
         answered = {graph: (await call(stub.Digest, pb.DigestRequest(graph=graph))).digest for graph in GRAPHS}
         assert all(answered[graph] in (before[graph], after[graph]) for graph in GRAPHS)
-        assert sum(answered[graph] == before[graph] for graph in moved) >= 0.7 * len(moved)
+        # Each is missed by 3 % (PROBES): half of some 25 graphs by less than one run in a million.
+        assert sum(answered[graph] == before[graph] for graph in moved) >= 0.5 * len(moved)
         late.missing.clear()
         assert {graph: (await call(stub.Digest, pb.DigestRequest(graph=graph))).digest for graph in GRAPHS} == after
 
