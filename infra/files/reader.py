@@ -23,16 +23,38 @@ READER_VERSION = 2
 published where they differ.
 """
 MAX_FILE_BYTES = 256 << 20
-_TEXTS = {".md": MARKDOWN, ".markdown": MARKDOWN, ".txt": PLAIN, ".text": PLAIN, ".csv": CSV, ".tsv": CSV}
+_TEXTS = {
+    **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd"), MARKDOWN),
+    **dict.fromkeys((".txt", ".text", ".log"), PLAIN),
+    **dict.fromkeys((".csv", ".tsv"), CSV),
+}
 _CONVERTERS = {
     ".html": ("graphtide.infra.files.html", "html_to_markdown"),
     ".htm": ("graphtide.infra.files.html", "html_to_markdown"),
     ".docx": ("graphtide.infra.files.docx", "docx_to_markdown"),
     ".pdf": ("graphtide.infra.files.pdf", "pdf_to_markdown"),
+    ".xlsx": ("graphtide.infra.files.spreadsheet", "xlsx_to_markdown"),
 }
+_PANDOC_READERS = {
+    ".rst": "rst",
+    ".adoc": "asciidoc",
+    ".asciidoc": "asciidoc",
+    ".org": "org",
+    ".odt": "odt",
+    ".pptx": "pptx",
+    ".ipynb": "ipynb",
+    ".epub": "epub",
+    ".rtf": "rtf",
+    ".tex": "latex",
+    ".typ": "typst",
+    ".textile": "textile",
+    ".mediawiki": "mediawiki",
+}
+"""The suffixes of files that pandoc reads, and its names of their formats."""
 _RECORDS = (".jsonl", ".ndjson")
-SUFFIXES = (".txt", ".md", ".jsonl", ".csv", ".html", ".docx", ".pdf", ".eml")
-ALL_SUFFIXES = frozenset({*_TEXTS, *_CONVERTERS, *_RECORDS, ".eml"})
+SUFFIXES = (".txt", ".md", ".rst", ".jsonl", ".csv", ".xlsx", ".html", ".docx", ".pdf", ".eml")
+"""The most common ones, for messages."""
+ALL_SUFFIXES = frozenset({*_TEXTS, *_CONVERTERS, *_PANDOC_READERS, *_RECORDS, ".eml"})
 
 
 def read_path(path: Path) -> Iterator[FileDocument | RecordProblem]:
@@ -57,9 +79,12 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
     elif suffix == ".eml":
         document = FileDocument(mail_to_text(raw), PLAIN)
     elif suffix in _CONVERTERS:
-        convert = _converter(suffix)
+        convert = _converter(suffix, *_CONVERTERS[suffix])
         text = convert(decode_text(raw)) if suffix in (".html", ".htm") else convert(raw)
         document = FileDocument(storable(text), MARKDOWN)
+    elif suffix in _PANDOC_READERS:
+        convert = _converter(suffix, "graphtide.infra.files.pandoc", "pandoc_to_markdown")
+        document = FileDocument(storable(convert(raw, suffix, _PANDOC_READERS[suffix])), MARKDOWN)
     else:
         raise UnreadableFileError(f"is not a {', '.join(SUFFIXES)} file; convert it to one of them")
     if not document.text.strip():
@@ -67,10 +92,9 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
     return document
 
 
-def _converter(suffix: str) -> Callable[[bytes | str], str]:
-    module, function = _CONVERTERS[suffix]
+def _converter(suffix: str, module: str, function: str) -> Callable[..., str]:
     try:
-        convert: Callable[[bytes | str], str] = getattr(import_module(module), function)
+        convert: Callable[..., str] = getattr(import_module(module), function)
     except ImportError as error:
         raise UnreadableFileError(f"is a {suffix} file, and {error.name} is missing; {INSTALL}") from error
     return convert

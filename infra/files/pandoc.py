@@ -1,0 +1,92 @@
+"""Further formats as Markdown, by pandoc: reStructuredText, AsciiDoc, Org, OpenDocument, slides, notebooks, books.
+
+pandoc is a program: that of the package pypandoc-binary, or else one on the PATH. It runs once for each file, without
+access to other files (`--sandbox`), with bounded memory and time. Cost: a tenth of a second, and 6 s a megabyte.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import zipfile
+from functools import cache
+
+from bs4 import BeautifulSoup
+
+from graphtide.infra.files.html import html_to_markdown
+from graphtide.infra.files.types import UnreadableFileError
+
+INSTALL_PANDOC = "install graphtide[pandoc] to read it"
+TIMEOUT_S = 120.0
+MAX_HEAP = "1g"
+MAX_INPUT_BYTES, MAX_UNPACKED_BYTES = 16 << 20, 256 << 20
+_PACKED = frozenset({"odt", "pptx", "epub"})
+_MAX_REASON_CHARS = 200
+_NO_CONTENT = "title, div.title, header p, header div.author, div.toctree"
+"""What is not of the text: the words "Note" and "Warning", what the head repeats, a title for pages without one, and
+the files of Sphinx's table of contents.
+"""
+_TARGET = re.compile(r"\s{0,3}<[^<>]{0,300}>$")
+
+
+def pandoc_to_markdown(raw: bytes, suffix: str, reader: str) -> str:
+    """Return the file as Markdown, its title, author and date as front matter; `reader` is pandoc's name of its format.
+    Raises UnreadableFileError.
+    """
+    if reader in _PACKED:
+        _check_package(raw, suffix)
+    elif len(raw) > MAX_INPUT_BYTES:
+        raise UnreadableFileError(f"is larger than {MAX_INPUT_BYTES >> 20} MiB; split it")
+    page = BeautifulSoup(_converted(raw, suffix, reader), "html.parser")
+    for element in page.select(_NO_CONTENT):
+        element.decompose()
+    for role in page.select("code.interpreted-text"):  # Sphinx: :ref:`the policy <policy>`
+        role.replace_with(_TARGET.sub("", role.get_text()))
+    for date in page.select("meta[name='dcterms.date']"):
+        date["name"] = "date"
+    for part in page.select("tbody, tfoot"):  # AsciiDoc's last row is a foot, above which a rule would be drawn
+        part.unwrap()
+    return html_to_markdown(str(page))
+
+
+@cache
+def pandoc_path() -> str | None:
+    """Return the path of the program, None if it is not installed."""
+    try:
+        import pypandoc
+
+        return str(pypandoc.get_pandoc_path())
+    except (ImportError, OSError):
+        return shutil.which("pandoc")
+
+
+def _check_package(raw: bytes, suffix: str) -> None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as packed:
+            unpacked = sum(part.file_size for part in packed.infolist())
+    except zipfile.BadZipFile as error:
+        raise UnreadableFileError(f"is not a readable {suffix} file ({error}); save it again") from error
+    if unpacked > MAX_UNPACKED_BYTES:
+        raise UnreadableFileError("unpacks to more than 256 MiB; split the document")
+
+
+def _converted(raw: bytes, suffix: str, reader: str) -> str:
+    program = pandoc_path()
+    if program is None:
+        raise UnreadableFileError(f"is a {suffix} file, and pandoc is missing; {INSTALL_PANDOC}")
+    heap = ("+RTS", f"-M{MAX_HEAP}", "-RTS")
+    options = ("--sandbox", "--standalone", "--wrap=none", "--to=html5")
+    command = [program, *heap, *options, f"--from={reader}"]
+    try:
+        done = subprocess.run(command, input=raw, capture_output=True, timeout=TIMEOUT_S, check=False)  # noqa: S603 -- no shell
+    except subprocess.TimeoutExpired as error:
+        raise UnreadableFileError(f"takes pandoc more than {TIMEOUT_S:.0f} s to read; split it") from error
+    except OSError as error:
+        raise UnreadableFileError(f"needs {program}, which does not start ({error}); {INSTALL_PANDOC}") from error
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = next((line for line in lines if not line.startswith("[")), f"exit code {done.returncode}")
+        raise UnreadableFileError(f"is not a readable {suffix} file ({reason[:_MAX_REASON_CHARS]}); save it again")
+    return done.stdout.decode(errors="replace")
