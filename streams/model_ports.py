@@ -92,7 +92,8 @@ class ContextPassage:
     """A passage passed to a Generator, with its source and the graph's statements about it.
 
     `outdated` are the pieces of its text that a later document contradicts. `place` is where the passage is in its
-    document: its headings are context of the text, and `place.kind` tells tables, code and quotes from prose.
+    document: its headings are context of the text, and `place.kind` tells tables, code and quotes from prose. `ordinal`
+    counts the passages before it in its document.
     """
 
     text: str
@@ -103,6 +104,7 @@ class ContextPassage:
     outdated: tuple[str, ...] = ()
     place: Place = NO_PLACE
     occurred_at: str = ""
+    ordinal: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,15 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from graphtide.graph.text.place import PassageKind
+from graphtide.infra.documents.admonitions import without_admonitions
 from graphtide.infra.documents.blocks import Block, HeadingBlock, line_starts, one_line, row_text, under_headings
 from graphtide.infra.documents.front_matter import FrontMatter, read_front_matter
 from graphtide.infra.documents.inline import WIKI_LINK, is_strong, pieces, stripped_html, wiki_link
 
 PART_CHARS = 65_536
 MAX_TITLE_CHARS = 300
+_MAX_ABOVE_CHARS = 300
+"""Of the paragraph above a piece of code, which is its context."""
 _MAX_LABEL_WORDS = 12
 _STRONG_LEVEL = 7
 _CHECKBOX = re.compile(r"\[([ xX\-/])\][ \t]+")
@@ -27,6 +30,7 @@ _CALLOUT = re.compile(r"\[!(\w{1,30})\][+-]?[ \t]*")
 _PART_END = re.compile(r"\n[ \t]*\n(?=#{1,6} |[^\W_]|\*\*)")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _PROSE_ENDS = (".", "!", "?", ";", ",", ":")
+_LEADS = (":", "...", "\u2026")
 _DONE = {" ": "To do: ", "/": "To do: ", "x": "Done: ", "X": "Done: ", "-": "Cancelled: "}
 
 
@@ -140,12 +144,13 @@ class _BlockReader:
         self._table: _TableState | None = None
         self._quotes = 0
         self._lead_in = ""
+        self._above = ""
         self._last_end = 0
         self.tables = tables
 
     def read(self) -> Iterator[Block | HeadingBlock]:
         heading: Token | None = None
-        for token in _parser().parse(self._text):
+        for token in _parser().parse(without_admonitions(self._text)):
             if token.type == "heading_open":
                 heading = token
             elif token.type == "inline" and heading is not None:
@@ -201,7 +206,7 @@ class _BlockReader:
         if opening.markup in ("-", "=") and text.endswith(_PROSE_ENDS[:3]):
             yield from self._paragraph(token)  # a sentence above a rule, not a heading
             return
-        self._lead_in = ""
+        self._lead_in = self._above = ""
         if self._lists or self._quotes:
             yield from self._paragraph(token)
             return
@@ -218,12 +223,13 @@ class _BlockReader:
         start, end = self._span(token)
         if not self._lists and not self._quotes and len(found) == 1 and self._is_label(found[0][0], children):
             yield HeadingBlock(found[0][0].rstrip(": "), start, end, _STRONG_LEVEL)
-            self._lead_in = ""
+            self._lead_in = self._above = ""
             return
         for at, (text, mentions) in enumerate(found):
             yield self._block(text, mentions, (start, end) if at == 0 else (end, end), box if at == 0 else None)
         if not self._lists:
-            self._lead_in = found[-1][0] if found[-1][0].endswith(":") else ""
+            self._lead_in = found[-1][0] if found[-1][0].endswith(_LEADS) else ""
+        self._above = found[-1][0][-_MAX_ABOVE_CHARS:]
 
     def _is_label(self, text: str, children: list[Token]) -> bool:
         return is_strong(children) and len(text.split()) <= _MAX_LABEL_WORDS and not text.endswith(_PROSE_ENDS[:5])
@@ -247,7 +253,7 @@ class _BlockReader:
             if text:
                 yield Block(text, *span)
         elif token.content.strip():
-            yield Block(token.content.strip("\r\n").rstrip(), *span, PassageKind.CODE, lead_in=self._lead_in)
+            yield Block(token.content.strip("\r\n").rstrip(), *span, PassageKind.CODE, lead_in=self._above)
 
     def _span(self, token: Token) -> tuple[int, int]:
         first, last = token.map or (0, 0)

@@ -11,7 +11,7 @@ from graphtide.graph.text.dates import date_span
 from graphtide.graph.text.storable import storable
 from graphtide.infra.documents.description import describe
 from graphtide.infra.files.encoding import decode_text
-from graphtide.infra.files.mail import mail_to_text
+from graphtide.infra.files.formats.mail import mail_to_text
 from graphtide.infra.files.names import date_of, title_of
 from graphtide.infra.files.parts import parts_of
 from graphtide.infra.files.records import read_records
@@ -29,11 +29,11 @@ _TEXTS = {
     **dict.fromkeys((".csv", ".tsv"), CSV),
 }
 _CONVERTERS = {
-    ".html": ("graphtide.infra.files.html", "html_to_markdown"),
-    ".htm": ("graphtide.infra.files.html", "html_to_markdown"),
-    ".docx": ("graphtide.infra.files.docx", "docx_to_markdown"),
-    ".pdf": ("graphtide.infra.files.pdf", "pdf_to_markdown"),
-    ".xlsx": ("graphtide.infra.files.spreadsheet", "xlsx_to_markdown"),
+    ".html": ("graphtide.infra.files.formats.html", "html_to_markdown"),
+    ".htm": ("graphtide.infra.files.formats.html", "html_to_markdown"),
+    ".docx": ("graphtide.infra.files.formats.docx", "docx_to_markdown"),
+    ".pdf": ("graphtide.infra.files.formats.pdf", "pdf_to_markdown"),
+    ".xlsx": ("graphtide.infra.files.formats.spreadsheet", "xlsx_to_markdown"),
 }
 _PANDOC_READERS = {
     ".rst": "rst",
@@ -83,7 +83,7 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
         text = convert(decode_text(raw)) if suffix in (".html", ".htm") else convert(raw)
         document = FileDocument(storable(text), MARKDOWN)
     elif suffix in _PANDOC_READERS:
-        convert = _converter(suffix, "graphtide.infra.files.pandoc", "pandoc_to_markdown")
+        convert = _converter(suffix, "graphtide.infra.files.formats.pandoc", "pandoc_to_markdown")
         document = FileDocument(storable(convert(raw, suffix, _PANDOC_READERS[suffix])), MARKDOWN)
     else:
         raise UnreadableFileError(f"is not a {', '.join(SUFFIXES)} file; convert it to one of them")

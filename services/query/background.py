@@ -4,15 +4,16 @@ A generator without a language model finds an answer by comparing many sentences
 result shows: those near the question, those that state what the question names, and those linked to the best. A
 question about the whole corpus has the first passages of the documents instead, also of those in the result.
 Invariant: admitted passages only, in an order that depends on the graph's content alone; of more than _MAX_DOCUMENTS
-documents, a question about the whole corpus reads those that arrived first. Cost: at most MAX_READ passages, or the
-mentions of _MAX_DOCUMENTS documents.
+documents, a question about the whole corpus reads those that arrived first. Code that follows a passage comes with it.
+Cost: at most MAX_READ passages, and the numbers of those of the documents read, or the mentions of _MAX_DOCUMENTS
+documents.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 
@@ -24,6 +25,7 @@ from graphtide.graph.retrieval.seeds import Hit, nearest_passages, searched_inde
 from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.graph.view import LiveView
+from graphtide.infra.models.local.answers.documentation import states_definition, thing_defined
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.words import keys_of, passage_keys
 
@@ -35,17 +37,35 @@ _OF_AN_ENTITY = 40
 _LINKED_FROM = 6
 _NEARNESS = 0.5
 _MAX_DOCUMENTS = 2_000
+_MAX_CODE = 20
 
 
 def background(view: LiveView, question: Question, retrieved: RetrievalResult, count: int) -> tuple[str, ...]:
     """Return the ids of up to `count` passages, the most relevant first. Call under `view.lock.read()`."""
-    shown = {passage.chunk_id for passage in retrieved.passages}
+    shown = dict.fromkeys(passage.chunk_id for passage in retrieved.passages)
     admits = admitted_chunks(view, question.filters)
     if is_corpus_question(question.text):
         return tuple(view.chunks[number].chunk_id for number in _overview(view, admits)[:count])
     found = _relevant(view, question, retrieved, admits, count)
     ids = (view.chunks[number].chunk_id for number in found)
-    return tuple(islice((chunk_id for chunk_id in ids if chunk_id not in shown), count))
+    further = list(islice((chunk_id for chunk_id in ids if chunk_id not in shown), count))
+    read = shown | dict.fromkeys(further)
+    code = (chunk_id for chunk_id in _code_after(view, read, admits) if chunk_id not in read)
+    return (*further, *islice(code, _MAX_CODE))
+
+
+def _code_after(view: LiveView, read: Iterable[str], admits: ChunkPredicate | None) -> Iterator[str]:
+    """Yield the passages of code that follow passages in their documents, in order."""
+    numbers: dict[str, dict[int, int]] = {}
+    for chunk_id in read:
+        chunk = view.chunks[view.chunk_numbers[chunk_id]]
+        if chunk.doc_id not in numbers:
+            chunks = view.documents[chunk.doc_id].chunks
+            numbers[chunk.doc_id] = {view.chunks[number].ordinal: number for number in chunks if number in view.chunks}
+        number = numbers[chunk.doc_id].get(chunk.ordinal + 1)
+        is_code = number is not None and view.chunks[number].place.kind is PassageKind.CODE
+        if number is not None and is_code and (admits is None or admits(number)):
+            yield view.chunks[number].chunk_id
 
 
 def _relevant(
@@ -77,7 +97,8 @@ def _named(view: LiveView, question: str, admits: ChunkPredicate | None) -> Iter
 
 
 def _ranked(view: LiveView, question: str, numbers: list[int], near: dict[int, float]) -> list[int]:
-    terms = plan_of(question).terms
+    plan = plan_of(question)
+    terms, thing = plan.terms, thing_defined(plan)
     keys_of = {number: _keys(view, number) for number in numbers}
     counts = Counter(term.key for keys in keys_of.values() for term in terms if _has(term.key, term.synonyms, keys))
     weights = {term.key: math.log(1 + len(keys_of) / (counts[term.key] + 0.5)) for term in terms}
@@ -87,7 +108,8 @@ def _ranked(view: LiveView, question: str, numbers: list[int], near: dict[int, f
     def score(number: int) -> float:
         words = sum(weights[term.key] for term in terms if _has(term.key, term.synonyms, keys_of[number]))
         similar = (near[number] - low) / (high - low or 1.0) if number in near else 0.0
-        return words / total + _NEARNESS * similar
+        is_definition = bool(thing) and states_definition(view.chunks[number].text, thing)
+        return words / total + _NEARNESS * similar + is_definition
 
     return sorted(numbers, key=lambda number: (-score(number), view.chunks[number].chunk_id))
 

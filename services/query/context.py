@@ -47,7 +47,7 @@ def _passage(view: LiveView, chunk_id: str, validity: ValidityReader | None) -> 
     facts = tuple(_facts(view, number, validity)) if validity else ()
     outdated = _outdated(view, number, validity) if validity else ()
     return ContextPassage(
-        chunk.text, info.title, chunk.doc_id, chunk_id, facts, outdated, chunk.place, info.occurred_at
+        chunk.text, info.title, chunk.doc_id, chunk_id, facts, outdated, chunk.place, info.occurred_at, chunk.ordinal
     )
 
 

@@ -22,9 +22,9 @@ from unittest.mock import patch
 from graphtide.infra.models.local.answers import relevance
 from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
-from graphtide.infra.models.local.answers.relevance import relevance_of
 from graphtide.infra.models.local.cross_encoder.weights import ADAPTER
 from graphtide.infra.models.local.listwise.network import TRAINED_WITH, ListNetwork, read_weights
+from graphtide.infra.models.local.unit_reader import probabilities
 from tests.support.bench_data import ROOT
 from tests.support.marked_page import write_part
 from tests.training.contexts import AskedQuestion, asked_worlds
@@ -120,8 +120,8 @@ def answered(question: AskedQuestion, example: ListExample, network: ListNetwork
     if max(example.places.tolist(), default=-1) >= len(question.units):
         raise SystemExit("a reading belongs to other units than the question's: delete the folder of readings")
     logits = network.logits(example.features, example.logits, example.states)
-    found = relevance_of(example.places.tolist(), logits.units.tolist(), logits.none, logits.parts.tolist())
     evidence = question.evidence()
+    found = probabilities(evidence, example.places.tolist(), logits)
     by_rules = answer_by_rules(evidence)
     scores = [scored.score for scored in evidence.scored]
     places = {id(scored): place for place, scored in enumerate(evidence.scored)}

@@ -10,6 +10,7 @@ passage that a later document contradicts is not quoted. Cost: linear in the con
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
+from textwrap import indent
 
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.text.quotation import neutralise
@@ -41,6 +42,7 @@ _LARGE_AT_ONCE = 2
 _SMALL_CHARS = 1_000
 """Characters of a context that are processed in about a millisecond."""
 _MAX_QUOTED_CHARS = 900
+CODE_INDENT = "    "
 
 
 class ExtractiveGenerator:
@@ -128,7 +130,8 @@ class ExtractiveGenerator:
         by_rules = await self._pool.run(partial(answer_by_rules, evidence), small=small)
         chosen, relevance = by_rules.chosen, None
         if self._reader is not None and context:
-            relevance = await self._reader.relevance(evidence, covered=by_rules.covers_most)
+            covered = by_rules.covers_most and not (plan.how or plan.defines)
+            relevance = await self._reader.relevance(evidence, covered=covered)
         if relevance is not None:
             chosen = await self._pool.run(partial(answer_by_relevance, evidence, relevance, by_rules), small=small)
         return await self._pool.run(partial(rendered, evidence, chosen), small=small)
@@ -163,6 +166,8 @@ def _units(context: Sequence[ContextPassage], parts: Sequence[ContextPart]) -> l
     units = units_of(context)
     for unit in units:
         unit.cites = (unit.origin,)
+        if unit.code is not None:
+            unit.code.cites = (unit.code.origin,)
     numbers = {one.chunk_id: number for number, one in enumerate(citable(context, parts))}
     for origin, part in enumerate(parts, len(context)):
         units.extend(_part_units(part, origin, numbers))
@@ -198,14 +203,23 @@ def _citing(part: ContextPart) -> Callable[[str, tuple[int, ...]], tuple[int, ..
 
 
 def _joined(chosen: Sequence[Quotation]) -> str:
-    """Return the quotations with their citations: sentences in one line, rows and items in lines of their own."""
+    """Return the quotations with their citations: sentences in one line, rows and items in lines of their own, code
+    indented between empty lines, as Markdown has it.
+    """
     rows = len(chosen) > 1 and any(one.unit.kind is UnitKind.ROW or one.listed for one in chosen)
-    return ("\n" if rows else " ").join(map(_quoted, chosen))
+    text, before = "", ""
+    for one in chosen:
+        apart = "\n\n" if one.is_code else before or ("\n" if rows else " ")
+        text += (apart if text else "") + _quoted(one)
+        before = "\n\n" if one.is_code else ""
+    return text
 
 
 def _quoted(one: Quotation) -> str:
     """Return a quotation with its citations, or with the mark of an unsupported one."""
     marks = "".join(f"[{number + 1}]" for number in one.unit.cites) or UNSUPPORTED
+    if one.is_code:
+        return f"{indent(neutralise(one.text), CODE_INDENT)}\n\n{marks}"
     return f"{neutralise(one.text[:_MAX_QUOTED_CHARS])} {marks}"
 
 

@@ -5,10 +5,12 @@ then by the listwise ranker, all that were read together.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
+from graphtide.infra.models.local.answers.documentation import prior
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.relevance import (
     AT_ONCE,
@@ -22,7 +24,7 @@ from graphtide.infra.models.local.answers.relevance import (
 )
 from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.listwise.features import ListReading, features_of
-from graphtide.infra.models.local.listwise.network import list_network
+from graphtide.infra.models.local.listwise.network import ListLogits, list_network
 from graphtide.streams.errors import Broken
 from graphtide.streams.model_ports import Embedder
 from graphtide.streams.scheduling.work_pool import WorkPool
@@ -98,8 +100,16 @@ def rank(evidence: AnswerEvidence, reading: ListReading) -> Relevance:
     """Return the probabilities of the units read, by the listwise ranker. Raises Broken without its weights."""
     if not reading.places:
         return relevance_of((), ())
-    found = list_network().logits(features_of(evidence, reading), reading.logits, reading.states)
-    return relevance_of(reading.places, found.units.tolist(), found.none, found.parts.tolist())
+    return probabilities(
+        evidence, reading.places, list_network().logits(features_of(evidence, reading), reading.logits, reading.states)
+    )
+
+
+def probabilities(evidence: AnswerEvidence, places: Sequence[int], found: ListLogits) -> Relevance:
+    """Return the probabilities of the units at the places, from the ranker's logits and the priors of their forms."""
+    priors = [prior(evidence.plan, evidence.scored[place].unit) for place in places]
+    logits = [logit + added for logit, added in zip(found.units.tolist(), priors, strict=True)]
+    return relevance_of(places, logits, found.none, found.parts.tolist())
 
 
 def titled(unit: Unit) -> str:

@@ -105,6 +105,14 @@ export function splitCitations(answer: string): (string | number)[] {
     .map((part) => (/^\[\d{1,3}\]$/.test(part) ? Number(part.slice(1, -1)) : part));
 }
 
+/** Return an answer in pieces of text and of code, which is indented between empty lines. */
+export function splitCode(answer: string): { text: string; isCode: boolean }[] {
+  return answer
+    .split(/\n\n((?: {4}[^\n]*\n|\n(?= {4}))+)\n/)
+    .map((text, index) => (index % 2 ? { text: text.replace(/^ {4}/gm, "").trimEnd(), isCode: true } : { text, isCode: false }))
+    .filter((piece) => piece.text !== "");
+}
+
 interface PlaceOfText {
   headings?: string[];
   page?: number;

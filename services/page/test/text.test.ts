@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { documentOf, findQuote, markSpans, period, placeText, shownOf, splitCitations, toUnits } from "../src/text";
+import { documentOf, findQuote, markSpans, period, placeText, shownOf, splitCitations, splitCode, toUnits } from "../src/text";
 
 describe("spans", () => {
   it("count code points as the service does", () => {
@@ -30,6 +30,14 @@ describe("spans", () => {
 });
 
 it("answers are divided at their citations", () => {
+  expect(splitCode("Do this: [1]\n\n    a = b\n\n      c()\n\n[2]\n\nThen `x`: [3]\n\n    d\n\n[4]")).toEqual([
+    { text: "Do this: [1]", isCode: false },
+    { text: "a = b\n\n  c()", isCode: true },
+    { text: "[2]\n\nThen `x`: [3]", isCode: false },
+    { text: "d", isCode: true },
+    { text: "[4]", isCode: false },
+  ]);
+  expect(splitCode("A    b [1]\nC [2]")).toEqual([{ text: "A    b [1]\nC [2]", isCode: false }]);
   expect(splitCitations("A. [1] B [12][3] c[x]")).toEqual(["A. ", 1, " B ", 12, 3, " c[x]"]);
 });
 

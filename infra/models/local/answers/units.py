@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import PurePosixPath
 from weakref import ref
 
 from graphtide.graph.text.place import PassageKind
@@ -21,8 +22,14 @@ from graphtide.infra.models.local.english.lexical.text import sentences_of
 from graphtide.streams.model_ports import ContextPassage
 
 _BULLET = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)])[ \t]++")
+LEADS = (":", "...", "\u2026")
+"""The ends of a sentence that announces what follows."""
+_SENTENCE_START = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+_CHANGES = re.compile(r"change ?logs?|changes|release ?notes|releases|release history|history|what'?s new|news", re.I)
 _CUT_DATE = re.compile(r".*\b(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)[.]\s+\d", re.DOTALL)
 _SENTENCE_END = re.compile(r"[a-z]{3}[.] [A-Z]")
+_REMARK = re.compile(r"\s{1,3}\([^()\n]{1,40}\)[.]?(?=\s|\Z)")
+"""A short remark in parentheses after the end of a sentence: "(Default 5)"."""
 _MAX_COLUMN_CHARS, _MAX_TOPIC_WORDS = 60, 3
 DONE, TO_DO = "Done: ", "To do: "
 _MIN_LABELLED, _MAX_LABELLED_CHARS = 3, 120
@@ -110,6 +117,19 @@ class Unit:
     """Weak: with a cycle, the units of a question would remain until a full collection, which is rare
     (services/process/interpreter.py)."""
     cites: tuple[int, ...] = ()
+    lists_changes: bool = False
+    """It is in a list of the changes of each version."""
+    opens_section: bool = False
+    """It is the first one below its heading, or of its document, among the passages of the context."""
+    source: str = ""
+    """The text of code with its line breaks."""
+    code: Unit | None = field(default=None, repr=False)
+    """The code after it: "Install it:"."""
+
+    @property
+    def announces_code(self) -> bool:
+        """Return whether it ends by announcing code."""
+        return self.code is not None and self.text.endswith(LEADS)
 
     @property
     def after(self) -> Unit | None:
@@ -170,7 +190,38 @@ def units_of(passages: Sequence[ContextPassage]) -> list[Unit]:
     found: list[Unit] = []
     for origin, passage in enumerate(passages):
         found.extend(_passage_units(passage, origin))
-    return found
+    _mark_openings(passages, found)
+    return _with_code(passages, found)
+
+
+def _mark_openings(passages: Sequence[ContextPassage], units: Sequence[Unit]) -> None:
+    """Mark the first sentence of each section: of its passage that comes first in the document."""
+    first: dict[tuple[str, tuple[str, ...]], tuple[int, Unit]] = {}
+    for unit in units:
+        section, ordinal = (unit.doc_id, unit.headings), passages[unit.origin].ordinal
+        if unit.kind is UnitKind.SENTENCE and (section not in first or ordinal < first[section][0]):
+            first[section] = ordinal, unit
+    for _, unit in first.values():
+        unit.opens_section = True
+
+
+def _with_code(passages: Sequence[ContextPassage], units: Sequence[Unit]) -> list[Unit]:
+    """Return the units without code that follows the last sentence of another passage: that sentence has it. Long code
+    is divided into passages, of which the first one follows.
+    """
+    last = {(unit.doc_id, unit.headings, unit.origin): unit for unit in units if not unit.cells}
+    above = {
+        (doc_id, headings, _SENTENCE_START.split(unit.text)[-1]): unit
+        for (doc_id, headings, _), unit in last.items() if unit.kind is not UnitKind.CODE
+    }  # fmt: skip
+    code = [unit for unit in units if unit.kind is UnitKind.CODE and unit.lead_in]
+    taken = set()
+    for unit in sorted(code, key=lambda unit: passages[unit.origin].ordinal):
+        lead = above.get((unit.doc_id, unit.headings, _SENTENCE_START.split(unit.lead_in)[-1]))
+        if lead is not None and lead.code is None:
+            lead.code = unit
+            taken.add(id(unit))
+    return [unit for unit in units if id(unit) not in taken]
 
 
 def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
@@ -182,6 +233,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     head_keys = keys_of(" ".join(place.headings))
     title_keys = keys_of(passage.title) | keys_of(passage.doc_id.translate(_PUNCTUATION))
     day = _day(passage)
+    lists_changes = _lists_changes(passage)
     lead = place.lead_in
     lead_block = -1
     previous: Unit | None = None
@@ -192,7 +244,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
         unit.place = number
         unit.headings, unit.title, unit.doc_id = place.headings, passage.title, passage.doc_id
         unit.quoted = place.kind is PassageKind.QUOTE
-        unit.date = day
+        unit.date, unit.lists_changes = day, lists_changes
         unit.title_keys, unit.head_keys = title_keys, head_keys
         if unit.block in entries:
             _place_in_entry(unit, *entries[unit.block])
@@ -217,6 +269,12 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     for unit in units:
         unit.near_keys = whole if unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE else frozenset()
     return units
+
+
+def _lists_changes(passage: ContextPassage) -> bool:
+    """Return whether the title, or the name of the file, is that of a list of changes."""
+    stem = PurePosixPath(passage.doc_id.partition("#")[0]).stem
+    return any(_CHANGES.fullmatch(name.replace("_", " ").replace("-", " ").strip()) for name in (passage.title, stem))
 
 
 def _place_in_entry(unit: Unit, stamp: str, day: Day) -> None:
@@ -275,11 +333,18 @@ def _raw_units(passage: ContextPassage, origin: int) -> Iterator[Unit]:
         if start == end:
             continue
         if code:
-            yield _unit(passage.text, start, end, UnitKind.CODE, origin, block)
+            yield from _code(passage.text, origin)
+            return
         elif table:
             yield from _rows(passage.text, start, end, origin, block)
         else:
             yield from _sentences(passage.text, start, end, origin, block)
+
+
+def _code(text: str, origin: int) -> Iterator[Unit]:
+    unit = _unit(text, 0, len(text), UnitKind.CODE, origin, 0)
+    unit.source = text
+    yield unit
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
@@ -377,7 +442,7 @@ def _sentences(text: str, start: int, end: int, origin: int, block: int) -> Iter
         if mark and first < mark.end():
             first = min(mark.end(), last)
         first = begun if begun >= 0 else first
-        begun = first if _is_cut(text, last) and last < end else -1
+        begun = first if last < end and (_is_cut(text, last) or _REMARK.match(text, last, end)) else -1
         if begun < 0 and first < last:
             yield _unit(text, first, last, UnitKind.SENTENCE, origin, block)
     if begun >= 0:

@@ -5,7 +5,7 @@ import { type Turn, stop } from "../asking";
 import type { AnswerContext, Citation, Passage, TraceItem, TraceStep } from "../api/types";
 import { Button, Marked, Notice, Tag, noteNavigation } from "../parts/basics";
 import { formatRoute } from "../router";
-import { decimal, documentOf, markSpans, period, placeText, plural, splitCitations, toUnits } from "../text";
+import { decimal, documentOf, markSpans, period, placeText, plural, splitCitations, splitCode, toUnits } from "../text";
 
 export function AnswerView({ turn }: { turn: Turn }) {
   const [opened, setOpened] = useState<readonly number[]>([]);
@@ -41,10 +41,20 @@ function passageId(turn: Turn, number: number): string {
 }
 
 function AnswerText({ turn, open }: { turn: Turn; open: (number: number) => void }) {
+  return (
+    <div class="answer-text">
+      {splitCode(turn.text).map(({ text, isCode }, index) =>
+        isCode ? <pre key={index}>{text}</pre> : <Cited key={index} text={text} turn={turn} open={open} />,
+      )}
+    </div>
+  );
+}
+
+function Cited({ text, turn, open }: { text: string; turn: Turn; open: (number: number) => void }) {
   const passages = turn.context?.passages ?? [];
   return (
-    <p class="answer-text">
-      {splitCitations(turn.text).map((part, index) => {
+    <p>
+      {splitCitations(text).map((part, index) => {
         if (typeof part === "string") return part;
         const passage = passages[part - 1];
         if (!passage) return `[${part}]`;

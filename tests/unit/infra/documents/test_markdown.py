@@ -228,3 +228,34 @@ def test_reading_time_grows_linearly_with_hostile_text(unit: str) -> None:
     few = min(seconds(5_000) for _ in range(3))
     many = min(seconds(20_000) for _ in range(2))
     assert many <= 8 * few + 0.05
+
+
+def test_code_has_the_paragraph_above_it_as_its_context() -> None:
+    """The end of a long one; nothing below a heading."""
+    text = f"# A\n\n{'Word ' * 100}ends.\n\n```sh\none\n```\n\n## B\n\n```sh\ntwo\n```\n"
+    code = [block for block in blocks(text) if block.kind is PassageKind.CODE]
+    assert [block.text for block in code] == ["one", "two"]
+    assert [len(block.lead_in) for block in code] == [300, 0] and code[0].lead_in.endswith("Word ends.")
+
+
+def test_marks_of_notes_are_no_text() -> None:
+    """Those of MkDocs and Docusaurus, nested ones and tabs with code; the same characters elsewhere stay."""
+    text = (
+        '!!! note\n    Hooks are early.\n\n    ??? tip "Careful"\n        Use *it*.\n\nPlain.\n\n'
+        '=== "pip"\n\n    ```sh\n    pip install x\n    === y\n    ```\n\n:::warning\nIt is slow.\n:::\n\n'
+        "!!!\n\nSee ::: here.\n\n```\n!!! note\n    z\n```\n\nTitle\n===\n"
+    )
+    document = read_markdown(text)
+    assert [block.text for block in document.blocks] == [
+        "Hooks are early.",
+        "Use it.",
+        "Plain.",
+        "pip install x\n=== y",
+        "It is slow.",
+        "!!!",
+        "See ::: here.",
+        "!!! note\n    z",
+    ]
+    assert document.title == "Title"
+    for block in document.blocks[:4]:
+        assert block.text.split()[-1].rstrip(".*") in text[block.start : block.end]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphtide.infra.files.nesting import MAX_OPEN, check_nesting
+from graphtide.infra.files.formats.nesting import MAX_OPEN, check_nesting
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import UnreadableFileError
 

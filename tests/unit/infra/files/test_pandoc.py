@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from graphtide.infra.files import pandoc
-from graphtide.infra.files.pandoc import pandoc_path
+from graphtide.infra.files.formats import pandoc
+from graphtide.infra.files.formats.pandoc import pandoc_path
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import FileDocument, UnreadableFileError
 from graphtide.infra.models.local.chunker import SemanticChunker

@@ -243,7 +243,7 @@ def test_parts_keep_columns_and_pages() -> None:
 
 def test_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra the message says what to install."""
-    monkeypatch.delitem(sys.modules, "graphtide.infra.files.pdf", raising=False)
+    monkeypatch.delitem(sys.modules, "graphtide.infra.files.formats.pdf", raising=False)
     monkeypatch.setitem(sys.modules, "pypdf", None)
     with pytest.raises(UnreadableFileError, match=r"pypdf is missing; install graphtide\[files\]"):
         list(read_bytes(pdf_file([[(10, "text")]]), "a.pdf"))

@@ -9,7 +9,7 @@ from datetime import date, datetime
 import openpyxl
 import pytest
 
-from graphtide.infra.files import spreadsheet
+from graphtide.infra.files.formats import spreadsheet
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import FileDocument, UnreadableFileError
 from graphtide.infra.models.local.chunker import SemanticChunker

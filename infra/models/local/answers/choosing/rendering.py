@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from graphtide.graph.text.quotation import LINK_BREAKS, neutralise
+from graphtide.infra.models.local.answers.matching.answer_types import TYPED
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.lexicon import COPULAS
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
@@ -31,6 +33,7 @@ class Quotation:
     unit: Unit
     listed: bool = False
     """True if it is one of the items of a list."""
+    is_code: bool = False
 
 
 def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotation]:
@@ -64,7 +67,30 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
                 count = left
             quotations.append(Quotation(text, unit, listed))
             left -= count
+            if (code := _code_after(evidence, unit, left)) is not None:
+                quotations.append(code)
+                left -= len(_WORD.findall(code.text))
     return quotations
+
+
+def _code_after(evidence: AnswerEvidence, unit: Unit, left: int) -> Quotation | None:
+    """Return the code that a unit introduces, its first lines if it is long; None for code that quotation would change
+    into other code, such as an index in square brackets.
+    """
+    if unit.code is None or not (evidence.plan.how or (unit.announces_code and evidence.plan.kind not in TYPED)):
+        return None
+    lines: list[str] = []
+    for line in unit.code.source.split("\n"):
+        left -= len(_WORD.findall(line))
+        if left < 0 or len(lines) == _MAX_LINES:
+            break
+        lines.append(line)
+    text = "\n".join(lines).rstrip()
+    quotable = text.strip() and LINK_BREAKS.sub(" ", text) == neutralise(text)
+    return Quotation(text, unit.code, is_code=True) if quotable else None
+
+
+_MAX_LINES = 12
 
 
 def _prefix(evidence: AnswerEvidence, scored: Scored, unit: Unit) -> str:
@@ -119,7 +145,7 @@ def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable
     """
     if (first := _naming(unit, names_thing)) is not None:
         yield first
-    depends = unit.dangling or _adds(unit) or (lacks_person and unit.resumes)
+    depends = unit.dangling or _adds(unit) or has_phrase(unit.text, _OF_THEM) or (lacks_person and unit.resumes)
     if depends and unit.before is not None and unit.before.block == unit.block:
         if unit.antecedent is not None:
             yield unit.antecedent
@@ -128,6 +154,9 @@ def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable
             yield unit.before.before
         yield unit.before
     yield unit
+
+
+_OF_THEM = ("one of them", "each of them", "both of them", "all of them", "any of them", "none of them", "some of them")
 
 
 def _adds(unit: Unit) -> bool:

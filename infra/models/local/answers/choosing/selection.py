@@ -17,6 +17,13 @@ from graphtide.infra.models.local.answers.choosing.passages import comparison, s
 from graphtide.infra.models.local.answers.choosing.reasons import with_reason
 from graphtide.infra.models.local.answers.choosing.records import decided_items, with_fields
 from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
+from graphtide.infra.models.local.answers.documentation import (
+    changes_of_version,
+    defined,
+    has_form,
+    is_old_change,
+    with_next_steps,
+)
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
@@ -64,9 +71,12 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     not taken.
     """
     plan = evidence.plan
+    if changes := changes_of_version(evidence):
+        return changes
     if finds_nothing(relevance, bool(by_rules.chosen), _is_sure(evidence, relevance, by_rules)):
         return ()
-    if _agrees(evidence, relevance, by_rules):
+    best = most_probable(relevance)
+    if not (best is not None and has_form(evidence, best)) and _agrees(evidence, relevance, by_rules):
         return _without_others(evidence, relevance, by_rules.chosen)
     if plan.options and not plan.alternatives:
         weigh(evidence, relevance)
@@ -76,7 +86,9 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
         chosen = RuleAnswer(select(evidence), covers_most=True)
         if _agrees(evidence, relevance, chosen):
             return chosen.chosen
-    return [evidence.scored[place] for place in answer_parts(relevance, asks_for_several(plan))]
+    return with_next_steps(
+        evidence, [evidence.scored[place] for place in answer_parts(relevance, asks_for_several(plan))]
+    )
 
 
 def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
@@ -84,7 +96,11 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
     the question: a plain look-up, such as a cell of the row that is named.
     """
     place = most_probable(relevance)
-    if place is None or not by_rules.covers_most:
+    if place is None:
+        return False
+    if defined(evidence, place):
+        return True
+    if not by_rules.covers_most:
         return False
     best = evidence.scored[place]
     return best.fits and best.score >= AGREED_SCORE and any(best is scored for scored in by_rules.chosen)
@@ -95,7 +111,9 @@ def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer
     chosen = {id(scored) for scored in by_rules.chosen}
     own = sum(share for place, share in relevance.units.items() if id(evidence.scored[place]) in chosen)
     best = max(relevance.units.values(), default=0.0)
-    return bool(chosen) and own * (AGREED_COVERING if by_rules.covers_most else AGREED) >= best
+    is_old = any(is_old_change(evidence.plan, one.unit) for one in by_rules.chosen)
+    covering = by_rules.covers_most and not is_old and not evidence.plan.how
+    return bool(chosen) and own * (AGREED_COVERING if covering else AGREED) >= best
 
 
 def _without_others(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from graphtide.infra.models.local.answers.documentation import introduces
 from graphtide.infra.models.local.answers.matching.answer_types import (
     TYPED,
     day_fits,
@@ -20,7 +21,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
 )
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column, is_place_cell
 from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT, cover, implied_coverage
-from graphtide.infra.models.local.answers.matching.expressed import defines, denies_existence
+from graphtide.infra.models.local.answers.matching.expressed import denies_existence
 from graphtide.infra.models.local.answers.matching.names import conflicts, names_holder, person_keys, with_first_names
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -135,7 +136,7 @@ def _adjusted(plan: QuestionPlan, unit: Unit, found: Scored) -> float:
         score += DENIED
     if plan.latest and found.fits and found.coverage >= MIN_AMENDED and corrects(unit.text):
         score += AMENDED
-    if plan.defines and defines(plan, unit):
+    if plan.defines and introduces(plan, unit):
         score += DEFINED
     if plan.negated and not denies(unit.text):
         score *= NOT_DENIED
@@ -216,8 +217,10 @@ def _form(plan: QuestionPlan, unit: Unit) -> float:
         factor *= 0.9
     if unit.text.endswith("?"):
         factor *= 0.6
-    if unit.text.endswith(":") or len(unit.text.split()) < 2:
+    if (unit.text.endswith(":") and not (plan.how and unit.code)) or len(unit.text.split()) < 2:
         factor *= 0.6
+    if unit.lists_changes and not plan.changes:
+        factor *= 0.75
     return factor
 
 

@@ -6,6 +6,7 @@ Invariant: a form depends on the words of the question alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.questions.lexicon import (
@@ -20,9 +21,9 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     SETTINGS,
     STATES,
 )
-from graphtide.infra.models.local.answers.questions.types import Versus
+from graphtide.infra.models.local.answers.questions.types import Kind, Versus
 from graphtide.infra.models.local.answers.values import has_phrase
-from graphtide.infra.models.local.answers.words import STOP_WORDS, key_of
+from graphtide.infra.models.local.answers.words import STOP_WORDS, key_of, word_set
 
 _MAX_DEFINED = 3
 _MEANING = frozenset({("mean",), ("means",), ("meant",), ("stand", "for"), ("stands", "for")})
@@ -37,6 +38,29 @@ def asks_for_definition(tokens: Sequence[str]) -> bool:
         return tuple(rest[-2:]) in _MEANING or tuple(rest[-1:]) in _MEANING
     plain = STOP_WORDS.isdisjoint(rest) and not ATTRIBUTES & set(rest)
     return tokens[1] in ("is", "are") and plain and 0 < len(rest) <= _MAX_DEFINED
+
+
+def asks_how(tokens: Sequence[str]) -> bool:
+    """Return whether it is "how do I upload a file" or "how to upload a file"."""
+    if tokens[:1] != ["how"] or len(tokens) < 3:
+        return False
+    return tokens[1] == "to" or (tokens[1] in MODALS | {"do", "does"} and tokens[2] in _DOING)
+
+
+_DOING = frozenset({"i", "you", "we", "one", "they"})
+
+
+def asks_for_changes(tokens: Sequence[str], kind: Kind) -> bool:
+    """Return whether it asks for what changed, or when: "when was X added", "which release fixed Y"."""
+    return kind in (Kind.DATE, Kind.VERSION) or not _CHANGING.isdisjoint(tokens)
+
+
+_CHANGING = word_set(
+    """change changes changed changelog release releases released new added removed fixed introduced deprecated dropped
+    renamed since bug bugs fix fixes history upgrade upgraded upgrading breaking previously earlier formerly old
+    was were did"""
+)
+VERSION = re.compile(r"(?<![\w.])v?(\d{1,5}(?:\.\d{1,5}){1,3})(?!\w)")
 
 
 def asks_for_permission(tokens: Sequence[str]) -> bool:

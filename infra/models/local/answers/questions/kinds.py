@@ -27,6 +27,7 @@ from graphtide.infra.models.local.answers.values import has_phrase
 from graphtide.infra.models.local.answers.words import (
     STOP_WORDS,
     key_of,
+    word_set,
 )
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
@@ -184,6 +185,11 @@ def _head_noun(tokens: list[str], at: int) -> str:
     return noun
 
 
+_SEVERAL = word_set(
+    """options alternatives schemes kinds types modes formats methods ways features tools steps reasons backends
+    arguments parameters flags fields values levels roles tools platforms languages changes requirements"""
+)
+"""Nouns after "what" of which there are several."""
 _PARTITIVES = frozenset({"piece", "kind", "sort", "type"})
 _IRREGULAR_PLURALS = frozenset({"children", "men", "people", "women"})
 
@@ -203,7 +209,8 @@ def asks_for_several(tokens: list[str], kind: Kind) -> bool:
     if kind is Kind.LIST or has_phrase(" ".join(tokens), TO_DO):
         return True
     for at, word in enumerate(tokens):
-        if word == "which" and at + 1 < len(tokens):
+        is_noun = word == "what" and at + 1 < len(tokens) and tokens[at + 1] in _SEVERAL
+        if (word == "which" or is_noun) and at + 1 < len(tokens):
             noun = _head_noun(tokens, at)
             return noun in _IRREGULAR_PLURALS or (noun.endswith("s") and not noun.endswith("ss"))
         if word in ("what", "who") and at + 1 < len(tokens):

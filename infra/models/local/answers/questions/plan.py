@@ -8,8 +8,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from graphtide.infra.models.local.answers.questions.forms import (
+    VERSION,
+    asks_for_changes,
     asks_for_definition,
     asks_for_permission,
+    asks_how,
     attribute_asked,
     condition_keys,
     setting_keys,
@@ -63,7 +66,7 @@ def plan_of(question: str) -> QuestionPlan:
     options, alternatives = options_of(text)
     if options and not alternatives:
         kind = Kind.CHOICE
-    dates = tuple(days_in(text))
+    dates, versions = tuple(days_in(text)), tuple(match[1] for match in VERSION.finditer(text))
     focus = focus_keys(tokens)
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
@@ -105,6 +108,9 @@ def plan_of(question: str) -> QuestionPlan:
         who_verb=verb_of_who(tokens),
         becomes=has_phrase(asking, BECOMING),
         latest=has_phrase(asking, LATEST),
+        how=asks_how(tokens),
+        changes=bool(versions) or (not asks_how(tokens) and asks_for_changes(tokens, kind)),
+        versions=versions,
     )
 
 

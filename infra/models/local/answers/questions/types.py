@@ -142,6 +142,13 @@ class QuestionPlan:
     who_verb: str = ""
     """Key of the verb in "who gave the money"."""
 
+    how: bool = False
+    """It asks how to do something: "how do I upload a file"."""
+    changes: bool = False
+    """It asks for what changed, or when: lists of changes may answer it."""
+    versions: tuple[str, ...] = ()
+    """The numbers of versions that it names."""
+
     @property
     def keys(self) -> frozenset[str]:
         return frozenset(term.key for term in self.terms)

@@ -38,7 +38,7 @@ def _body(message: EmailMessage) -> str:
 
 def _text_of_html(content: str) -> str:
     try:
-        from graphtide.infra.files.html import mail_text
+        from graphtide.infra.files.formats.html import mail_text
     except ImportError as error:
         raise UnreadableFileError(f"is an HTML mail; {INSTALL}") from error
     return mail_text(content)

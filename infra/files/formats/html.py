@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup, Comment
 from bs4.element import Tag
 from markdownify import MarkdownConverter
 
-from graphtide.infra.files.nesting import check_nesting
+from graphtide.infra.files.formats.nesting import check_nesting
 
 _NOT_CONTENT = ("script", "style", "noscript", "template", "nav", "footer", "form", "button", "svg", "iframe", "img")
 _DATES = ("date", "article:published_time", "dcterms.date", "dc.date", "last-modified", "last-reviewed", "revised")

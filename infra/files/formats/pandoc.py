@@ -15,7 +15,7 @@ from functools import cache
 
 from bs4 import BeautifulSoup
 
-from graphtide.infra.files.html import html_to_markdown
+from graphtide.infra.files.formats.html import html_to_markdown
 from graphtide.infra.files.types import UnreadableFileError
 
 INSTALL_PANDOC = "install graphtide[pandoc] to read it"

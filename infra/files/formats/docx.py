@@ -8,7 +8,7 @@ import zipfile
 import mammoth
 from bs4 import BeautifulSoup
 
-from graphtide.infra.files.html import markdown_of
+from graphtide.infra.files.formats.html import markdown_of
 from graphtide.infra.files.types import UnreadableFileError
 
 MAX_UNPACKED_BYTES = 256 << 20

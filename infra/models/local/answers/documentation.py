@@ -1,0 +1,192 @@
+"""Forms of technical documentation: instructions with code, definitions, and lists of the changes of each version.
+
+A list of changes says what was so once, in the words of what is so now, so it answers questions about changes alone.
+Invariant: the prior of a unit depends on the question and the unit. Cost: linear in the unit's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.matching.expressed import defines
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.forms import VERSION
+from graphtide.infra.models.local.answers.questions.types import QuestionPlan
+from graphtide.infra.models.local.answers.units import Unit, UnitKind
+from graphtide.infra.models.local.answers.values import has_phrase
+from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
+
+CHANGES, POINTER, EXAMPLE, INSTRUCTION, CODE, SECTION, DEFINITION = -1.2, -1.5, -0.7, 1.0, 0.3, 0.7, 1.5
+"""Added to the logit of a unit: of a list of changes, of "see X for details", of an example, of what tells how to do
+something, of what code follows, of what is below headings with the words of the question, and of what says what the
+thing in question is.
+"""
+_MAX_STEPS, _MAX_CHANGES = 2, 6
+_INSTRUCTING = (
+    "you can", "you may", "you need to", "you should", "you must", "you have to", "make sure", "use the", "run the",
+    "in order to", "by passing", "by using", "by setting", "by calling", "by running", "to do so", "to do this",
+    "can be used to", "is used to", "simply", "pass the", "set the", "call the", "add the",
+)  # fmt: skip
+_RESTRICTING = ("not", "don't", "do not", "only", "never", "no longer")
+_IMPERATIVES = word_set(
+    """use run set call pass add install create open click select choose press enter type go make start stop configure
+    specify provide define import export download enable disable turn switch put remove delete copy write edit check
+    ensure follow connect log sign"""
+)
+_TO_DO = re.compile(r"To [a-z][^.]{1,120},? (?:use|run|set|call|pass|add|install|create|you)\b")
+_POINTER = re.compile(
+    r"(?:please )?(?:also )?(?:see|refer to|have a look at|head to|for (?:more|further) (?:information|details|on)) ",
+    re.I,
+)
+_EXAMPLE = re.compile(r"(?:for example|for instance|suppose|let's|imagine|however|assume|consider)\b", re.IGNORECASE)
+_NEXT = re.compile(r"(?:and )?(?:then|next|now|finally|afterwards|after that)\b", re.IGNORECASE)
+_CLASS_OF = re.compile(
+    r"(?:class|function|method|command|option|flag|module|argument|parameter|property|setting|service|library|tool)\b"
+)
+_WORD_END = re.compile(r"[\s\"'`*]{0,4}")
+_MAX_SUBJECT = 4
+
+
+def is_instruction(unit: Unit) -> bool:
+    """Return whether a unit tells how to do something: an imperative, "you can …", or what announces code."""
+    if unit.announces_code:
+        return True
+    if unit.cells or unit.text.endswith("?") or has_phrase(unit.text, _RESTRICTING):
+        return False
+    first = unit.text.split(" ", 1)[0]
+    return (
+        (first.istitle() and first.lower() in _IMPERATIVES)
+        or bool(_TO_DO.search(unit.text))
+        or has_phrase(unit.text, _INSTRUCTING)
+    )
+
+
+def introduces(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit says what the thing in question is: by "X is a …" or "the X class …", or as the first
+    sentence below a heading, or a title, that is nothing but its name.
+    """
+    if unit.cells or unit.kind is not UnitKind.SENTENCE:
+        return False
+    asked = plan.keys - _MEANING
+    if asked < plan.keys and asked and not has_phrase(plan.text, ("mean", "meant")):
+        return _expands(asked, unit.text) or has_phrase(unit.text, (f"{_ABBREVIATES} for",))
+    if defines(plan, unit) or _is_of_class(plan, unit):
+        return True
+    heading = unit.headings[-1] if unit.headings else unit.title
+    return bool(asked) and ((unit.opens_section and keys_of(heading) == asked) or _expands(asked, unit.text))
+
+
+def _expands(asked: frozenset[str], text: str) -> bool:
+    """Return whether a text has an acronym in question in parentheses: "Estimated Time of Arrival (ETA)"."""
+    return any(not keys_of(match[1]).isdisjoint(asked) for match in _ACRONYM.finditer(text))
+
+
+_ABBREVIATES = "stands"
+_MEANING = frozenset({key_of(_ABBREVIATES), key_of("mean")})
+_ACRONYM = re.compile(r"[\w\"\u201d] \(([A-Z][A-Z0-9]{1,7})s?\)")
+
+
+def thing_defined(plan: QuestionPlan) -> str:
+    """Return the thing of which the question asks what it is, "" for another question."""
+    return " ".join(term.text.lower() for term in plan.terms if term.key not in _MEANING) if plan.defines else ""
+
+
+def states_definition(text: str, thing: str) -> bool:
+    """Return whether a text says somewhere "X is a", "X means" or "(X)". Cost: a few searches in the text."""
+    lower = text.lower()
+    return any(f"{thing}{end}" in lower for end in _STATING) or f"({thing})" in lower
+
+
+_STATING = (" is a ", " is an ", " is the ", " are ", " means ", f" {_ABBREVIATES} for ", " refers to ")
+
+
+def _is_of_class(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit begins with "the MockTransport class"."""
+    for word in words_of(unit.text)[:_MAX_SUBJECT]:
+        end = word.start + len(word.text)
+        if word.key in plan.keys or any(key in plan.keys for key in keys_of(word.text.replace(".", " "))):
+            return bool(_CLASS_OF.match(unit.text, _WORD_END.match(unit.text, end).end()))  # type: ignore[union-attr]
+    return False
+
+
+def is_old_change(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit is of a list of changes, and the question does not ask for them."""
+    return unit.lists_changes and not plan.changes
+
+
+def prior(plan: QuestionPlan, unit: Unit) -> float:
+    """Return what the form of the unit adds to its logit, for the form of the question."""
+    added = CHANGES * is_old_change(plan, unit)
+    if plan.how or plan.defines:
+        added += POINTER * (_POINTER.match(unit.text) is not None) + EXAMPLE * (_EXAMPLE.match(unit.text) is not None)
+    if plan.how:
+        added += INSTRUCTION * is_instruction(unit) + CODE * (unit.code is not None) + SECTION * _is_titled(plan, unit)
+    if plan.defines:
+        added += DEFINITION * introduces(plan, unit)
+    return added
+
+
+def _is_titled(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the headings and the title have all words of the question that say something, and the innermost
+    one has one of them.
+    """
+    asked = {term.key for term in plan.terms if not term.weak}
+    innermost = keys_of(unit.headings[-1]) if unit.headings else unit.title_keys
+    return not asked.isdisjoint(innermost) and asked <= unit.head_keys | unit.title_keys
+
+
+def defined(evidence: AnswerEvidence, place: int) -> bool:
+    """Return whether the question asks for a definition, and the unit at the place is one."""
+    return evidence.plan.defines and introduces(evidence.plan, evidence.scored[place].unit)
+
+
+def has_form(evidence: AnswerEvidence, place: int) -> bool:
+    """Return whether the unit at the place has the form of the answer: a definition, or an instruction with code."""
+    unit = evidence.scored[place].unit
+    return defined(evidence, place) or (evidence.plan.how and unit.code is not None)
+
+
+def with_next_steps(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> Sequence[Scored]:
+    """Return a chosen instruction with the steps after it in its section: "And then …", each with code."""
+    if not evidence.plan.how or len(chosen) != 1 or chosen[0].unit.code is None:
+        return chosen
+    first = chosen[0].unit
+    places = [at for at, scored in enumerate(evidence.scored) if scored.unit is first]
+    after = evidence.scored[places[0] + 1 :] if places else []
+    section = [one for one in after if one.unit.doc_id == first.doc_id and one.unit.headings == first.headings]
+    steps = [one for one in section if one.unit.code is not None and _NEXT.match(one.unit.text)]
+    return [*chosen, *steps[:_MAX_STEPS]]
+
+
+def asks_for_version(plan: QuestionPlan) -> bool:
+    """Return whether it asks what changed in a version, and for nothing more: "what is new in Relay 2.1"."""
+    words = plan.text.lower().rstrip("?").split()
+    asks = words[:1] in (["what"], ["what's"], ["which"], ["list"]) and not _CHANGED.isdisjoint(words)
+    others = [term for term in plan.terms if not (term.weak or term.coded or term.text.lower() in _CHANGED | _VERSIONS)]
+    return bool(plan.versions) and asks and len(others) <= 1
+
+
+_CHANGED = word_set("changed change changes new added removed fixed deprecated happened different")
+_VERSIONS = word_set("version release since")
+
+
+def changes_of_version(evidence: AnswerEvidence) -> list[Scored]:
+    """Return what a list of changes has below the version that the question names; its newest one, if the name fits
+    several ("0.28" and "0.28.1").
+    """
+    if not asks_for_version(evidence.plan):
+        return []
+    found: dict[str, list[Scored]] = {}
+    for scored in evidence.scored:
+        named = [heading for heading in scored.unit.headings if _has_version(heading, evidence.plan.versions)]
+        if named and not scored.unit.text.endswith(":") and scored.unit.kind is not UnitKind.CODE:
+            found.setdefault(named[0], []).append(scored)
+    exact = [heading for heading in found if _has_version(heading, evidence.plan.versions, exact=True)]
+    groups = [found[heading] for heading in (exact or found)]
+    return max(groups, key=len, default=[])[:_MAX_CHANGES]
+
+
+def _has_version(heading: str, versions: Sequence[str], *, exact: bool = False) -> bool:
+    found = [match[1] for match in VERSION.finditer(heading)]
+    return any(one == version or (not exact and one.startswith(f"{version}.")) for one in found for version in versions)

@@ -1,0 +1,217 @@
+"""Answers from technical documentation: instructions with their code, definitions, changes of a version."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.graph.text.place import PassageKind, Place
+from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance
+from graphtide.infra.models.local.answers.documentation import (
+    CHANGES,
+    DEFINITION,
+    EXAMPLE,
+    INSTRUCTION,
+    POINTER,
+    SECTION,
+    changes_of_version,
+    is_instruction,
+    prior,
+)
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.units import Unit, units_of
+from graphtide.infra.models.local.generator import ExtractiveGenerator
+from graphtide.streams.model_ports import ContextPassage
+from tests.unit.infra.answers.notes import answer, note
+
+ABBREVIATE = "stand"
+HTTP2 = ("Enabling HTTP/2",)
+CLIENT = (
+    note("h.md", "HTTP/2 is off by default.", "First install the optional packages:", title="Client", headings=HTTP2),
+    note(
+        "h.md",
+        "pip install client[http2]",
+        title="Client",
+        headings=HTTP2,
+        kind=PassageKind.CODE,
+        lead_in="First install the optional packages:",
+    ),
+    note("h.md", "And then create a client with HTTP/2 enabled:", title="Client", headings=HTTP2),
+    note(
+        "h.md",
+        'client = Client(http2=True)\nclient.get("https://a.org")',
+        title="Client",
+        headings=HTTP2,
+        kind=PassageKind.CODE,
+        lead_in="And then create a client with HTTP/2 enabled:",
+    ),
+)
+CHANGELOG = (
+    note(
+        "CHANGELOG.md", "Added sockets.", "Removed the pool.", title="Changelog", headings=("2.1.0 (May 2025)", "New")
+    ),
+    note("CHANGELOG.md", "Fixed sockets.", title="Changelog", headings=("2.1.1 (June 2025)",)),
+    note("CHANGELOG.md", "Enabled HTTP/2 with sockets by default.", title="Changelog", headings=("2.0 (May 2024)",)),
+)
+
+
+def evidence_of(question: str, *notes: ContextPassage) -> AnswerEvidence:
+    units = units_of(notes)
+    return score_units(plan_of(question), units, [0.0] * len(units))
+
+
+def unit_of(text: str, **place: str | tuple[str, ...]) -> Unit:
+    [unit] = units_of([note(str(place.pop("doc_id", "a.md")), text, **place)])  # type: ignore[arg-type]
+    return unit
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("How do I enable HTTP/2?", True),
+        ("How can we enable HTTP/2?", True),
+        ("How to enable HTTP/2?", True),
+        ("How much does it cost?", False),
+        ("How do birds fly?", False),
+        ("What enables HTTP/2?", False),
+    ],
+)
+def test_question_asks_how_to_do_something(question: str, asks: bool) -> None:
+    assert plan_of(question).how is asks
+
+
+def test_code_belongs_to_the_sentence_before_it() -> None:
+    """It is no unit of its own then. Code below no sentence is one."""
+    units = units_of(CLIENT)
+    assert [(unit.text.split()[0], unit.code.text.split()[0] if unit.code else "") for unit in units] == [
+        ("HTTP/2", ""),
+        ("First", "pip"),
+        ("And", "client"),
+    ]
+    alone = note("h.md", "make", headings=HTTP2, kind=PassageKind.CODE)
+    assert units_of([alone, CLIENT[0]])[0].text == "make"
+
+
+def test_first_part_of_long_code_follows_the_sentence() -> None:
+    """Whatever the order in which the parts were found."""
+    lead = "Run it like this:"
+    place = Place(kind=PassageKind.CODE, lead_in=lead)
+    parts = [ContextPassage(text, "A", "a", text, place=place, ordinal=n) for n, text in enumerate(("one", "two"), 1)]
+    units = units_of([parts[1], ContextPassage(lead, "A", "a", "0"), parts[0]])
+    assert [(unit.text, unit.code.text if unit.code else "") for unit in units] == [("two", ""), (lead, "one")]
+
+
+async def test_instruction_is_quoted_with_its_code_and_the_next_step() -> None:
+    """Each has its own citation. Links are broken in code, too."""
+    evidence = evidence_of("How do I enable HTTP/2?", *CLIENT)
+    chosen = answer_by_relevance(
+        evidence, Relevance({1: 0.6, 0: 0.3, 2: 0.1}, 0.0, {0: 0.0, 1: 0.0, 2: 0.0}), RuleAnswer(())
+    )
+    assert [scored.unit.text.split()[0] for scored in chosen] == ["First", "And"]
+    given = await ExtractiveGenerator().answer("How do I create a client with HTTP/2 enabled?", CLIENT)
+    assert given.text == (
+        "And then create a client with HTTP/2 enabled: [3]\n"
+        '\n    client = Client(http2=True)\n    client.get("https:/ /a.org")\n\n[4]'
+    )
+    assert given.cited == (2, 3)
+
+
+@pytest.mark.parametrize("code", ["first = names[0]", "x = [unsupported]"])
+async def test_code_that_quotation_would_change_is_left_out(code: str) -> None:
+    """An index in square brackets would be read as a citation."""
+    lead = "Take the first name of the table like this:"
+    notes = (note("a.md", lead), note("a.md", code, kind=PassageKind.CODE, lead_in=lead))
+    assert await answer("How do I take the first name of the table?", *notes) == lead
+
+
+async def test_long_code_is_cut_at_a_line() -> None:
+    lead = "Configure the large server like this:"
+    lines = [f"option_{n} = {n}" for n in range(60)]
+    notes = (note("a.md", lead), note("a.md", "\n".join(lines), kind=PassageKind.CODE, lead_in=lead))
+    given = await ExtractiveGenerator().answer("How do I configure the large server?", notes)
+    quoted = [line.strip() for line in given.text.split("\n") if line.startswith("    ")]
+    assert 1 < len(quoted) < len(lines) and quoted == lines[: len(quoted)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Use the flag --force.", True),
+        ("You can pass a path.", True),
+        ("To copy files, run the tool.", True),
+        ("Form encoded data is simple.", False),
+        ("Is it safe to use the flag?", False),
+        ("The flag was added by Bo.", False),
+    ],
+)
+def test_instructions_are_imperatives_and_offers(text: str, expected: bool) -> None:
+    assert is_instruction(unit_of(text)) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "unit", "expected"),
+    [
+        ("How do I enable HTTP/2?", unit_of("Use http2.", headings=("Enabling HTTP/2",)), INSTRUCTION + SECTION),
+        ("How do I enable HTTP/2?", unit_of("Use http2.", headings=("Other",)), INSTRUCTION),
+        ("How do I enable HTTP/2?", unit_of("See the guide.", headings=("Other",)), POINTER),
+        ("How do I enable HTTP/2?", unit_of("For example, HTTP/2 is on."), EXAMPLE),
+        ("What is a hook?", unit_of("A hook is a function."), DEFINITION),
+        ("What is a hook?", unit_of("The Hook class runs code."), DEFINITION),
+        ("What is ETA?", unit_of("The estimated time of arrival (ETA) is shown."), DEFINITION),
+        (f"What does ETA {ABBREVIATE} for?", unit_of("It shows the estimated time (ETA)."), DEFINITION),
+        ("What are event hooks?", unit_of("They run code.", headings=("Event hooks",)), DEFINITION),
+        ("What are event hooks?", unit_of("They run code.", headings=("Other hooks",)), 0.0),
+        ("Who owns the pump?", unit_of("See the guide: Bo owns the pump."), 0.0),
+        ("Which ports are used?", unit_of("Used port 80.", doc_id="docs/CHANGELOG.md"), CHANGES),
+        ("Which ports are used?", unit_of("Used port 80.", title="Release notes"), CHANGES),
+        ("When was port 80 used?", unit_of("Used port 80.", doc_id="docs/CHANGELOG.md"), 0.0),
+        ("Which port was added?", unit_of("Used port 80.", doc_id="docs/CHANGELOG.md"), 0.0),
+    ],
+)
+def test_prior_of_a_unit_is_by_its_form_and_that_of_the_question(question: str, unit: Unit, expected: float) -> None:
+    assert prior(plan_of(question), unit) == pytest.approx(expected)
+
+
+def test_section_is_opened_by_its_first_passage_in_the_document() -> None:
+    """Whatever the order in which the passages were found."""
+    second = ContextPassage("They are lists.", "Hooks", "h.md", "2", ordinal=1)
+    first = ContextPassage("Hooks run code. They are fast.", "Hooks", "h.md", "1", ordinal=0)
+    assert [unit.text for unit in units_of([second, first]) if unit.opens_section] == ["Hooks run code."]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What changed in version 2.1.0?", ["Added sockets.", "Removed the pool."]),
+        ("What is new in 2.1.1?", ["Fixed sockets."]),
+        ("What was added in release 2.1?", ["Added sockets.", "Removed the pool."]),
+        ("What changed in version 3.0.0?", []),
+        ("Which bug of the pool was fixed in 2.1.1 by Bo?", []),
+        ("What was the problem with version 2.1.0?", []),
+    ],
+)
+def test_changes_of_a_version_are_those_below_its_heading(question: str, expected: list[str]) -> None:
+    assert [scored.unit.text for scored in changes_of_version(evidence_of(question, *CHANGELOG))] == expected
+
+
+async def test_a_list_of_changes_gives_way_to_what_is_so_now() -> None:
+    now = note("guide.md", "Enable HTTP/2 with sockets in the settings.", title="Guide")
+    assert await answer("How do I enable HTTP/2 with sockets?", *CHANGELOG, now) == now.text
+    asked = "In which release was HTTP/2 with sockets enabled by default?"
+    assert "by default" in await answer(asked, *CHANGELOG, now)
+
+
+def test_short_remark_in_parentheses_stays_with_its_sentence() -> None:
+    """So "(Default 5)" is not quoted alone. A longer one is a sentence."""
+    units = units_of(
+        [
+            note(
+                "a.md",
+                "The limit of connections. (Default 100)",
+                "One. (It is long, as all know, and says more than that.)",
+            )
+        ]
+    )
+    assert [unit.text for unit in units][:1] == ["The limit of connections. (Default 100)"]
+    assert len(units) == 3
