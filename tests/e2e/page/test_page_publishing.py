@@ -94,3 +94,15 @@ def test_deleted_document_leaves_the_list(user: PageUser, page_service: PageServ
     expect(page.get_by_text("No document matches.")).to_be_visible()
     page.get_by_label("State").select_option("deleted")
     expect(page.locator("table.list")).to_contain_text("old/plan")
+
+
+def test_code_of_an_answer_is_shown_as_code(user: PageUser, page_service: PageService) -> None:
+    """Its lines keep their indentation, and the sources of the sentence and of the code follow each."""
+    code = "if lamp.broken:\n    lamp.swap('LX-9')"
+    text = f"# Lamp manual\n\nYou can swap the broken lamp automatically like this:\n\n```python\n{code}\n```\n"
+    page_service.publish(GRAPH, {"id": "lamp-manual.md", "text": text, "media_type": "text/markdown"})
+    user.open(GRAPH, "ask")
+    user.ask("How do I swap the broken lamp automatically?")
+    expect(user.page.locator(".answer-text pre")).to_have_text(code, use_inner_text=True)
+    expect(user.page.locator(".answer-text p")).to_have_count(2)
+    expect(user.page.locator(".answer-text button.cite")).to_have_count(2)

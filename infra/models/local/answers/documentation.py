@@ -141,10 +141,14 @@ def defined(evidence: AnswerEvidence, place: int) -> bool:
     return evidence.plan.defines and introduces(evidence.plan, evidence.scored[place].unit)
 
 
-def has_form(evidence: AnswerEvidence, place: int) -> bool:
-    """Return whether the unit at the place has the form of the answer: a definition, or an instruction with code."""
+def has_form(evidence: AnswerEvidence, place: int, others: Sequence[Scored]) -> bool:
+    """Return whether the unit at the place has the form of the answer: a definition, an instruction with code, or an
+    instruction where `others` have none.
+    """
     unit = evidence.scored[place].unit
-    return defined(evidence, place) or (evidence.plan.how and unit.code is not None)
+    if not evidence.plan.how:
+        return defined(evidence, place)
+    return unit.code is not None or (is_instruction(unit) and not any(is_instruction(one.unit) for one in others))
 
 
 def with_next_steps(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> Sequence[Scored]:
@@ -152,11 +156,14 @@ def with_next_steps(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> Seque
     if not evidence.plan.how or len(chosen) != 1 or chosen[0].unit.code is None:
         return chosen
     first = chosen[0].unit
-    places = [at for at, scored in enumerate(evidence.scored) if scored.unit is first]
-    after = evidence.scored[places[0] + 1 :] if places else []
-    section = [one for one in after if one.unit.doc_id == first.doc_id and one.unit.headings == first.headings]
-    steps = [one for one in section if one.unit.code is not None and _NEXT.match(one.unit.text)]
-    return [*chosen, *steps[:_MAX_STEPS]]
+    of_section = (one for one in evidence.scored if _section(one.unit) == _section(first))
+    after = [one for one in of_section if one.unit.ordinal > first.ordinal and one.unit.code is not None]
+    steps = [one for one in after if _NEXT.match(one.unit.text)]
+    return [*chosen, *sorted(steps, key=lambda one: one.unit.ordinal)[:_MAX_STEPS]]
+
+
+def _section(unit: Unit) -> tuple[str, tuple[str, ...]]:
+    return unit.doc_id, unit.headings
 
 
 def asks_for_version(plan: QuestionPlan) -> bool:

@@ -119,6 +119,8 @@ class Unit:
     cites: tuple[int, ...] = ()
     lists_changes: bool = False
     """It is in a list of the changes of each version."""
+    ordinal: int = 0
+    """That of its passage in the document."""
     opens_section: bool = False
     """It is the first one below its heading, or of its document, among the passages of the context."""
     source: str = ""
@@ -190,22 +192,22 @@ def units_of(passages: Sequence[ContextPassage]) -> list[Unit]:
     found: list[Unit] = []
     for origin, passage in enumerate(passages):
         found.extend(_passage_units(passage, origin))
-    _mark_openings(passages, found)
-    return _with_code(passages, found)
+    _mark_openings(found)
+    return _with_code(found)
 
 
-def _mark_openings(passages: Sequence[ContextPassage], units: Sequence[Unit]) -> None:
+def _mark_openings(units: Sequence[Unit]) -> None:
     """Mark the first sentence of each section: of its passage that comes first in the document."""
-    first: dict[tuple[str, tuple[str, ...]], tuple[int, Unit]] = {}
+    first: dict[tuple[str, tuple[str, ...]], Unit] = {}
     for unit in units:
-        section, ordinal = (unit.doc_id, unit.headings), passages[unit.origin].ordinal
-        if unit.kind is UnitKind.SENTENCE and (section not in first or ordinal < first[section][0]):
-            first[section] = ordinal, unit
-    for _, unit in first.values():
+        section = unit.doc_id, unit.headings
+        if unit.kind is UnitKind.SENTENCE and (section not in first or unit.ordinal < first[section].ordinal):
+            first[section] = unit
+    for unit in first.values():
         unit.opens_section = True
 
 
-def _with_code(passages: Sequence[ContextPassage], units: Sequence[Unit]) -> list[Unit]:
+def _with_code(units: Sequence[Unit]) -> list[Unit]:
     """Return the units without code that follows the last sentence of another passage: that sentence has it. Long code
     is divided into passages, of which the first one follows.
     """
@@ -216,7 +218,7 @@ def _with_code(passages: Sequence[ContextPassage], units: Sequence[Unit]) -> lis
     }  # fmt: skip
     code = [unit for unit in units if unit.kind is UnitKind.CODE and unit.lead_in]
     taken = set()
-    for unit in sorted(code, key=lambda unit: passages[unit.origin].ordinal):
+    for unit in sorted(code, key=lambda unit: unit.ordinal):
         lead = above.get((unit.doc_id, unit.headings, _SENTENCE_START.split(unit.lead_in)[-1]))
         if lead is not None and lead.code is None:
             lead.code = unit
@@ -243,7 +245,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     for number, unit in enumerate(units):
         unit.place = number
         unit.headings, unit.title, unit.doc_id = place.headings, passage.title, passage.doc_id
-        unit.quoted = place.kind is PassageKind.QUOTE
+        unit.quoted, unit.ordinal = place.kind is PassageKind.QUOTE, passage.ordinal
         unit.date, unit.lists_changes = day, lists_changes
         unit.title_keys, unit.head_keys = title_keys, head_keys
         if unit.block in entries:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from graphtide.graph.text.place import PassageKind, Place
@@ -27,25 +29,30 @@ from tests.unit.infra.answers.notes import answer, note
 
 ABBREVIATE = "stand"
 HTTP2 = ("Enabling HTTP/2",)
-CLIENT = (
-    note("h.md", "HTTP/2 is off by default.", "First install the optional packages:", title="Client", headings=HTTP2),
-    note(
-        "h.md",
-        "pip install client[http2]",
-        title="Client",
-        headings=HTTP2,
-        kind=PassageKind.CODE,
-        lead_in="First install the optional packages:",
-    ),
-    note("h.md", "And then create a client with HTTP/2 enabled:", title="Client", headings=HTTP2),
-    note(
-        "h.md",
-        'client = Client(http2=True)\nclient.get("https://a.org")',
-        title="Client",
-        headings=HTTP2,
-        kind=PassageKind.CODE,
-        lead_in="And then create a client with HTTP/2 enabled:",
-    ),
+CLIENT = tuple(
+    replace(passage, ordinal=number)
+    for number, passage in enumerate(
+        (
+            note("h.md", "HTTP/2 is off.", "First install the optional packages:", title="Client", headings=HTTP2),
+            note(
+                "h.md",
+                "pip install client[http2]",
+                title="Client",
+                headings=HTTP2,
+                kind=PassageKind.CODE,
+                lead_in="First install the optional packages:",
+            ),
+            note("h.md", "And then create a client with HTTP/2 enabled:", title="Client", headings=HTTP2),
+            note(
+                "h.md",
+                'client = Client(http2=True)\nclient.get("https://a.org")',
+                title="Client",
+                headings=HTTP2,
+                kind=PassageKind.CODE,
+                lead_in="And then create a client with HTTP/2 enabled:",
+            ),
+        )
+    )
 )
 CHANGELOG = (
     note(
@@ -104,10 +111,9 @@ def test_first_part_of_long_code_follows_the_sentence() -> None:
 
 async def test_instruction_is_quoted_with_its_code_and_the_next_step() -> None:
     """Each has its own citation. Links are broken in code, too."""
-    evidence = evidence_of("How do I enable HTTP/2?", *CLIENT)
-    chosen = answer_by_relevance(
-        evidence, Relevance({1: 0.6, 0: 0.3, 2: 0.1}, 0.0, {0: 0.0, 1: 0.0, 2: 0.0}), RuleAnswer(())
-    )
+    evidence = evidence_of("How do I enable HTTP/2?", *reversed(CLIENT))
+    shares = {2: 0.6, 1: 0.3, 0: 0.1}
+    chosen = answer_by_relevance(evidence, Relevance(shares, 0.0, dict.fromkeys(shares, 0.0)), RuleAnswer(()))
     assert [scored.unit.text.split()[0] for scored in chosen] == ["First", "And"]
     given = await ExtractiveGenerator().answer("How do I create a client with HTTP/2 enabled?", CLIENT)
     assert given.text == (

@@ -76,7 +76,8 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     if finds_nothing(relevance, bool(by_rules.chosen), _is_sure(evidence, relevance, by_rules)):
         return ()
     best = most_probable(relevance)
-    if not (best is not None and has_form(evidence, best)) and _agrees(evidence, relevance, by_rules):
+    has_its_form = best is not None and has_form(evidence, best, by_rules.chosen)
+    if not has_its_form and _agrees(evidence, relevance, by_rules):
         return _without_others(evidence, relevance, by_rules.chosen)
     if plan.options and not plan.alternatives:
         weigh(evidence, relevance)
