@@ -24,8 +24,17 @@ MAX_DEPTH = 200
 
 def html_to_markdown(text: str) -> str:
     """Return the page as Markdown; its title, author and date become front matter. Raises UnreadableFileError."""
+    return page_to_markdown(parse_page(text))
+
+
+def parse_page(text: str) -> BeautifulSoup:
+    """Return the tree of a page. Raises UnreadableFileError for one whose elements are nested too deeply."""
     check_nesting(text)
-    page = BeautifulSoup(text, "html.parser")
+    return BeautifulSoup(text, "html.parser")
+
+
+def page_to_markdown(page: BeautifulSoup) -> str:
+    """Return the page as Markdown, see `html_to_markdown`. The tree is changed."""
     front = dict(_front_matter(page))
     body = _content(page)
     markdown = markdown_of(body)

@@ -13,9 +13,7 @@ import subprocess
 import zipfile
 from functools import cache
 
-from bs4 import BeautifulSoup
-
-from graphtide.infra.files.formats.html import html_to_markdown
+from graphtide.infra.files.formats.html import page_to_markdown, parse_page
 from graphtide.infra.files.types import UnreadableFileError
 
 INSTALL_PANDOC = "install graphtide[pandoc] to read it"
@@ -39,7 +37,7 @@ def pandoc_to_markdown(raw: bytes, suffix: str, reader: str) -> str:
         _check_package(raw, suffix)
     elif len(raw) > MAX_INPUT_BYTES:
         raise UnreadableFileError(f"is larger than {MAX_INPUT_BYTES >> 20} MiB; split it")
-    page = BeautifulSoup(_converted(raw, suffix, reader), "html.parser")
+    page = parse_page(_converted(raw, suffix, reader))
     for element in page.select(_NO_CONTENT):
         element.decompose()
     for role in page.select("code.interpreted-text"):  # Sphinx: :ref:`the policy <policy>`
@@ -48,7 +46,7 @@ def pandoc_to_markdown(raw: bytes, suffix: str, reader: str) -> str:
         date["name"] = "date"
     for part in page.select("tbody, tfoot"):  # AsciiDoc's last row is a foot, above which a rule would be drawn
         part.unwrap()
-    return html_to_markdown(str(page))
+    return page_to_markdown(page)
 
 
 @cache
