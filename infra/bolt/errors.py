@@ -73,6 +73,8 @@ DRIVER_ERRORS = (driver.GqlError, driver.UnsupportedServerProduct, OSError)
 
 _CLOSED = "the handler is closed"
 
+_ENDED = ("LockClientStopped", "Terminated", "TransactionTimedOut", "TransactionTimedOutClientConfiguration")
+"""The codes of a transaction that the server ended because of its duration, or a person: it may be repeated."""
 _UNIQUE = "unique constraint violation"
 _MESSAGE_CHARS = 300
 
@@ -93,6 +95,8 @@ def failure(error: Exception) -> GraphtideError:
     """Return the error to raise from `error`: that of its most specific class in the table."""
     if isinstance(error, driver.ClientError) and _UNIQUE in str(error):  # Memgraph has no class of its own for it
         error_class: type[Exception] = driver.ConstraintError
+    elif isinstance(error, driver.ClientError) and (error.code or "").rpartition(".")[2] in _ENDED:
+        error_class = driver.TransientError
     else:
         error_class = next((class_ for class_ in type(error).__mro__ if class_ in TABLE), driver.ServiceUnavailable)
     kind, meaning = TABLE[error_class]

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from neo4j import GraphDatabase
 
+from graphtide.infra.bolt.administration import schema
 from graphtide.infra.bolt.administration.schema import prepare
 from graphtide.infra.bolt.cypher.schema import Dialect
 from graphtide.streams.errors import Retryable
@@ -45,3 +46,24 @@ def _prepared(server: GraphServer) -> None:
         except Retryable:
             continue
         return
+
+
+def test_preparation_gives_way_to_a_schema_change_that_does_not_end(
+    graph_server: GraphServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lookup of the schema's number waits for the change, until the server ends it: the process tries again."""
+    if is_memgraph(graph_server.address):
+        pytest.skip("Memgraph has no changes of the schema within transactions")
+    address = graph_server.address
+    prepare(address, Dialect.NEO4J)
+    monkeypatch.setattr(schema, "LOOKUP_TIMEOUT_S", 1.0)
+    with GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver, driver.session() as own:
+        change = own.begin_transaction()
+        change.run("CREATE INDEX unfinished FOR (s:Schema) ON (s.other)").consume()
+        change.run("CALL db.clearQueryCaches()").consume()
+        try:
+            with pytest.raises(Retryable):
+                prepare(address, Dialect.NEO4J)
+        finally:
+            change.rollback()
+    prepare(address, Dialect.NEO4J)

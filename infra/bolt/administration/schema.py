@@ -11,12 +11,12 @@ Invariant: a database has a schema that this code reads, or is refused, unchange
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 from gqlalchemy import Neo4j
 from gqlalchemy.connection import Connection
-from neo4j import WRITE_ACCESS, Driver, GraphDatabase
+from neo4j import WRITE_ACCESS, Driver, GraphDatabase, Query
 from neo4j.exceptions import Neo4jError
 
 from graphtide.infra.bolt.address import BoltAddress
@@ -35,6 +35,11 @@ SCHEMA_VERSION = 4
 An upgrade adds what an older schema lacks; its data stays as it is.
 """
 PLACE_BATCH_SIZE = 5_000
+LOOKUP_TIMEOUT_S = 10.0
+"""The longest time of the statements that read and write the number of the schema, after which they are Retryable.
+Neo4j 5.26 does not notice when the planning of such a statement and the creation of a constraint wait for each other,
+which may occur when the processes of a new cluster start together: they would wait for ever.
+"""
 _THERE_ALREADY = "already exists"
 _EQUAL_ALREADY = "EquivalentSchemaRuleAlreadyExists"
 
@@ -47,6 +52,8 @@ class Session(Connection):  # type: ignore[misc]
         self._driver: Driver = GraphDatabase.driver(**driver_options(address))
         self._database = address.database or None
         self._access_mode = access_mode
+        self.timeout_s: float | None = None
+        """The time after which the server ends a statement; None for any time."""
 
     def execute(self, query: str, parameters: dict[str, Any] | None = None) -> None:
         """Run the statement to its end, so that a failure is raised."""
@@ -56,7 +63,7 @@ class Session(Connection):  # type: ignore[misc]
     def execute_and_fetch(self, query: str, parameters: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Yield the rows as they arrive. Without iteration, nothing runs."""
         with self._driver.session(database=self._database, default_access_mode=self._access_mode) as session:
-            for record in session.run(query, parameters or {}):
+            for record in session.run(Query(query, timeout=self.timeout_s), parameters or {}):
                 yield dict(zip(record.keys(), map(self.mapped, record.values()), strict=True))
 
     def mapped(self, value: Any) -> Any:
@@ -80,6 +87,15 @@ class Administration(Neo4j):  # type: ignore[misc]
     def new_connection(self) -> Session:
         return self._session
 
+    @contextmanager
+    def bounded(self, timeout_s: float | None) -> Iterator[None]:
+        """Let the server end each statement in the block after a time."""
+        self._session.timeout_s = timeout_s
+        try:
+            yield
+        finally:
+            self._session.timeout_s = None
+
     def close(self) -> None:
         self._session.close()
 
@@ -87,17 +103,22 @@ class Administration(Neo4j):  # type: ignore[misc]
 def prepare(address: BoltAddress, dialect: Dialect) -> None:
     """Refuse an unusable database; create missing constraints and indexes.
 
-    Raises Broken for a Memgraph without transactions, for a schema of a newer version and for missing rights.
+    Raises Broken for a Memgraph without transactions, for a schema of a newer version and for missing rights, Retryable
+    when other processes make the schema meanwhile.
     """
     with translate_errors(), closing(Administration(address)) as client:
         if dialect is Dialect.MEMGRAPH:
             check_storage_mode(list(client.execute_and_fetch(schema_cypher.STORAGE_INFO)))
-        if _is_made(list(client.execute_and_fetch(schema_cypher.READ_SCHEMA))):
+        timeout_s = LOOKUP_TIMEOUT_S if dialect is Dialect.NEO4J else None
+        with client.bounded(timeout_s):
+            found = list(client.execute_and_fetch(schema_cypher.READ_SCHEMA))
+        if _is_made(found):
             return
         for statement in schema_cypher.schema(dialect):
             _define(client, statement, dialect)
         _place_revisions(client)
-        client.execute(schema_cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
+        with client.bounded(timeout_s):
+            client.execute(schema_cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
 
 
 def execute(address: BoltAddress, statement: str) -> None:

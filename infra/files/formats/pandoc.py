@@ -86,5 +86,6 @@ def _converted(raw: bytes, suffix: str, reader: str) -> str:
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         reason = next((line for line in lines if not line.startswith("[")), f"exit code {done.returncode}")
-        raise UnreadableFileError(f"is not a readable {suffix} file ({reason[:_MAX_REASON_CHARS]}); save it again")
+        remedy = INSTALL_PANDOC if reason.startswith("Unknown") else "save it again"  # an option, or a format
+        raise UnreadableFileError(f"is not a readable {suffix} file ({reason[:_MAX_REASON_CHARS]}); {remedy}")
     return done.stdout.decode(errors="replace")

@@ -42,9 +42,8 @@ _POINTER = re.compile(
 _EXAMPLE = re.compile(r"(?:for example|for instance|suppose|let's|imagine|however|assume|consider)\b", re.IGNORECASE)
 _NEXT = re.compile(r"(?:and )?(?:then|next|now|finally|afterwards|after that)\b", re.IGNORECASE)
 _CLASS_OF = re.compile(
-    r"(?:class|function|method|command|option|flag|module|argument|parameter|property|setting|service|library|tool)\b"
+    r"[\s\"'`*]{0,4}(?:class|function|method|command|option|flag|module|argument|parameter|property|setting|service|library|tool)\b"
 )
-_WORD_END = re.compile(r"[\s\"'`*]{0,4}")
 _MAX_SUBJECT = 4
 
 
@@ -106,7 +105,7 @@ def _is_of_class(plan: QuestionPlan, unit: Unit) -> bool:
     for word in words_of(unit.text)[:_MAX_SUBJECT]:
         end = word.start + len(word.text)
         if word.key in plan.keys or any(key in plan.keys for key in keys_of(word.text.replace(".", " "))):
-            return bool(_CLASS_OF.match(unit.text, _WORD_END.match(unit.text, end).end()))  # type: ignore[union-attr]
+            return _CLASS_OF.match(unit.text, end) is not None
     return False
 
 
