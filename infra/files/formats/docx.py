@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-import zipfile
 
 import mammoth
 from bs4 import BeautifulSoup
 
 from graphtide.infra.files.formats.html import markdown_of
+from graphtide.infra.files.formats.package import check_package
 from graphtide.infra.files.types import UnreadableFileError
 
-MAX_UNPACKED_BYTES = 256 << 20
 _STYLES = """
 p[style-name='Title'] => h1:fresh
 p[style-name='Subtitle'] => p:fresh
@@ -22,9 +21,7 @@ p[style-name='Quote'] => blockquote > p:fresh
 def docx_to_markdown(raw: bytes) -> str:
     """Return the document as Markdown. Raises UnreadableFileError."""
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as packed:
-            if sum(part.file_size for part in packed.infolist()) > MAX_UNPACKED_BYTES:
-                raise UnreadableFileError("unpacks to more than 256 MiB; split the document")
+        check_package(raw)
         converted = mammoth.convert_to_html(io.BytesIO(raw), style_map=_STYLES, ignore_empty_paragraphs=True)
     except UnreadableFileError:
         raise

@@ -6,7 +6,6 @@ access to other files (`--sandbox`), with bounded memory and time. Cost: a tenth
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 import subprocess
@@ -14,12 +13,13 @@ import zipfile
 from functools import cache
 
 from graphtide.infra.files.formats.html import page_to_markdown, parse_page
+from graphtide.infra.files.formats.package import check_package
 from graphtide.infra.files.types import UnreadableFileError
 
 INSTALL_PANDOC = "install graphtide[pandoc] to read it"
 TIMEOUT_S = 120.0
 MAX_HEAP = "1g"
-MAX_INPUT_BYTES, MAX_UNPACKED_BYTES = 16 << 20, 256 << 20
+MAX_INPUT_BYTES = 16 << 20
 _PACKED = frozenset({"odt", "pptx", "epub"})
 _MAX_REASON_CHARS = 200
 _NO_CONTENT = "title, div.title, header p, header div.author, div.toctree"
@@ -34,7 +34,7 @@ def pandoc_to_markdown(raw: bytes, suffix: str, reader: str) -> str:
     Raises UnreadableFileError.
     """
     if reader in _PACKED:
-        _check_package(raw, suffix)
+        _check_archive(raw, suffix)
     elif len(raw) > MAX_INPUT_BYTES:
         raise UnreadableFileError(f"is larger than {MAX_INPUT_BYTES >> 20} MiB; split it")
     page = parse_page(_converted(raw, suffix, reader))
@@ -60,14 +60,11 @@ def pandoc_path() -> str | None:
         return shutil.which("pandoc")
 
 
-def _check_package(raw: bytes, suffix: str) -> None:
+def _check_archive(raw: bytes, suffix: str) -> None:
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as packed:
-            unpacked = sum(part.file_size for part in packed.infolist())
+        check_package(raw)
     except zipfile.BadZipFile as error:
         raise UnreadableFileError(f"is not a readable {suffix} file ({error}); save it again") from error
-    if unpacked > MAX_UNPACKED_BYTES:
-        raise UnreadableFileError("unpacks to more than 256 MiB; split the document")
 
 
 def _converted(raw: bytes, suffix: str, reader: str) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
 
 import openpyxl
 
+from graphtide.infra.files.formats.package import check_package
 from graphtide.infra.files.types import UnreadableFileError
 
-MAX_UNPACKED_BYTES = 256 << 20
 MAX_COLUMNS, MAX_CELLS = 256, 2_000_000
 _ESCAPED = str.maketrans({"\n": " ", "\r": " "} | {mark: f"\\{mark}" for mark in "|\\*_<["})
 
@@ -22,9 +21,7 @@ def xlsx_to_markdown(raw: bytes) -> str:
     computed last. Raises UnreadableFileError.
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as packed:
-            if sum(part.file_size for part in packed.infolist()) > MAX_UNPACKED_BYTES:
-                raise UnreadableFileError("unpacks to more than 256 MiB; split the workbook")
+        check_package(raw)
         book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
         sections = [section for sheet in book.worksheets for section in _section(sheet.title, sheet.values)]
     except UnreadableFileError:
