@@ -106,10 +106,15 @@ def rank(evidence: AnswerEvidence, reading: ListReading) -> Relevance:
 
 
 def probabilities(evidence: AnswerEvidence, places: Sequence[int], found: ListLogits) -> Relevance:
-    """Return the probabilities of the units at the places, from the ranker's logits and the priors of their forms."""
-    priors = [prior(evidence.plan, evidence.scored[place].unit) for place in places]
-    logits = [logit + added for logit, added in zip(found.units.tolist(), priors, strict=True)]
-    return relevance_of(places, logits, found.none, found.parts.tolist())
+    """Return the probabilities of the units at the places, from the ranker's logits and the priors of their forms.
+
+    Only a definition makes it more probable that something answers: the other priors divide the same probability.
+    """
+    logits = found.units.astype(np.float64)
+    preferred = logits + [prior(evidence.plan, evidence.scored[place].unit) for place in places]
+    if len(places) and not evidence.plan.defines:
+        preferred += np.logaddexp.reduce(logits) - np.logaddexp.reduce(preferred)
+    return relevance_of(places, preferred.tolist(), found.none, found.parts.tolist())
 
 
 def titled(unit: Unit) -> str:

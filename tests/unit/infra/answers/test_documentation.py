@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from graphtide.graph.text.place import PassageKind, Place
@@ -22,8 +23,11 @@ from graphtide.infra.models.local.answers.documentation import (
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.relevance import relevance_of
 from graphtide.infra.models.local.answers.units import Unit, units_of
 from graphtide.infra.models.local.generator import ExtractiveGenerator
+from graphtide.infra.models.local.listwise.network import ListLogits
+from graphtide.infra.models.local.unit_reader import probabilities
 from graphtide.streams.model_ports import ContextPassage
 from tests.unit.infra.answers.notes import answer, note
 
@@ -221,3 +225,15 @@ def test_short_remark_in_parentheses_stays_with_its_sentence() -> None:
     )
     assert [unit.text for unit in units][:1] == ["The limit of connections. (Default 100)"]
     assert len(units) == 3
+
+
+@pytest.mark.parametrize(("question", "same"), [("How do I enable HTTP/2?", True), ("What is HTTP/2?", False)])
+def test_form_of_a_unit_changes_only_for_definitions_whether_something_answers(question: str, same: bool) -> None:
+    """So a question how to do something is refused as often as others."""
+    notes = (note("a.md", "Use HTTP/2 like this.", "HTTP/2 is a protocol."), note("CHANGES.md", "HTTP/2 was enabled."))
+    evidence, units = evidence_of(question, *notes), np.array([0.5, 1.0, 2.0], np.float32)
+    found = probabilities(evidence, range(3), ListLogits(units, 1.5, units))
+    plain = relevance_of(range(3), units.tolist(), 1.5, units.tolist())
+    assert (found.none == pytest.approx(plain.none)) is same
+    assert found.units[0 if same else 1] > plain.units[0 if same else 1]
+    assert sum(found.units.values()) + found.none == pytest.approx(1.0)
