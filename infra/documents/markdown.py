@@ -22,7 +22,7 @@ from graphtide.infra.documents.inline import WIKI_LINK, is_strong, pieces, strip
 PART_CHARS = 65_536
 MAX_TITLE_CHARS = 300
 _MAX_ABOVE_CHARS = 300
-"""Of the paragraph above a piece of code, which is its context."""
+"""The length of the context of code: the end of the paragraph above it."""
 _MAX_LABEL_WORDS = 12
 _STRONG_LEVEL = 7
 _CHECKBOX = re.compile(r"\[([ xX\-/])\][ \t]+")

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from graphtide.graph.text.place import PassageKind, Place
-from graphtide.infra.models.local.answers.units import Unit, units_of
+from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.words import keys_of
 from graphtide.infra.models.local.chunker import BLOCK_SEPARATOR
 from graphtide.services.application import Citation

@@ -23,7 +23,7 @@ MAX_INPUT_BYTES = 16 << 20
 _PACKED = frozenset({"odt", "pptx", "epub"})
 _MAX_REASON_CHARS = 200
 _NO_CONTENT = "title, div.title, header p, header div.author, div.toctree"
-"""What is not of the text: the words "Note" and "Warning", what the head repeats, a title for pages without one, and
+"""Elements without content: the words "Note" and "Warning", what the head repeats, a title for pages without one, and
 the files of Sphinx's table of contents.
 """
 _TARGET = re.compile(r"\s{0,3}<[^<>]{0,300}>$")

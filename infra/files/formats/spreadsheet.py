@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
-from itertools import islice
+from typing import Any, cast
 
 import openpyxl
 
@@ -23,7 +23,7 @@ def xlsx_to_markdown(raw: bytes) -> str:
     try:
         check_package(raw)
         book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
-        sections = [section for sheet in book.worksheets for section in _section(sheet.title, sheet.values)]
+        sections = [section for sheet in book.worksheets for section in _section(sheet.title, _values(sheet))]
     except UnreadableFileError:
         raise
     except Exception as error:  # openpyxl raises errors of the packages that read its parts
@@ -31,6 +31,12 @@ def xlsx_to_markdown(raw: bytes) -> str:
     if not sections:
         raise UnreadableFileError("contains no values")
     return "\n\n".join(sections) + "\n"
+
+
+def _values(sheet: Any) -> Iterable[Sequence[object]]:
+    """Return the values of the rows that are stored: a sheet may state that it extends to its last possible cell."""
+    sheet.reset_dimensions()
+    return cast(Iterable[Sequence[object]], sheet.values)
 
 
 def _section(title: str, values: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -58,7 +64,9 @@ def _bounded(values: Iterable[Sequence[object]]) -> Iterator[Sequence[object]]:
         left -= len(row)
         if left < 0:
             raise UnreadableFileError(f"has more than {MAX_CELLS:,} cells in a sheet; split it")
-        yield tuple(islice(row, MAX_COLUMNS))
+        if any(value is not None for value in row[MAX_COLUMNS:]):
+            raise UnreadableFileError(f"has more than {MAX_COLUMNS} columns in a sheet; split it")
+        yield row[:MAX_COLUMNS]
 
 
 def _cells(row: Sequence[object]) -> list[str]:

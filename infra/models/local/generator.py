@@ -19,8 +19,9 @@ from graphtide.infra.models.local.answers.choosing.selection import answer_by_re
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.answers.themes import beginnings
-from graphtide.infra.models.local.answers.units import Unit, UnitKind, units_of
+from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.words import keys_of
 from graphtide.infra.models.local.unit_reader import UnitReader, titled
 from graphtide.infra.models.replies.citation_checker import UNSUPPORTED, cited_sentences

@@ -19,7 +19,7 @@ from graphtide.infra.models.local.answers.relevance import (
     shortlist,
     unit_text,
 )
-from graphtide.infra.models.local.answers.units import units_of
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.cross_encoder.encoder import MiniLmCrossEncoder
 from graphtide.infra.models.local.cross_encoder.weights import check_model
 from graphtide.infra.models.local.generator import NOTHING_FITS, ExtractiveGenerator

@@ -11,7 +11,7 @@ import pytest
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of
-from graphtide.infra.models.local.answers.units import units_of
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.cross_encoder.encoder import MiniLmCrossEncoder
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.local.listwise import network

@@ -56,7 +56,7 @@ def is_instruction(unit: Unit) -> bool:
     first = unit.text.split(" ", 1)[0]
     return (
         (first.istitle() and first.lower() in _IMPERATIVES)
-        or bool(_TO_DO.search(unit.text))
+        or bool(_TO_DO.match(unit.text))
         or has_phrase(unit.text, _INSTRUCTING)
     )
 
@@ -155,14 +155,10 @@ def with_next_steps(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> Seque
     if not evidence.plan.how or len(chosen) != 1 or chosen[0].unit.code is None:
         return chosen
     first = chosen[0].unit
-    of_section = (one for one in evidence.scored if _section(one.unit) == _section(first))
+    of_section = (one for one in evidence.scored if one.unit.section == first.section)
     after = [one for one in of_section if one.unit.ordinal > first.ordinal and one.unit.code is not None]
     steps = [one for one in after if _NEXT.match(one.unit.text)]
     return [*chosen, *sorted(steps, key=lambda one: one.unit.ordinal)[:_MAX_STEPS]]
-
-
-def _section(unit: Unit) -> tuple[str, tuple[str, ...]]:
-    return unit.doc_id, unit.headings
 
 
 def asks_for_version(plan: QuestionPlan) -> bool:
@@ -178,8 +174,8 @@ _VERSIONS = word_set("version release since")
 
 
 def changes_of_version(evidence: AnswerEvidence) -> list[Scored]:
-    """Return what a list of changes has below the version that the question names; its newest one, if the name fits
-    several ("0.28" and "0.28.1").
+    """Return what a list of changes has below the version that the question names. Where the name fits several ("2.1":
+    2.1.0 and 2.1.1), it is the one with the most changes.
     """
     if not asks_for_version(evidence.plan):
         return []

@@ -9,7 +9,7 @@ from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import Kind
-from graphtide.infra.models.local.answers.units import units_of
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.support.growth import grows_linearly
 from tests.unit.infra.answers.notes import BAKERY, answer, note, table

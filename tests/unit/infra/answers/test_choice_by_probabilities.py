@@ -24,7 +24,7 @@ from graphtide.infra.models.local.answers.relevance import (
     UNANSWERED,
     UNANSWERED_AGREED,
 )
-from graphtide.infra.models.local.answers.units import units_of
+from graphtide.infra.models.local.answers.segmentation import units_of
 from tests.unit.infra.answers.notes import note, table
 
 NAMES = ("Ana", "Bo", "Cai", "Dee")

@@ -24,7 +24,8 @@ from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.relevance import relevance_of
-from graphtide.infra.models.local.answers.units import Unit, units_of
+from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.local.listwise.network import ListLogits
 from graphtide.infra.models.local.unit_reader import probabilities

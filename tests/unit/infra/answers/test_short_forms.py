@@ -6,7 +6,7 @@ import pytest
 
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import Kind
-from graphtide.infra.models.local.answers.units import units_of
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.answers.values import days_in, has_date, has_quantity
 from graphtide.infra.models.local.answers.words import ABBREVIATIONS, key_of
 from graphtide.infra.models.local.generator import NOTHING_FITS

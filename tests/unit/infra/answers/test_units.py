@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 
-from graphtide.infra.models.local.answers.units import Unit, units_of
+from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.infra.models.local.answers.units import Unit
 from tests.support.stages import eventually
 from tests.unit.infra.answers.notes import answer, note
 

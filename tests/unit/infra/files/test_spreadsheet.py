@@ -68,12 +68,26 @@ def test_each_sheet_is_a_section_with_a_table() -> None:
     [
         (b"PK nonsense", "not a readable .xlsx file .*save it again"),
         (workbook(Empty=[]), "contains no values"),
-        (workbook(Wide=[[1, 2, 3, 4], [1, 2, 3, 4]]), "more than 6 cells in a sheet; split it"),
+        (workbook(Long=[[1, 2, 3, 4], [1, 2, 3, 4]]), "more than 6 cells in a sheet; split it"),
+        (workbook(Wide=[[1, 2, 3, 4, 5]]), "more than 4 columns in a sheet; split it"),
     ],
 )
 def test_unreadable_workbook_is_named_with_reason_and_remedy(
     raw: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spreadsheet, "MAX_CELLS", 6)
+    monkeypatch.setattr(spreadsheet, "MAX_COLUMNS", 4)
     with pytest.raises(UnreadableFileError, match=reason):
         passages(raw)
+
+
+def test_sheet_that_extends_to_the_last_cell_has_its_values_alone() -> None:
+    """Excel stores so where a whole sheet was formatted: some 17,000 million cells."""
+    book = openpyxl.Workbook()
+    sheet = book["Sheet"]
+    for row in (["Code", "Place"], ["P1", "Mill Pond"]):
+        sheet.append(row)
+    sheet.cell(1_048_576, 16_384).number_format = "0.00"
+    raw = io.BytesIO()
+    book.save(raw)
+    assert passages(raw.getvalue()) == [("Code: P1; Place: Mill Pond", ("Sheet",), 1)]

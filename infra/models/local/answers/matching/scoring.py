@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.documentation import introduces
+from graphtide.infra.models.local.answers.documentation import introduces, is_old_change
 from graphtide.infra.models.local.answers.matching.answer_types import (
     TYPED,
     day_fits,
@@ -204,6 +204,10 @@ STALE = (
 """Words of a sentence about an old value."""
 
 
+_OLD_CHANGE = 0.75
+"""The factor of a unit in a list of changes, for a question that does not ask for them."""
+
+
 def _form(plan: QuestionPlan, unit: Unit) -> float:
     """Return the factor of a unit's form: questions, titles, code and quoted mails are poor answers."""
     factor = 1.0
@@ -219,8 +223,8 @@ def _form(plan: QuestionPlan, unit: Unit) -> float:
         factor *= 0.6
     if (unit.text.endswith(":") and not (plan.how and unit.code)) or len(unit.text.split()) < 2:
         factor *= 0.6
-    if unit.lists_changes and not plan.changes:
-        factor *= 0.75
+    if is_old_change(plan, unit):
+        factor *= _OLD_CHANGE
     return factor
 
 

@@ -187,7 +187,7 @@ def _head_noun(tokens: list[str], at: int) -> str:
 
 _SEVERAL = word_set(
     """options alternatives schemes kinds types modes formats methods ways features tools steps reasons backends
-    arguments parameters flags fields values levels roles tools platforms languages changes requirements"""
+    arguments parameters flags fields values levels roles platforms languages changes requirements"""
 )
 """Nouns after "what" of which there are several."""
 _PARTITIVES = frozenset({"piece", "kind", "sort", "type"})

@@ -67,7 +67,7 @@ def plan_of(question: str) -> QuestionPlan:
     if options and not alternatives:
         kind = Kind.CHOICE
     dates, versions = tuple(days_in(text)), tuple(match[1] for match in VERSION.finditer(text))
-    focus = focus_keys(tokens)
+    focus, how = focus_keys(tokens), asks_how(tokens)
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
@@ -108,8 +108,8 @@ def plan_of(question: str) -> QuestionPlan:
         who_verb=verb_of_who(tokens),
         becomes=has_phrase(asking, BECOMING),
         latest=has_phrase(asking, LATEST),
-        how=asks_how(tokens),
-        changes=bool(versions) or (not asks_how(tokens) and asks_for_changes(tokens, kind)),
+        how=how,
+        changes=bool(versions) or (not how and asks_for_changes(tokens, kind)),
         versions=versions,
     )
 
