@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from graphtide.graph.records import DocumentInfo
-from graphtide.infra.documents.markdown import read_heading
+from graphtide.infra.documents.markdown.reader import read_heading
 from graphtide.infra.documents.plain import read_plain
 from graphtide.infra.documents.stated_dates import HEAD_CHARS, stated_date
 from graphtide.streams.messages import metadata_pairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphtide.infra.documents.front_matter import read_front_matter
+from graphtide.infra.documents.markdown.front_matter import read_front_matter
 
 _SAMPLE_CHARS = 65_536
 _MIN_ITEMS = 3

@@ -26,6 +26,7 @@ from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.graph.view import LiveView
 from graphtide.infra.models.local.answers.documentation import states_definition, thing_defined
+from graphtide.infra.models.local.answers.questions.headings import asks_same
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.words import keys_of, passage_keys
 
@@ -33,6 +34,8 @@ MAX_READ = 400
 NEAR = 150
 SMALL_GRAPH = 300
 """Passages up to which all are read."""
+_ASKED = 3.0
+"""Added to the score of a passage below a heading that asks the question: more than all else together."""
 _OF_AN_ENTITY = 40
 _LINKED_FROM = 6
 _NEARNESS = 0.5
@@ -109,7 +112,9 @@ def _ranked(view: LiveView, question: str, numbers: list[int], near: dict[int, f
         words = sum(weights[term.key] for term in terms if _has(term.key, term.synonyms, keys_of[number]))
         similar = (near[number] - low) / (high - low or 1.0) if number in near else 0.0
         is_definition = bool(thing) and states_definition(view.chunks[number].text, thing)
-        return words / total + _NEARNESS * similar + is_definition
+        headings = view.chunks[number].place.headings
+        is_asked = bool(headings) and asks_same(headings[-1], plan)
+        return words / total + _NEARNESS * similar + is_definition + _ASKED * is_asked
 
     return sorted(numbers, key=lambda number: (-score(number), view.chunks[number].chunk_id))
 

@@ -17,7 +17,7 @@ from graphtide.graph.text.place import PassageKind, Place
 from graphtide.graph.text.token_count import count_tokens
 from graphtide.infra.documents.blocks import Block
 from graphtide.infra.documents.description import describe
-from graphtide.infra.documents.markdown import read_markdown
+from graphtide.infra.documents.markdown.reader import read_markdown
 from graphtide.infra.documents.plain import read_plain
 from graphtide.infra.documents.recognition import looks_like_markdown
 from graphtide.infra.documents.tables import read_csv

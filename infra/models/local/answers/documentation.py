@@ -62,12 +62,14 @@ def is_instruction(unit: Unit) -> bool:
 
 
 def introduces(plan: QuestionPlan, unit: Unit) -> bool:
-    """Return whether a unit says what the thing in question is: by "X is a …" or "the X class …", or as the first
-    sentence below a heading, or a title, that is nothing but its name.
+    """Return whether a unit says what the thing in question is: by "X is a …" or "the X class …", as the first sentence
+    below a heading, or a title, that is nothing but its name, or as the row with that name.
     """
+    asked = plan.keys - _MEANING
+    if unit.kind is UnitKind.ROW:
+        return bool(asked) and len(unit.cells) > 1 and keys_of(unit.cells[0].value) == asked
     if unit.cells or unit.kind is not UnitKind.SENTENCE:
         return False
-    asked = plan.keys - _MEANING
     if asked < plan.keys and asked and not has_phrase(plan.text, ("mean", "meant")):
         return _expands(asked, unit.text) or has_phrase(unit.text, (f"{_ABBREVIATES} for",))
     if defines(plan, unit) or _is_of_class(plan, unit):

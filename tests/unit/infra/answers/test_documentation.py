@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphtide.graph.text.place import PassageKind, Place
+from graphtide.infra.models.local.answers.choosing.asked_section import asked_section
 from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance
 from graphtide.infra.models.local.answers.documentation import (
     CHANGES,
@@ -238,3 +239,43 @@ def test_form_of_a_unit_changes_only_for_definitions_whether_something_answers(q
     assert (found.none == pytest.approx(plain.none)) is same
     assert found.units[0 if same else 1] > plain.units[0 if same else 1]
     assert sum(found.units.values()) + found.none == pytest.approx(1.0)
+
+
+async def test_section_whose_heading_is_the_question_answers_it() -> None:
+    """As a whole, in its order; other sections share more words with the question."""
+    faq = (
+        note("faq.md", "Resets of the pump are frequent.", "A pump is reset by hand.", headings=("Pump resets",)),
+        note("faq.md", "Press the red button.", "Wait for the green light.", headings=("How can I reset the pump?",)),
+    )
+    answered = "Press the red button. Wait for the green light."
+    assert await answer("How do I reset the pump?", *faq) == answered
+    assert await answer("Why do I reset the pump?", *faq) != answered
+    evidence = evidence_of("How do I reset the pump?", *faq)
+    chosen = answer_by_relevance(evidence, Relevance({0: 0.9}, 0.1, {0: 0.9}), RuleAnswer(()))
+    assert " ".join(scored.unit.text for scored in chosen) == answered
+
+
+async def test_heading_that_asks_for_a_person_leaves_the_sentence_to_be_found() -> None:
+    """Its section may tell first what was believed."""
+    story = note(
+        "clock.md",
+        "The inventory says Josiah Fenn made the clock.",
+        "In fact Abel Rusk made the clock, as the brass says.",
+        headings=("Who made the clock?",),
+    )
+    assert not asked_section(evidence_of("Who made the clock?", story))
+
+
+def test_later_section_answers_a_question_that_two_headings_ask() -> None:
+    old, new = (
+        note(f"{year}.md", f"Use the form of {year}.", date=f"{year}-01-01", headings=("How do I order?",))
+        for year in (2024, 2025)
+    )
+    chosen = asked_section(evidence_of("How do I order?", new, old))
+    assert [scored.unit.text for scored in chosen] == ["Use the form of 2025."]
+
+
+def test_row_with_the_name_of_a_thing_says_what_it_is() -> None:
+    [row] = units_of([note("a.md", "Severity: SEV-5; Meaning: cosmetic", kind=PassageKind.TABLE)])
+    assert prior(plan_of("What is a SEV-5?"), row) == DEFINITION
+    assert prior(plan_of("What is a SEV-4?"), row) == prior(plan_of("Who ordered SEV-5?"), row) == 0

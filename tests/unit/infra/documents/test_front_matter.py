@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from graphtide.infra.documents import front_matter
 from graphtide.infra.documents.description import describe
-from graphtide.infra.documents.front_matter import MAX_DEPTH, read_front_matter
+from graphtide.infra.documents.markdown import front_matter
+from graphtide.infra.documents.markdown.front_matter import MAX_DEPTH, read_front_matter
 from graphtide.streams.model_ports import MARKDOWN
 from tests.support.growth import grows_linearly
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block
-from graphtide.infra.documents.markdown import read_markdown
+from graphtide.infra.documents.markdown.reader import read_markdown
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.streams.model_ports import MARKDOWN
 

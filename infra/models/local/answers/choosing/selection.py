@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from graphtide.infra.models.local.answers.choosing.asked_section import asked_section
 from graphtide.infra.models.local.answers.choosing.clause_hops import clause_hops
 from graphtide.infra.models.local.answers.choosing.lists import (
     attribute_row,
@@ -56,6 +57,8 @@ class RuleAnswer:
 
 def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
+    if section := asked_section(evidence):
+        return RuleAnswer(section, covers_most=True)
     chosen = select(evidence)
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
@@ -71,8 +74,8 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     not taken.
     """
     plan = evidence.plan
-    if changes := changes_of_version(evidence):
-        return changes
+    if found := asked_section(evidence) or changes_of_version(evidence):
+        return found
     if finds_nothing(relevance, bool(by_rules.chosen), _is_sure(evidence, relevance, by_rules)):
         return ()
     best = most_probable(relevance)

@@ -30,6 +30,12 @@ _BRACKET = re.compile(r"[\[\]{}]")
 _FIELD = re.compile(r"([A-Za-z][\w -]{0,60}?)[ \t]*:(?:[ \t]+(.*))?")
 _TITLES = ("title", "Title")
 _DATES = ("date", "occurred_at", "Date", "created", "updated")
+_LAYOUT_NAMES = """layout permalink slug template css js hide toc toc_depth sidebar sidebar_label sidebar_position
+nav_order nav_exclude has_children pagination_next pagination_prev hide_title hide_table_of_contents og_image
+custom_edit_url"""
+_LAYOUT = frozenset(_LAYOUT_NAMES.split())
+"""Fields for the program that makes the page."""
+_ASSET = re.compile(r"\S{1,300}\.(?:png|jpe?g|gif|svg|webp|avif|ico|css|js|woff2?)", re.IGNORECASE)
 _MALFORMED = (yaml.YAMLError, ValueError, TypeError, RecursionError, ArithmeticError, KeyError)
 
 
@@ -41,6 +47,15 @@ class FrontMatter:
     title: str = ""
     occurred_at: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that say something about the document, without those about its layout."""
+    return {
+        key: value
+        for key, value in metadata.items()
+        if key.lower() not in _LAYOUT and not (isinstance(value, str) and _ASSET.fullmatch(value))
+    }
 
 
 def read_front_matter(text: str) -> FrontMatter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 
@@ -10,15 +9,16 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from graphtide.infra.documents.blocks import one_line
+from graphtide.infra.documents.markdown.directives import is_directive, without_attributes
 
 WIKI_LINK = "wiki_link"
 _MAX_NAME_CHARS = 120
 _MAX_NAME_WORDS = 8
 _MAX_LINK_CHARS = 300
-_TAG = re.compile(r"<[^<>]{0,1000}>")
 _FOOTNOTE = re.compile(r"\[\^[\w-]{1,40}\]:?")
 _LABEL = re.compile(r"(?:[^\W\d_][^\W_]*|[^\W_]+)(?:[ /&-][^\W_]+){0,3}:\s")
 _NAME = re.compile(r"[^\W_]")
+_DIGITS = str.maketrans("", "", "0123456789")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,12}:|www\.|[^@\n]{0,32}@[^@.\n]{0,32}\.", re.IGNORECASE)
 
 
@@ -59,12 +59,6 @@ def is_strong(children: Sequence[Token]) -> bool:
     return sum(child.type == "strong_open" for child in filled) == 1
 
 
-def stripped_html(text: str) -> str:
-    """Return the text between the tags of HTML inside Markdown, without comments."""
-    without_comments = re.sub(r"<!--.*?(?:-->|\Z)", " ", text, flags=re.DOTALL)
-    return html.unescape(_TAG.sub(" ", without_comments))
-
-
 class _InlineReader:
     def __init__(self) -> None:
         self.pieces: list[tuple[str, tuple[str, ...]]] = []
@@ -74,15 +68,17 @@ class _InlineReader:
         self._struck_text: list[str] = []
         self._link_starts: list[tuple[int, str]] = []
         self._may_break = False
+        self._before = ""
 
     def take(self, token: Token) -> None:
-        kind = token.type
-        if kind == "text" and not token.content:
+        kind, before = token.type, self._before
+        self._before = kind
+        if kind == "text" and (not token.content or is_directive(token.content)):
             return
         if self._may_break and kind not in ("softbreak", "hardbreak"):
             self._break_before(token)
         if kind in ("text", "code_inline", "text_special"):
-            self._add(_FOOTNOTE.sub("", token.content) if kind == "text" else token.content)
+            self._add(_FOOTNOTE.sub("", without_attributes(token.content, before)) if kind == "text" else token.content)
         elif kind == "softbreak":
             self._may_break = True
         elif kind == "hardbreak":
@@ -90,7 +86,8 @@ class _InlineReader:
         elif kind == WIKI_LINK:
             self._wiki(token.content)
         elif kind == "image":
-            self._add("".join(child.content for child in token.children or []))
+            alternative = "".join(child.content for child in token.children or [])
+            self._add(alternative if _NAME.search(alternative.translate(_DIGITS)) else "")
         elif kind == "html_inline":
             self._add(" " if token.content[:3].lower() == "<br" else "")
         elif kind in ("s_open", "s_close"):

@@ -6,7 +6,7 @@ Front matter and markup never reach a block. Cost: linear; a long text is parsed
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -14,10 +14,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from graphtide.graph.text.place import PassageKind
-from graphtide.infra.documents.admonitions import without_admonitions
 from graphtide.infra.documents.blocks import Block, HeadingBlock, line_starts, one_line, row_text, under_headings
-from graphtide.infra.documents.front_matter import FrontMatter, read_front_matter
-from graphtide.infra.documents.inline import WIKI_LINK, is_strong, pieces, stripped_html, wiki_link
+from graphtide.infra.documents.markdown.admonitions import without_admonitions
+from graphtide.infra.documents.markdown.directives import without_heading_attributes
+from graphtide.infra.documents.markdown.front_matter import FrontMatter, for_readers, read_front_matter
+from graphtide.infra.documents.markdown.html_blocks import HtmlPart, HtmlReader
+from graphtide.infra.documents.markdown.inline import WIKI_LINK, is_strong, pieces, wiki_link
 
 PART_CHARS = 65_536
 MAX_TITLE_CHARS = 300
@@ -46,13 +48,14 @@ class MarkdownDocument:
 def read_markdown(text: str) -> MarkdownDocument:
     """Return the blocks of the text with their headings, and its title."""
     front = read_front_matter(text)
-    found: list[Block | HeadingBlock] = list(_front_block(front))
+    about = list(_front_block(front))
+    found: list[Block | HeadingBlock] = [*about]
     tables = 0
     for start, end in _parts(text, front.end):
         reader = _BlockReader(text[start:end], start, tables)
         found.extend(reader.read())
         tables = reader.tables
-    title = front.title or _first_heading(found[bool(front.metadata) :])
+    title = front.title or _first_heading(found[len(about) :])
     return MarkdownDocument(front, title, tuple(under_headings(found, title)))
 
 
@@ -65,10 +68,11 @@ def read_heading(text: str) -> tuple[FrontMatter, str]:
 
 def _front_block(front: FrontMatter) -> Iterator[Block]:
     """Yield the fields of the front matter as a row, when it states more than a title and a date."""
-    fields = {"title": front.title, **front.metadata}
+    stated = for_readers(front.metadata)
+    fields = {"title": front.title, **stated}
     if front.occurred_at not in front.metadata.values():
         fields["date"] = front.occurred_at
-    if front.metadata:
+    if stated:
         cells = [", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in fields.values()]
         yield Block(row_text(list(fields), cells), 0, front.end, PassageKind.TABLE)
 
@@ -146,6 +150,7 @@ class _BlockReader:
         self._lead_in = ""
         self._above = ""
         self._last_end = 0
+        self._html = HtmlReader()
         self.tables = tables
 
     def read(self) -> Iterator[Block | HeadingBlock]:
@@ -160,10 +165,14 @@ class _BlockReader:
                 self._table.add(token)
             elif token.type == "inline":
                 yield from self._paragraph(token)
-            elif token.type in ("fence", "code_block", "html_block"):
-                yield from self._verbatim(token)
+            elif token.type == "html_block":
+                yield from self._html_block(token)
+            elif token.type in ("fence", "code_block"):
+                yield from self._code(token)
             else:
                 yield from self._structure(token)
+        end = self._offset + len(self._text)
+        yield from self._html_parts(self._html.end(), end, end)
 
     def _structure(self, token: Token) -> Iterator[Block]:
         kind = token.type
@@ -202,7 +211,7 @@ class _BlockReader:
                 yield replace(row, row=table.rows, table=self.tables)
 
     def _heading(self, opening: Token, token: Token) -> Iterator[Block | HeadingBlock]:
-        text = " ".join(text for text, _ in pieces(token.children or []))
+        text = without_heading_attributes(" ".join(text for text, _ in pieces(token.children or [])))
         if opening.markup in ("-", "=") and text.endswith(_PROSE_ENDS[:3]):
             yield from self._paragraph(token)  # a sentence above a rule, not a heading
             return
@@ -246,14 +255,31 @@ class _BlockReader:
         text = ": ".join([*labels[-1:], text])
         return Block(text, *span, lead_in=self._lists[0].lead_in, mentions=mentions)
 
-    def _verbatim(self, token: Token) -> Iterator[Block]:
+    def _code(self, token: Token) -> Iterator[Block]:
         span = self._span(token)
-        if token.type == "html_block":
-            text = one_line(stripped_html(token.content))
-            if text:
-                yield Block(text, *span)
-        elif token.content.strip():
+        if token.content.strip():
             yield Block(token.content.strip("\r\n").rstrip(), *span, PassageKind.CODE, lead_in=self._above)
+
+    def _html_block(self, token: Token) -> Iterator[Block | HeadingBlock]:
+        yield from self._html_parts(self._html.read(token.content), *self._span(token))
+
+    def _html_parts(self, parts: Iterable[HtmlPart], start: int, end: int) -> Iterator[Block | HeadingBlock]:
+        for part in parts:
+            if part.level:
+                yield HeadingBlock(part.text, start, end, part.level)
+                self._lead_in = self._above = ""
+            elif part.is_code:
+                yield Block(part.text, start, end, PassageKind.CODE, lead_in=self._above)
+            elif part.row:
+                self.tables += part.row == 1
+                row = Block(part.text, start, end, PassageKind.TABLE, lead_in=self._lead_in)
+                yield replace(row, row=part.row, table=self.tables)
+            else:
+                yield Block(part.text, start, end, lead_in=self._lead_in if part.is_item else "")
+                if not part.is_item:
+                    self._lead_in = part.text if part.text.endswith(_LEADS) else ""
+                self._above = part.text[-_MAX_ABOVE_CHARS:]
+            start = end
 
     def _span(self, token: Token) -> tuple[int, int]:
         first, last = token.map or (0, 0)

@@ -1,0 +1,1 @@
+"""Markdown as blocks: the reader, and a module for each of its dialects and parts."""
