@@ -25,7 +25,7 @@ _SEEN_CHARS = 64
 
 
 def parts_of(document: FileDocument) -> Iterator[FileDocument]:
-    """Yield the document, or its parts if it is long: the first one has no key, the others a digest of their start.
+    """Yield the document, or its parts if it is long: the first one has its key, and the others a digest.
 
     Every part has the title and the date of the whole, a CSV part the header, and pages are counted over all parts.
     """
@@ -40,7 +40,7 @@ def parts_of(document: FileDocument) -> Iterator[FileDocument]:
     keys: set[str] = set()
     pages = 0
     for number, text in enumerate(_cut(document.text, document.media_type)):
-        key = "" if number == 0 else _key(text, keys)
+        key = "#".join(filter(None, (document.key, _key(text, keys) if number else "")))
         before = header if number else ""
         yield replace(whole, text=before + "\f" * pages + text, key=key)
         pages += text.count("\f")

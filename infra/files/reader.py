@@ -12,13 +12,14 @@ from graphtide.graph.text.storable import storable
 from graphtide.infra.documents.description import describe
 from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.formats.mail import mail_to_text
+from graphtide.infra.files.formats.mailbox import read_mailbox
 from graphtide.infra.files.names import date_of, title_of
 from graphtide.infra.files.parts import parts_of
-from graphtide.infra.files.records import read_records
+from graphtide.infra.files.records import read_json, read_records
 from graphtide.infra.files.types import INSTALL, FileDocument, RecordProblem, UnreadableFileError
 from graphtide.streams.model_ports import CSV, MARKDOWN, PLAIN
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Changes when a file gives another text or date than before, so that files are read again after an upgrade, and
 published where they differ.
 """
@@ -35,6 +36,7 @@ _CONVERTERS = {
     ".pdf": ("graphtide.infra.files.formats.pdf", "pdf_to_markdown"),
     ".xlsx": ("graphtide.infra.files.formats.spreadsheet", "xlsx_to_markdown"),
 }
+_CAPTIONS = (".vtt", ".srt")
 _PANDOC_READERS = {
     ".rst": "rst",
     ".adoc": "asciidoc",
@@ -54,7 +56,7 @@ _PANDOC_READERS = {
 _RECORDS = (".jsonl", ".ndjson")
 SUFFIXES = (".txt", ".md", ".rst", ".jsonl", ".csv", ".xlsx", ".html", ".docx", ".pdf", ".eml")
 """The most common ones, for messages."""
-ALL_SUFFIXES = frozenset({*_TEXTS, *_CONVERTERS, *_PANDOC_READERS, *_RECORDS, ".eml"})
+ALL_SUFFIXES = frozenset({*_TEXTS, *_CONVERTERS, *_CAPTIONS, *_PANDOC_READERS, *_RECORDS, ".eml", ".mbox", ".json"})
 
 
 def read_path(path: Path) -> Iterator[FileDocument | RecordProblem]:
@@ -69,8 +71,13 @@ def read_bytes(raw: bytes, name: str) -> Iterator[FileDocument | RecordProblem]:
     suffix = Path(name).suffix.lower()
     if suffix in _RECORDS:
         yield from read_records(decode_text(raw))
-        return
-    yield from parts_of(_described(_document(raw, suffix), name))
+    elif suffix == ".json":
+        yield from read_json(decode_text(raw))
+    elif suffix == ".mbox":
+        for mail in read_mailbox(raw):
+            yield from parts_of(_described(mail, name)) if isinstance(mail, FileDocument) else (mail,)
+    else:
+        yield from parts_of(_described(_document(raw, suffix), name))
 
 
 def _document(raw: bytes, suffix: str) -> FileDocument:
@@ -82,6 +89,9 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
         convert = _converter(suffix, *_CONVERTERS[suffix])
         text = convert(decode_text(raw)) if suffix in (".html", ".htm") else convert(raw)
         document = FileDocument(storable(text), MARKDOWN)
+    elif suffix in _CAPTIONS:
+        convert = _converter(suffix, "graphtide.infra.files.formats.captions", "captions_to_markdown")
+        document = FileDocument(storable(convert(decode_text(raw), suffix)), MARKDOWN)
     elif suffix in _PANDOC_READERS:
         convert = _converter(suffix, "graphtide.infra.files.formats.pandoc", "pandoc_to_markdown")
         document = FileDocument(storable(convert(raw, suffix, _PANDOC_READERS[suffix])), MARKDOWN)

@@ -1,4 +1,4 @@
-"""The records of JSON lines: each is a document, identified by its id, or by its content without one.
+"""The records of JSON lines, and of a list in a JSON file: each is a document, identified by its id, or by its content.
 
 Never by its line: a record keeps its id when lines are added above it.
 """
@@ -6,22 +6,59 @@ Never by its line: a record keeps its id when lines are added above it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
-from graphtide.infra.files.types import FileDocument, RecordProblem
+from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 
+MAX_JSON_CHARS = 64 << 20
+"""A JSON file is read as a whole, which takes some ten times its size."""
+MAIN_SHARE = 0.8
 _FIELDS = frozenset({"text", "title", "source", "occurred_at", "metadata", "entities", "facts", "media_type"})
 _IDS = ("id", "_id", "uuid", "key")
-_DATES = ("occurred_at", "date", "created_at", "created", "timestamp")
+_DATES = ("occurred_at", "date", "created_at", "created", "timestamp", "ts")
+_EPOCH = re.compile(r"\d{9,13}(?:\.\d{0,9})?")
+MAX_EPOCH_S = 10_000_000_000
+"""The year 2286: what is greater is in milliseconds."""
 _TITLES = ("title", "subject", "name", "summary")
 
 
 def read_records(text: str) -> Iterator[FileDocument | RecordProblem]:
     """Yield the records of all lines. Of several records with one id the last one counts, and the others are named."""
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    found = {number: _record(line) for number, line in lines}
+    lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+    yield from _with_own_ids({number: _record(_loaded(line)) for number, line in lines}, "line")
+
+
+def read_json(text: str) -> Iterator[FileDocument | RecordProblem]:
+    """Yield the objects of the list that the text is, or that nearly all of the object is.
+
+    Raises UnreadableFileError for other JSON, such as the settings of a program. Cost: the file in memory as objects.
+    """
+    if len(text) > MAX_JSON_CHARS:
+        raise UnreadableFileError(f"is longer than {MAX_JSON_CHARS >> 20} MiB; write one object per line, as .jsonl")
+    loaded = _loaded(text)
+    if loaded is None:
+        raise UnreadableFileError("is not JSON; correct it, or rename it to .txt to publish it as text")
+    records = loaded if isinstance(loaded, list) else _main_list(loaded)
+    if not any(isinstance(record, dict) for record in records):
+        raise UnreadableFileError("is not mainly a list of objects; write its records as .jsonl, one per line")
+    yield from _with_own_ids(dict(enumerate(map(_record, records), start=1)), "object")
+
+
+def _main_list(loaded: object) -> Sequence[object]:
+    """Return the list of an object that is nearly all of it, such as its "messages"; nothing without one."""
+    if not isinstance(loaded, dict):
+        return ()
+    sizes = {name: len(json.dumps(value)) for name, value in loaded.items()}
+    name = max(sizes, key=sizes.__getitem__, default="")
+    is_main = isinstance(loaded.get(name), list) and sizes[name] >= MAIN_SHARE * sum(sizes.values())
+    return loaded[name] if is_main else ()
+
+
+def _with_own_ids(found: Mapping[int, FileDocument | None], what: str) -> Iterator[FileDocument | RecordProblem]:
     last = {entry.key: number for number, entry in found.items() if isinstance(entry, FileDocument)}
     for number, entry in found.items():
         if entry is None:
@@ -29,7 +66,7 @@ def read_records(text: str) -> Iterator[FileDocument | RecordProblem]:
         elif not entry.text.strip():
             yield RecordProblem(number, "text is missing; add it, or other fields than the id")
         elif last[entry.key] != number:
-            yield RecordProblem(number, f"has the id {entry.key!r} of line {last[entry.key]}; give it another id")
+            yield RecordProblem(number, f"has the id {entry.key!r} of {what} {last[entry.key]}; give it another id")
         else:
             yield entry
 
@@ -49,11 +86,15 @@ def content_key(record: Mapping[str, Any]) -> str:
     return blake2b(canonical.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-def _record(line: str) -> FileDocument | None:
+def _loaded(text: str) -> Any:
+    """Return the value of a JSON text, None for another text."""
     try:
-        record = json.loads(line)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _record(record: object) -> FileDocument | None:
     if not isinstance(record, dict):
         return None
     key, has_id = own_id(record) or content_key(record), bool(own_id(record))
@@ -61,8 +102,18 @@ def _record(line: str) -> FileDocument | None:
         body = {name: value for name, value in record.items() if name != "id"}
         return FileDocument(record["text"], str(record.get("media_type", "")), key, body=body, has_id=has_id)
     title = next((str(record[name]) for name in _TITLES if isinstance(record.get(name), str)), "")
-    date = next((str(record[name]) for name in _DATES if isinstance(record.get(name), str)), "")
+    date = next((found for name in _DATES if (found := _date(record.get(name)))), "")
     return FileDocument(_text(record), "text/plain", key, title, date, has_id=has_id)
+
+
+def _date(value: object) -> str:
+    """Return a text as it is, and a time since 1970 in seconds or milliseconds as its day in UTC; "" for others."""
+    if isinstance(value, str) and not _EPOCH.fullmatch(value):
+        return value
+    if not isinstance(value, str | int | float) or not _EPOCH.fullmatch(str(value)):
+        return ""
+    seconds = float(value)
+    return datetime.fromtimestamp(seconds / 1000 if seconds > MAX_EPOCH_S else seconds, UTC).date().isoformat()
 
 
 def _text(record: Mapping[str, Any]) -> str:

@@ -33,7 +33,9 @@ class FileDocument:
 
 @dataclass(frozen=True, slots=True)
 class RecordProblem:
-    """A record of a file that cannot be read, such as a line that is not JSON. `line` counts from 1."""
+    """A record of a file that cannot be read, such as a line that is not JSON. `line`, or the number of the object or
+    the mail, counts from 1.
+    """
 
     line: int
     reason: str
