@@ -9,7 +9,12 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from graphtide.infra.documents.blocks import one_line
-from graphtide.infra.documents.markdown.directives import is_directive, without_attributes
+from graphtide.infra.documents.markdown.directives import (
+    close_references,
+    is_directive,
+    without_directives,
+    without_raw,
+)
 
 WIKI_LINK = "wiki_link"
 _MAX_NAME_CHARS = 120
@@ -45,6 +50,7 @@ def pieces(children: Sequence[Token]) -> list[tuple[str, tuple[str, ...]]]:
     A soft line break is a space, except before a label such as `Owner: `, as notes have them.
     """
     reader = _InlineReader()
+    close_references(children)
     for child in children:
         reader.take(child)
     reader.end_piece()
@@ -77,8 +83,10 @@ class _InlineReader:
             return
         if self._may_break and kind not in ("softbreak", "hardbreak"):
             self._break_before(token)
-        if kind in ("text", "code_inline", "text_special"):
-            self._add(_FOOTNOTE.sub("", without_attributes(token.content, before)) if kind == "text" else token.content)
+        if kind == "text":
+            self._add(_FOOTNOTE.sub("", without_directives(token.content, before)))
+        elif kind in ("code_inline", "text_special"):
+            self._add(without_raw(token.content))
         elif kind == "softbreak":
             self._may_break = True
         elif kind == "hardbreak":
@@ -110,7 +118,7 @@ class _InlineReader:
         self._may_break = False
         if token.type == "strong_open" or (token.type == "text" and _LABEL.match(token.content[:80])):
             self.end_piece()
-        else:
+        elif not token.content.startswith(": "):  # the definition of the term in the line before
             self._add(" ")
 
     def _add(self, text: str) -> None:

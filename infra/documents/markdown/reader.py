@@ -15,8 +15,8 @@ from markdown_it.token import Token
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, line_starts, one_line, row_text, under_headings
-from graphtide.infra.documents.markdown.admonitions import without_admonitions
-from graphtide.infra.documents.markdown.directives import without_heading_attributes
+from graphtide.infra.documents.markdown.admonitions import plain_markdown
+from graphtide.infra.documents.markdown.directives import without_heading_attributes, without_tags
 from graphtide.infra.documents.markdown.front_matter import FrontMatter, for_readers, read_front_matter
 from graphtide.infra.documents.markdown.html_blocks import HtmlPart, HtmlReader
 from graphtide.infra.documents.markdown.inline import WIKI_LINK, is_strong, pieces, wiki_link
@@ -155,7 +155,7 @@ class _BlockReader:
 
     def read(self) -> Iterator[Block | HeadingBlock]:
         heading: Token | None = None
-        for token in _parser().parse(without_admonitions(self._text)):
+        for token in _parser().parse(plain_markdown(self._text)):
             if token.type == "heading_open":
                 heading = token
             elif token.type == "inline" and heading is not None:
@@ -261,7 +261,7 @@ class _BlockReader:
             yield Block(token.content.strip("\r\n").rstrip(), *span, PassageKind.CODE, lead_in=self._above)
 
     def _html_block(self, token: Token) -> Iterator[Block | HeadingBlock]:
-        yield from self._html_parts(self._html.read(token.content), *self._span(token))
+        yield from self._html_parts(self._html.read(without_tags(token.content)), *self._span(token))
 
     def _html_parts(self, parts: Iterable[HtmlPart], start: int, end: int) -> Iterator[Block | HeadingBlock]:
         for part in parts:
