@@ -12,7 +12,20 @@ from markdownify import MarkdownConverter
 
 from graphtide.infra.files.formats.nesting import check_nesting
 
-_NOT_CONTENT = ("script", "style", "noscript", "template", "nav", "footer", "form", "button", "svg", "iframe", "img")
+_NOT_CONTENT = (
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "nav",
+    "footer",
+    "form",
+    "button",
+    "svg",
+    "iframe",
+    "img",
+    "colgroup",
+)
 _DATES = ("date", "article:published_time", "dcterms.date", "dc.date", "last-modified", "last-reviewed", "revised")
 _FIELDS = ("author", *_DATES)
 _SITE = re.compile(r"\s{1,4}[|\u2013\u2014\u00b7]\s{1,4}[^|\u2013\u2014\u00b7]{0,100}$")

@@ -12,6 +12,9 @@ import subprocess
 import zipfile
 from functools import cache
 
+from bs4 import BeautifulSoup
+from bs4.element import Tag
+
 from graphtide.infra.files.formats.html import page_to_markdown, parse_page
 from graphtide.infra.files.formats.package import check_package
 from graphtide.infra.files.types import UnreadableFileError
@@ -44,9 +47,21 @@ def pandoc_to_markdown(raw: bytes, suffix: str, reader: str) -> str:
         role.replace_with(_TARGET.sub("", role.get_text()))
     for date in page.select("meta[name='dcterms.date']"):
         date["name"] = "date"
+    for table in page.find_all("table"):
+        _keep_first_row(page, table)
     for part in page.select("tbody, tfoot"):  # AsciiDoc's last row is a foot, above which a rule would be drawn
         part.unwrap()
     return page_to_markdown(page)
+
+
+def _keep_first_row(page: BeautifulSoup, table: Tag) -> None:
+    """Give a table without a head an empty one: its first row would be taken for the names of the columns."""
+    first = None if table.find("thead") else table.find("tr")
+    if isinstance(first, Tag):
+        head = page.new_tag("tr")
+        for _ in first.find_all(("td", "th"), recursive=False):
+            head.append(page.new_tag("th"))
+        first.insert_before(head)
 
 
 @cache

@@ -78,6 +78,14 @@ def test_the_rules_answer_where_their_units_are_about_as_probable(covers_most: b
     assert names_chosen(ONE, {0: 0.55, 2: own / 2}, rules=(2,), covers_most=covers_most) == ["Ana"]
 
 
+def test_several_sentences_of_the_rules_answer_only_where_one_of_them_is_about_as_probable() -> None:
+    """Together they would be, by their number."""
+    units = {0: 0.19, 1: 0.19, 2: 0.19, 3: 0.43}
+    assert names_chosen(ONE, units, dict.fromkeys(units, 1.0), rules=(0, 1, 2))[0] == "Dee"
+    assert names_chosen(ONE, units | {0: 0.22}, dict.fromkeys(units, 1.0), rules=(0, 1, 2)) == ["Ana", "Bo", "Cai"]
+    assert names_chosen(ONE, units, dict.fromkeys(units, 1.0), rules=(0, 1)) == ["Ana", "Bo"]
+
+
 def test_sentences_of_the_rules_that_are_no_part_are_left_out() -> None:
     """So an answer of many units does not agree by their number alone. A unit that was not read stays."""
     units = {0: 0.5, 1: 0.2, 2: 0.2}

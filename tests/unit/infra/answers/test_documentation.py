@@ -255,6 +255,19 @@ async def test_section_whose_heading_is_the_question_answers_it() -> None:
     assert " ".join(scored.unit.text for scored in chosen) == answered
 
 
+async def test_title_that_is_the_question_answers_it_where_no_heading_divides_the_text() -> None:
+    """Else what is below the title may be the introduction alone. "When should I" asks for a condition."""
+    question = "When should I use the queue?"
+    short = note("q.md", "Use it for long jobs.", title="When should I use the queue")
+    [found] = asked_section(evidence_of(question, short))
+    assert found.unit.text == "Use it for long jobs."
+    part = note("q.md", "The queue is fast.", title="When should I use the queue", headings=("Speed",))
+    assert not asked_section(evidence_of(question, short, part))
+    assert not asked_section(
+        evidence_of("When did I use the queue?", note("q.md", "Today.", title="When did I use the queue"))
+    )
+
+
 async def test_heading_that_asks_for_a_person_leaves_the_sentence_to_be_found() -> None:
     """Its section may tell first what was believed."""
     story = note(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from graphtide.infra.documents.markdown.reader import read_markdown
 from graphtide.infra.files.formats import pandoc
 from graphtide.infra.files.formats.pandoc import pandoc_path
 from graphtide.infra.files.reader import read_bytes
@@ -187,3 +188,13 @@ def test_missing_program_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pandoc, "pandoc_path", lambda: str(tmp_path / "none"))
     with pytest.raises(UnreadableFileError, match=r"does not start .*install graphtide\[pandoc\]"):
         list(read_bytes(b"Text.", "a.rst"))
+
+
+def test_table_without_a_head_has_no_names_of_columns() -> None:
+    """Its first row is a row."""
+    rst = (
+        "+---+-----+\n| a | one |\n+---+-----+\n| b | two |\n+---+-----+\n\n=== ===\nKey Val\n=== ===\nx   1\n=== ===\n"
+    )
+    [one] = read_bytes(rst.encode(), "t.rst")
+    assert isinstance(one, FileDocument)
+    assert [block.text for block in read_markdown(one.text).blocks] == ["a; one", "b; two", "Key: x; Val: 1"]

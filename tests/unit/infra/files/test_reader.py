@@ -45,6 +45,11 @@ def test_html_page_is_its_content_with_title_and_date() -> None:
     ]
 
 
+def test_table_with_widths_of_columns_is_a_table() -> None:
+    page = "<table><colgroup><col></colgroup><tr><td>type</td><td>bar</td></tr><tr><td>P1</td><td>3</td></tr></table>"
+    assert [passage.text for passage in passages(page.encode(), "a.html")] == ["type: P1; bar: 3"]
+
+
 def test_word_file_keeps_headings_and_table_rows() -> None:
     """Styles are headings, and the first row of a table names its columns."""
     raw = word_file([("Heading1", "Levels"), ("Normal", "Level 2 is led by Ana.")], [["who", "phone"], ["Bo", "311"]])

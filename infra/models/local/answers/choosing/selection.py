@@ -45,6 +45,7 @@ from graphtide.infra.models.local.answers.support import coverage, supported, un
 from graphtide.infra.models.local.answers.units import UnitKind
 
 _FIRST = 60
+_SEVERAL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,14 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
 
 
 def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
-    """Return whether the units that the rules choose are together about as probable as the most probable unit."""
+    """Return whether the units that the rules choose are together about as probable as the most probable unit; of
+    several sentences, one of them: many do not agree by their number.
+    """
     chosen = {id(scored) for scored in by_rules.chosen}
-    own = sum(share for place, share in relevance.units.items() if id(evidence.scored[place]) in chosen)
+    shares = [share for place, share in relevance.units.items() if id(evidence.scored[place]) in chosen]
     best = max(relevance.units.values(), default=0.0)
+    sentences = all(one.unit.kind is UnitKind.SENTENCE for one in by_rules.chosen) and not evidence.plan.options
+    own = max(shares, default=0.0) if sentences and len(chosen) >= _SEVERAL else sum(shares)
     is_old = any(is_old_change(evidence.plan, one.unit) for one in by_rules.chosen)
     covering = by_rules.covers_most and not is_old and not evidence.plan.how
     return bool(chosen) and own * (AGREED_COVERING if covering else AGREED) >= best
