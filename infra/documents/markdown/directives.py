@@ -71,7 +71,7 @@ def _referring(found: re.Match[str]) -> str:
 
 
 def close_references(children: Sequence[Token]) -> None:
-    """Remove the marks of references whose text is code or goes on in the next line: [`Hook`][api.hook]."""
+    """Remove the marks of references whose text is code, or continues in the next line: [`Hook`][api.hook]."""
     opening: Token | None = None
     for token in children:
         if token.type != "text":
