@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -17,6 +17,8 @@ from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableF
 MAX_JSON_CHARS = 64 << 20
 """A JSON file is read as a whole, which takes some ten times its size."""
 MAIN_SHARE = 0.8
+MAX_DEPTH = 100
+_TOO_DEEP = f"is nested in more than {MAX_DEPTH} levels; flatten it"
 _FIELDS = frozenset({"text", "title", "source", "occurred_at", "metadata", "entities", "facts", "media_type"})
 _IDS = ("id", "_id", "uuid", "key")
 _DATES = ("occurred_at", "date", "created_at", "created", "timestamp", "ts")
@@ -42,6 +44,8 @@ def read_json(text: str) -> Iterator[FileDocument | RecordProblem]:
     loaded = _loaded(text)
     if loaded is None:
         raise UnreadableFileError("is not JSON; correct it, or rename it to .txt to publish it as text")
+    if _is_deep(loaded):
+        raise UnreadableFileError(_TOO_DEEP)
     records = loaded if isinstance(loaded, list) else _main_list(loaded)
     if not any(isinstance(record, dict) for record in records):
         raise UnreadableFileError("is not mainly a list of objects; write its records as .jsonl, one per line")
@@ -58,11 +62,11 @@ def _main_list(loaded: object) -> Sequence[object]:
     return loaded[name] if is_main else ()
 
 
-def _with_own_ids(found: Mapping[int, FileDocument | None], what: str) -> Iterator[FileDocument | RecordProblem]:
+def _with_own_ids(found: Mapping[int, FileDocument | str], what: str) -> Iterator[FileDocument | RecordProblem]:
     last = {entry.key: number for number, entry in found.items() if isinstance(entry, FileDocument)}
     for number, entry in found.items():
-        if entry is None:
-            yield RecordProblem(number, "is not a JSON object; write one object per line")
+        if isinstance(entry, str):
+            yield RecordProblem(number, entry)
         elif not entry.text.strip():
             yield RecordProblem(number, "text is missing; add it, or other fields than the id")
         elif last[entry.key] != number:
@@ -94,9 +98,26 @@ def _loaded(text: str) -> Any:
         return None
 
 
-def _record(record: object) -> FileDocument | None:
+def _is_deep(value: object) -> bool:
+    """Return whether lists and objects are nested in more than MAX_DEPTH levels, without recursion."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level if isinstance(each, list | dict) for inner in _members(each)]
+        if not level:
+            return False
+    return any(isinstance(each, list | dict) for each in level)
+
+
+def _members(value: list[Any] | dict[str, Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _record(record: object) -> FileDocument | str:
+    """Return the document of a record, or the reason why it has none."""
     if not isinstance(record, dict):
-        return None
+        return "is not a JSON object; write one object per line"
+    if _is_deep(record):
+        return _TOO_DEEP
     key, has_id = own_id(record) or content_key(record), bool(own_id(record))
     if isinstance(record.get("text"), str) and set(record) <= _FIELDS | {"id"}:
         body = {name: value for name, value in record.items() if name != "id"}

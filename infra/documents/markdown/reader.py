@@ -265,9 +265,11 @@ class _BlockReader:
 
     def _html_parts(self, parts: Iterable[HtmlPart], start: int, end: int) -> Iterator[Block | HeadingBlock]:
         for part in parts:
-            if part.level:
+            if part.level and not self._lists and not self._quotes:
                 yield HeadingBlock(part.text, start, end, part.level)
                 self._lead_in = self._above = ""
+            elif not part.text:
+                continue
             elif part.is_code:
                 yield Block(part.text, start, end, PassageKind.CODE, lead_in=self._above)
             elif part.row:

@@ -95,6 +95,14 @@ def test_row_that_is_not_closed_ends_with_the_next_one_or_the_table() -> None:
     assert found == [HtmlPart("a: 1; b: 2", row=1), HtmlPart("a: 3; b: 4", row=2)]
 
 
+def test_heading_inside_an_item_or_a_quotation_is_text() -> None:
+    """As one of Markdown is: what follows the list is not below it."""
+    text = "## A\n\n- one\n\n  <h2>Two</h2>\n\n> <details><summary>Three</summary></details>\n\nFour\n"
+    assert [(block.text, block.headings) for block in blocks(text)] == [
+        (each, ("A",)) for each in ("one", "Two", "Three", "Four")
+    ]
+
+
 @pytest.mark.parametrize("rest", ["<table><tr><td>One</td><td>Two</td>", "<dl><dt>One; Two", "<div>\n\n<p>One; Two"])
 def test_what_is_not_closed_is_kept(rest: str) -> None:
     assert [block.text for block in blocks(f"Before.\n\n{rest}")] == ["Before.", "One; Two"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from graphtide.infra.files.reader import read_bytes
+from graphtide.infra.files.records import MAX_DEPTH
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 
 TICKETS: list[dict[str, Any]] = [{"id": "T-1", "title": "Pump", "state": "open"}, {"text": "Lamp", "by": "Bo"}]
@@ -27,6 +28,21 @@ def test_list_has_the_records_of_json_lines() -> None:
 def test_what_is_no_record_is_named_by_its_number() -> None:
     found = read([TICKETS[0], 3, {"id": "T-1", "text": "again"}, {"id": "T-2"}])
     assert [one.line for one in found if isinstance(one, RecordProblem)] == [1, 2, 4]
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH - 2, MAX_DEPTH - 1, 500, 900])
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_deep_nesting_is_named(name: str, depth: int) -> None:
+    """The last two are deeper than a function can call itself."""
+    deep = f'{{"text": "Lamp", "x": {"[" * depth}{"]" * depth}}}'
+    raw = f"[{deep}]" if name == "t.json" else deep
+    fits = depth + 1 + raw.startswith("[") <= MAX_DEPTH
+    try:
+        [found] = read_bytes(raw.encode(), name)
+        assert isinstance(found, FileDocument) is fits
+        assert fits or "levels" in getattr(found, "reason", "")
+    except UnreadableFileError as error:
+        assert not fits and "levels" in str(error)
 
 
 @pytest.mark.parametrize(
