@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from graphtide.streams.model_ports import MARKDOWN, PLAIN
 
 MAX_METADATA_BYTES = 16_384
 _HEAD_CHARS = 16_384
+_BACKSLASH = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HEADERS = ("from", "to", "cc")
 
 
@@ -22,7 +24,8 @@ def describe(text: str, media_type: str) -> DocumentInfo:
     """Return the title, the date and the metadata in the text. Cost: bounded by its beginning."""
     if media_type == MARKDOWN:
         front, title = read_heading(text)
-        occurred_at = front.occurred_at or stated_date(text[front.end : front.end + HEAD_CHARS])
+        head = _BACKSLASH.sub(r"\1", text[front.end : front.end + HEAD_CHARS])
+        occurred_at = front.occurred_at or stated_date(head)
         return DocumentInfo(title, "", occurred_at, _metadata(dict(front.metadata)))
     if media_type != PLAIN:
         return DocumentInfo()

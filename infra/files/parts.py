@@ -1,11 +1,13 @@
 """Parts of long texts: a document is applied in one step, so a text of megabytes is published in several.
 
-A cut depends on the content around it alone, so an edit changes the part that it is in, and no other.
+A cut depends on the content around it alone, so an edit changes the part that it is in, and no other. Code of less than
+a part is not cut.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
@@ -20,6 +22,7 @@ MAX_PART_CHARS = 90_000
 _PARAGRAPH = re.compile(r"(?:\r?\n[ \t]*){2,}|\f")
 _SECTION = re.compile(r"\n(?=#{1,2} )")
 _ROW = re.compile(r"\r?\n")
+_CODE_FENCE = re.compile(r"^ {0,3}(?:`{3}|~{3})", re.MULTILINE)
 _CUT_SHARE = 8
 _SEEN_CHARS = 64
 
@@ -72,10 +75,13 @@ def _cut(text: str, media_type: str) -> Iterator[str]:
 def _end(text: str, start: int, media_type: str) -> int:
     """Return the first cut whose surroundings are selected by their digest, else the last cut that fits."""
     window = (start + MIN_PART_CHARS, start + MAX_PART_CHARS)
+    fences = [found.start() for found in _CODE_FENCE.finditer(text, start, window[1])] if media_type == MARKDOWN else []
     rules = [_ROW] if media_type == CSV else [_SECTION, _PARAGRAPH] if media_type == MARKDOWN else [_PARAGRAPH]
     for rule in (*rules, _ROW):
         last = 0
         for found in rule.finditer(text, *window):
+            if bisect_left(fences, found.end()) % 2:
+                continue  # within code
             last = found.end()
             if _is_selected(text[last : last + _SEEN_CHARS]):
                 return last

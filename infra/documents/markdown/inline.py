@@ -118,8 +118,10 @@ class _InlineReader:
         self._may_break = False
         if token.type == "strong_open" or (token.type == "text" and _LABEL.match(token.content[:80])):
             self.end_piece()
-        elif not token.content.startswith(": "):  # the definition of the term in the line before
+        elif not token.content.startswith(": "):
             self._add(" ")
+        elif self._text and self._text[-1].endswith(":"):  # the definition of the term in the line before
+            token.content = token.content[1:]
 
     def _add(self, text: str) -> None:
         (self._struck_text if self._struck else self._text).append(text)

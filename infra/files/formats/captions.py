@@ -21,7 +21,7 @@ PARAGRAPH_WORDS = 60
 _SPEAKER = re.compile(r"([^\W\d_][\w.'\u2019-]{0,40}(?: [^\W\d_][\w.'\u2019()-]{0,40}){0,3}):\s+")
 _STYLE = re.compile(r"\{\\[^{}\n]{0,60}\}")
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\*_`<[|{"})
-_LEADING = re.compile(r"(?=[-+#>=~!:])|(?<=\d)(?=[.)])")
+_MARKUP_START = re.compile(r"(?=[-+#>=~!:])|(?<=\d)(?=[.)])")
 _ENDS = (".", "?", "!", "\u2026")
 
 
@@ -87,4 +87,4 @@ def _clock(seconds: int) -> str:
 
 def _paragraph(speaker: str, words: list[str]) -> str:
     text = " ".join(([f"{speaker}:"] if speaker else []) + words).translate(_MARKS)
-    return _LEADING.sub(r"\\", text[:12], count=1) + text[12:] if text[:1] in "-+#>=~!:0123456789" else text
+    return _MARKUP_START.sub(r"\\", text[:12], count=1) + text[12:] if text[:1] in "-+#>=~!:0123456789" else text

@@ -31,6 +31,8 @@ _FIELDS = ("author", *_DATES)
 _SITE = re.compile(r"\s{1,4}[|\u2013\u2014\u00b7]\s{1,4}[^|\u2013\u2014\u00b7]{0,100}$")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FOOTERS = ("contentinfo", "navigation", "banner", "search")
+_WITHIN_PAGE, _LINK_MARKS = re.compile(r"\A#"), ("", "\u00b6", "#", "\u00a7", "\U0001f517")
+"""The link to itself that a heading has in pages of Sphinx, MkDocs and others: its mark is no text."""
 _MARKS = ("strong", "b", "em", "i", "a", "img", "code")
 MAX_DEPTH = 200
 
@@ -56,11 +58,30 @@ def page_to_markdown(page: BeautifulSoup) -> str:
 
 
 def markdown_of(body: Tag) -> str:
-    """Return the content of an element as Markdown, without what is not content."""
+    """Return the content of an element as Markdown, without what is not content. What a reader sees is never markup:
+    `<name>` and "1." at the start of a paragraph are escaped.
+    """
     _flatten(body)
-    converter = MarkdownConverter(heading_style="ATX", bullets="-", table_infer_header=True, autolinks=False)
+    converter = _Converter(heading_style="ATX", bullets="-", table_infer_header=True, autolinks=False, escape_misc=True)
     markdown: str = converter.convert_soup(body)
     return _BLANK_LINES.sub("\n\n", markdown).strip() + "\n"
+
+
+class _Converter(MarkdownConverter):
+    """Converts definitions to the form that the reader of Markdown knows: the terms in a line, ": " and the definition,
+    whose further blocks follow without an indentation, which would make code of them.
+    """
+
+    def convert_dt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        before, term = el.find_previous_sibling(), " ".join(text.split())
+        if "_inline" in parent_tags:
+            return f" {term} "
+        return f", {term}" if isinstance(before, Tag) and before.name == "dt" else f"\n\n{term}"
+
+    def convert_dd(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        if "_inline" in parent_tags:
+            return f" {text.strip()} "
+        return f"\n: {text.strip()}\n\n" if text.strip() else "\n\n"
 
 
 def mail_text(content: str) -> str:
@@ -84,6 +105,9 @@ def _content(page: BeautifulSoup) -> Tag:
         element.decompose()
     for element in page.find_all(role=list(_FOOTERS)):
         element.decompose()
+    for link in page.find_all("a", href=_WITHIN_PAGE):
+        if link.get_text(strip=True) in _LINK_MARKS:
+            link.decompose()
     return page.find("main") or page.body or page
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import sys
 
@@ -43,6 +44,41 @@ def test_html_page_is_its_content_with_title_and_date() -> None:
         ("A pump needs 24 V & a fuse.", ("Pumps",)),
         ("type: P1; bar: 3", ("Pumps",)),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Send <name> to <ana@a.org>", "# no heading", "1. no item", "- no item", "a * b_c ` d | [e](f) [[g]] &lt;x ~h~"],
+)
+def test_text_of_a_page_or_a_word_file_is_never_markup(text: str) -> None:
+    """Placeholders such as `<name>` would vanish as tags."""
+    escaped = html.escape(text)
+    assert [passage.text for passage in passages(f"<p>{escaped}</p>".encode(), "a.html")] == [text]
+    table = [["a", "b"], [escaped, "2"]]
+    assert [passage.text for passage in passages(word_file([("Normal", escaped)], table), "a.docx")] == [
+        text,
+        f"a: {text}; b: 2",
+    ]
+
+
+def test_date_in_escaped_text_dates_the_page() -> None:
+    assert document(b"<p>Date: 2026-05-12</p><p>Text</p>", "a.html").occurred_at == "2026-05-12"
+
+
+def test_definitions_have_their_terms() -> None:
+    """What follows the first paragraph of one is text, not code."""
+    first = "<dt>-n</dt><dt>--dry</dt><dd><p>Show only.</p><p>Then end.</p><ul><li>One</li></ul></dd>"
+    page = f"<dl>{first}<dt>By:</dt><dd>Bo</dd></dl>"
+    [passage] = passages(page.encode(), "a.html")
+    assert passage.text == "-n, --dry: Show only.\n\nThen end.\n\nOne\n\nBy: Bo"
+
+
+def test_link_of_a_heading_to_itself_is_no_text() -> None:
+    """As Sphinx and MkDocs write it."""
+    own = '<a class="headerlink" href="#reset">\u00b6</a>'
+    page = f'<h1>Pumps</h1><h2>Reset{own}</h2><p>By hand, see <a href="#x">x</a>.</p>'
+    [passage] = passages(page.encode(), "a.html")
+    assert (passage.text, passage.place.headings) == ("By hand, see x.", ("Reset",))
 
 
 def test_table_with_widths_of_columns_is_a_table() -> None:
@@ -282,3 +318,12 @@ def test_mail_of_thousands_of_nested_mails_is_unreadable() -> None:
     """It is refused with the reason, and ends no `sync`."""
     with pytest.raises(UnreadableFileError):
         document(b"From: a@b\n" + b"Content-Type: message/rfc822\n\n" * 3000 + b"text", "a.eml")
+
+
+def test_code_is_not_cut_between_parts() -> None:
+    """A comment in it looks like a heading, and an empty line like the end of a paragraph."""
+    code = "```sh\n# comment\nmake\n\n# another\nmake install\n```"
+    text = "\n\n".join(f"Step {n} of the manual.\n\n{code}" for n in range(4_000))
+    parts = [part.text for part in read_bytes(text.encode(), "manual.md") if isinstance(part, FileDocument)]
+    assert len(parts) > 2 and "".join(parts) == text
+    assert all(part.count("```") % 2 == 0 for part in parts)
