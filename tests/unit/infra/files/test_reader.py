@@ -66,7 +66,7 @@ def test_date_in_escaped_text_dates_the_page() -> None:
 
 
 def test_definitions_have_their_terms() -> None:
-    """What follows the first paragraph of one is text, not code."""
+    """Further paragraphs of one are text, not code."""
     first = "<dt>-n</dt><dt>--dry</dt><dd><p>Show only.</p><p>Then end.</p><ul><li>One</li></ul></dd>"
     page = f"<dl>{first}<dt>By:</dt><dd>Bo</dd></dl>"
     [passage] = passages(page.encode(), "a.html")
