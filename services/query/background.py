@@ -25,7 +25,7 @@ from graphtide.graph.retrieval.seeds import Hit, nearest_passages, searched_inde
 from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.graph.view import LiveView
-from graphtide.infra.models.local.answers.documentation import states_definition, thing_defined
+from graphtide.infra.models.local.answers.documentation import flags_of, states_definition, states_flag, thing_defined
 from graphtide.infra.models.local.answers.questions.headings import asks_same
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.words import keys_of, passage_keys
@@ -101,7 +101,7 @@ def _named(view: LiveView, question: str, admits: ChunkPredicate | None) -> Iter
 
 def _ranked(view: LiveView, question: str, numbers: list[int], near: dict[int, float]) -> list[int]:
     plan = plan_of(question)
-    terms, thing = plan.terms, thing_defined(plan)
+    terms, thing, flags = plan.terms, thing_defined(plan), flags_of(question)
     keys_of = {number: _keys(view, number) for number in numbers}
     counts = Counter(term.key for keys in keys_of.values() for term in terms if _has(term.key, term.synonyms, keys))
     weights = {term.key: math.log(1 + len(keys_of) / (counts[term.key] + 0.5)) for term in terms}
@@ -111,7 +111,8 @@ def _ranked(view: LiveView, question: str, numbers: list[int], near: dict[int, f
     def score(number: int) -> float:
         words = sum(weights[term.key] for term in terms if _has(term.key, term.synonyms, keys_of[number]))
         similar = (near[number] - low) / (high - low or 1.0) if number in near else 0.0
-        is_definition = bool(thing) and states_definition(view.chunks[number].text, thing)
+        text = view.chunks[number].text
+        is_definition = (bool(thing) and states_definition(text, thing)) or states_flag(text, flags)
         headings = view.chunks[number].place.headings
         is_asked = bool(headings) and asks_same(headings[-1], plan)
         return words / total + _NEARNESS * similar + is_definition + _ASKED * is_asked

@@ -17,10 +17,10 @@ from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import has_phrase
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
-CHANGES, POINTER, EXAMPLE, INSTRUCTION, CODE, SECTION, DEFINITION = -1.2, -1.5, -0.7, 1.0, 0.3, 0.7, 1.5
+CHANGES, POINTER, EXAMPLE, INSTRUCTION, CODE, SECTION, DEFINITION, FLAG = -1.2, -1.5, -0.7, 1.0, 0.3, 0.7, 1.5, 3.0
 """Added to the logit of a unit: of a list of changes, of "see X for details", of an example, of what tells how to do
-something, of what code follows, of what is below headings with the words of the question, and of what says what the
-thing in question is.
+something, of what code follows, of what is below headings with the words of the question, of what says what the thing
+in question is, and of what says what an option does that it names.
 """
 _MAX_STEPS, _MAX_CHANGES = 2, 6
 _INSTRUCTING = (
@@ -47,9 +47,35 @@ _CLASS_OF = re.compile(
 _MAX_SUBJECT = 4
 
 
+_FLAG = re.compile(r"(?<![^\s\"'`(\[,])(--?[A-Za-z][\w-]{0,60})")
+_FLAG_TERMS = re.compile(r"(-[^\s][^\n]{0,160}?):\s")
+_NEGATABLE = "--[no-]"
+"""The options of a command before what they do: "-n, --dry-run: Show only …"."""
+
+
+def flags_of(text: str) -> frozenset[str]:
+    """Return the options of commands that a text names, such as "--dry-run"."""
+    return frozenset(_FLAG.findall(text.replace(_NEGATABLE, "--"))) if "-" in text else frozenset()
+
+
+def describes_flag(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit says what an option does that the question names."""
+    terms = _FLAG_TERMS.match(unit.text) if unit.text.startswith("-") else None
+    return terms is not None and not flags_of(plan.text).isdisjoint(flags_of(terms[1]))
+
+
+def states_flag(text: str, flags: frozenset[str]) -> bool:
+    """Return whether a line of a text says what one of some options does. Cost: linear in the text."""
+    lines = text.split("\n") if flags else ()
+    terms = (_FLAG_TERMS.match(line) for line in lines if line.startswith("-"))
+    return any(found is not None and not flags.isdisjoint(flags_of(found[1])) for found in terms)
+
+
 def is_instruction(unit: Unit) -> bool:
-    """Return whether a unit tells how to do something: an imperative, "you can …", or what announces code."""
-    if unit.announces_code:
+    """Return whether a unit tells how to do something: an imperative, "you can …", what an option does, or what
+    announces code.
+    """
+    if unit.announces_code or (unit.text.startswith("-") and _FLAG_TERMS.match(unit.text)):
         return True
     if unit.cells or unit.text.endswith("?") or has_phrase(unit.text, _RESTRICTING):
         return False
@@ -125,7 +151,7 @@ def prior(plan: QuestionPlan, unit: Unit) -> float:
         added += INSTRUCTION * is_instruction(unit) + CODE * (unit.code is not None) + SECTION * _is_titled(plan, unit)
     if plan.defines:
         added += DEFINITION * introduces(plan, unit)
-    return added
+    return added + FLAG * describes_flag(plan, unit)
 
 
 def _is_titled(plan: QuestionPlan, unit: Unit) -> bool:
@@ -143,10 +169,12 @@ def defined(evidence: AnswerEvidence, place: int) -> bool:
 
 
 def has_form(evidence: AnswerEvidence, place: int, others: Sequence[Scored]) -> bool:
-    """Return whether the unit at the place has the form of the answer: a definition, an instruction with code, or an
-    instruction where `others` have none.
+    """Return whether the unit at the place has the form of the answer: a definition, what an option does, an
+    instruction with code, or an instruction where `others` have none.
     """
     unit = evidence.scored[place].unit
+    if describes_flag(evidence.plan, unit):
+        return True
     if not evidence.plan.how:
         return defined(evidence, place)
     return unit.code is not None or (is_instruction(unit) and not any(is_instruction(one.unit) for one in others))

@@ -14,12 +14,16 @@ from graphtide.infra.models.local.answers.documentation import (
     CHANGES,
     DEFINITION,
     EXAMPLE,
+    FLAG,
     INSTRUCTION,
     POINTER,
     SECTION,
     changes_of_version,
+    describes_flag,
+    flags_of,
     is_instruction,
     prior,
+    states_flag,
 )
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
@@ -239,6 +243,34 @@ def test_form_of_a_unit_changes_only_for_definitions_whether_something_answers(q
     assert (found.none == pytest.approx(plain.none)) is same
     assert found.units[0 if same else 1] > plain.units[0 if same else 1]
     assert sum(found.units.values()) + found.none == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "describes"),
+    [
+        ("What does --prune do?", "-p, --prune: Remove what is gone.", True),
+        ("What does the -p option do?", "-p, --prune: Remove what is gone.", True),
+        ("What is `--lease` for?", "--[no-]lease, --lease=<name>:<value>: Protect it.", True),
+        ("What does --no-lease do?", "--lease: Protect it.", False),
+        ("What does --prune do?", "--prune-tags: Remove tags.", False),
+        ("What does --prune do?", "The option --prune: see above.", False),
+        ("What does prune do?", "--prune: Remove what is gone.", False),
+        ("Is it well-known?", "-known: no", False),
+    ],
+)
+def test_unit_describes_an_option_that_the_question_names(question: str, text: str, describes: bool) -> None:
+    unit = unit_of(text)
+    assert describes_flag(plan_of(question), unit) is describes
+    assert states_flag(f"Before.\n\n{text}", flags_of(question)) is describes
+    assert (prior(plan_of(question), unit) >= FLAG) is describes
+
+
+async def test_option_is_quoted_with_what_it_does() -> None:
+    """Whatever sentences name it, too; "how do I" prefers what options do."""
+    options = note("git.html", "-p, --prune: Remove branches that are gone.", "--dry-run: Show only what would happen.")
+    other = note("git.html", "With --prune the command is slow, and --prune needs the network.")
+    assert await answer("What does --prune do?", other, options) == "-p, --prune: Remove branches that are gone."
+    assert is_instruction(unit_of("--all: Fetch all branches.")) and not is_instruction(unit_of("all: the branches"))
 
 
 async def test_section_whose_heading_is_the_question_answers_it() -> None:

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.documentation import introduces, is_old_change
+from graphtide.infra.models.local.answers.documentation import describes_flag, introduces, is_old_change
 from graphtide.infra.models.local.answers.matching.answer_types import (
     TYPED,
     day_fits,
@@ -136,7 +136,7 @@ def _adjusted(plan: QuestionPlan, unit: Unit, found: Scored) -> float:
         score += DENIED
     if plan.latest and found.fits and found.coverage >= MIN_AMENDED and corrects(unit.text):
         score += AMENDED
-    if plan.defines and introduces(plan, unit):
+    if (plan.defines and introduces(plan, unit)) or describes_flag(plan, unit):
         score += DEFINED
     if plan.negated and not denies(unit.text):
         score *= NOT_DENIED
