@@ -22,6 +22,7 @@ _BLOCK_NAMES = """address article aside blockquote br caption center dd details 
 footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody td tfoot th thead tr ul"""
 _BLOCKS = frozenset(_BLOCK_NAMES.split())
 _HEADING = re.compile(r"h([1-6])")
+_DIGIT = re.compile(r"\d")
 _ENDS = (".", "!", "?", ":", ";", ",")
 
 
@@ -38,8 +39,11 @@ class HtmlPart:
 
 @dataclass(slots=True)
 class _Table:
+    """A table so far; `first` is a first row of `<td>` that may hold the names of the columns."""
+
     columns: list[str] = field(default_factory=list)
     cells: list[list[str]] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
     all_heads: bool = True
     rows: int = 0
 
@@ -75,6 +79,7 @@ class HtmlReader:
     def end(self) -> Iterator[HtmlPart]:
         """Yield what was not closed: the cells of a last row, and a term without a definition."""
         yield from self._row()
+        yield from self._without_columns()
         self._table = None
         if self._term:
             yield HtmlPart(self._term)
@@ -108,6 +113,7 @@ class HtmlReader:
             yield HtmlPart("", level=SUMMARY_LEVEL)
         elif name == "table":
             yield from self._row()
+            yield from self._without_columns()
             self._table, self._in_cell = None if closes else _Table(), False
         elif name == "tr" and self._table is not None:
             yield from self._row()
@@ -118,20 +124,37 @@ class HtmlReader:
                 self._table.all_heads &= name == "th"
 
     def _row(self) -> Iterator[HtmlPart]:
-        """Yield the row that ends here. The names of the columns are no row; one cell across all of them is text."""
+        """Yield the row that ends here. The names of the columns are no row; one cell across all of them is text.
+
+        Rows of `<td>` begin with the names of columns if the first one has no digit and the second has one beyond its
+        first cell.
+        """
         table = self._table
         if table is None or not table.cells:
             return
         cells = [_joined(cell) for cell in table.cells]
-        is_head = table.all_heads and not table.rows and not table.columns and len(cells) > 1
+        is_first = len(cells) > 1 and not (table.rows or table.columns or table.first)
+        is_head = is_first and table.all_heads
         table.cells, table.all_heads, self._in_cell = [], True, False
+        if table.first and len(cells) == len(table.first) and _DIGIT.search(" ".join(cells[1:])):
+            table.columns, table.first = table.first, []
+        yield from self._without_columns()
         if is_head:
             table.columns = cells
+        elif is_first and all(cells) and not _DIGIT.search(" ".join(cells)):
+            table.first = cells
         elif len(cells) == 1:
             yield from (HtmlPart(cell) for cell in cells if cell)
         elif text := row_text(table.columns, cells):
             table.rows += 1
             yield HtmlPart(text, row=table.rows)
+
+    def _without_columns(self) -> Iterator[HtmlPart]:
+        """Yield the first row, if it was kept and holds no names of columns."""
+        if self._table is not None and self._table.first:
+            self._table.rows += 1
+            yield HtmlPart(row_text([], self._table.first), row=self._table.rows)
+            self._table.first = []
 
 
 def _joined(parts: list[str]) -> str:

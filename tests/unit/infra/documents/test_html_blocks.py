@@ -88,6 +88,32 @@ def test_form_of_html(content: str, expected: list[HtmlPart]) -> None:
     assert list(HtmlReader().read(content)) == expected
 
 
+def _table(*rows: str) -> str:
+    """Return an HTML table of `<td>`; a row has its cells between bars."""
+    cells = ("".join(f"<td>{cell}</td>" for cell in row.split("|")) for row in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (["Years|Pay", "More than 5|120k", "Less|100k"], ["Years: More than 5; Pay: 120k", "Years: Less; Pay: 100k"]),
+        (["New Year|1 January", "May Day|1 May"], ["New Year; 1 January", "May Day; 1 May"]),
+        (["Labour Day|First Monday", "Day 2|Last Monday"], ["Labour Day; First Monday", "Day 2; Last Monday"]),
+        (["Name|Age", "Bo|7|x"], ["Name; Age", "Bo; 7; x"]),
+        (["Only|row"], ["Only; row"]),
+    ],
+)
+def test_first_row_without_digits_names_the_columns_of_numbers(rows: list[str], expected: list[str]) -> None:
+    """Tables of handbooks often have no `<th>`. Two tables do not mix, and a table in two blocks of Markdown is one."""
+    text = _table(*rows)
+    numbered = [HtmlPart(row, row=number) for number, row in enumerate(expected, 1)]
+    reader = HtmlReader()
+    assert [*reader.read(text + text), *reader.end()] == [*numbered, *numbered]
+    middle, parts = text.index("</tr>") + len("</tr>"), HtmlReader()
+    assert [*parts.read(text[:middle]), *parts.read(text[middle:]), *parts.end()] == numbered
+
+
 def test_row_that_is_not_closed_ends_with_the_next_one_or_the_table() -> None:
     """Closing tags of rows and cells are optional in HTML."""
     reader = HtmlReader()
