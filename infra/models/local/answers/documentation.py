@@ -41,16 +41,19 @@ _POINTER = re.compile(
 )
 _EXAMPLE = re.compile(r"(?:for example|for instance|suppose|let's|imagine|however|assume|consider)\b", re.IGNORECASE)
 _NEXT = re.compile(r"(?:and )?(?:then|next|now|finally|afterwards|after that)\b", re.IGNORECASE)
-_CLASS_OF = re.compile(
-    r"[\s\"'`*]{0,4}(?:class|function|method|command|option|flag|module|argument|parameter|property|setting|service|library|tool)\b"
-)
+_CLASSES = (
+    "class", "function", "method", "command", "option", "flag", "module", "argument", "parameter", "property",
+    "setting", "service", "library", "tool",
+)  # fmt: skip
+_CLASS_KEYS = frozenset(map(key_of, _CLASSES))
+_CLASS_OF = re.compile(rf"[\s\"'`*]{{0,4}}(?:{'|'.join(_CLASSES)})\b")
+_FUNCTION = re.compile(r"what does [^?]{1,80} do\b[?.! ]{0,4}$", re.IGNORECASE)
+_VERB = re.compile(r"[\"'`*]{0,2} (?!(?:is|was|has|as|this|its)\b)[a-z]{2,20}[a-rt-z]s\b")
 _MAX_SUBJECT = 4
-
-
 _FLAG = re.compile(r"(?<![^\s\"'`(\[,])(--?[A-Za-z][\w-]{0,60})")
 _FLAG_TERMS = re.compile(r"(-[^\s][^\n]{0,160}?):\s")
-_NEGATABLE = "--[no-]"
 """The options of a command before what they do: "-n, --dry-run: Show only …"."""
+_NEGATABLE = "--[no-]"
 
 
 def flags_of(text: str) -> frozenset[str]:
@@ -59,7 +62,9 @@ def flags_of(text: str) -> frozenset[str]:
 
 
 def describes_flag(plan: QuestionPlan, unit: Unit) -> bool:
-    """Return whether a unit says what an option does that the question names."""
+    """Return whether a unit says what an option does that the question names, and does not ask which one it is."""
+    if plan.text.lower().startswith("which"):
+        return False
     terms = _FLAG_TERMS.match(unit.text) if unit.text.startswith("-") else None
     return terms is not None and not flags_of(plan.text).isdisjoint(flags_of(terms[1]))
 
@@ -89,19 +94,39 @@ def is_instruction(unit: Unit) -> bool:
 
 def introduces(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether a unit says what the thing in question is: by "X is a …" or "the X class …", as the first sentence
-    below a heading, or a title, that is nothing but its name, or as the row with that name.
+    below a heading, or a title, that is nothing but its name, or as the row with that name. What X does is said by
+    "X does", too.
     """
-    asked = plan.keys - _MEANING
+    meant = plan.keys - _MEANING
+    asked = meant - _CLASS_KEYS or meant
     if unit.kind is UnitKind.ROW:
         return bool(asked) and len(unit.cells) > 1 and keys_of(unit.cells[0].value) == asked
     if unit.cells or unit.kind is not UnitKind.SENTENCE:
         return False
-    if asked < plan.keys and asked and not has_phrase(plan.text, ("mean", "meant")):
+    if meant < plan.keys and meant and not has_phrase(plan.text, ("mean", "meant")):
         return _expands(asked, unit.text) or has_phrase(unit.text, (f"{_ABBREVIATES} for",))
-    if defines(plan, unit) or _is_of_class(plan, unit):
+    if defines(plan, unit) or _is_of_class(plan, unit) or _tells_function(plan, asked, unit):
         return True
     heading = unit.headings[-1] if unit.headings else unit.title
     return bool(asked) and ((unit.opens_section and keys_of(heading) == asked) or _expands(asked, unit.text))
+
+
+def _tells_function(plan: QuestionPlan, asked: frozenset[str], unit: Unit) -> bool:
+    """Return whether the question is what X does, and a unit begins with X and a verb: "The scribe writes …"."""
+    if not _FUNCTION.match(plan.text):
+        return False
+    named: set[str] = set()
+    end = 0
+    for word in words_of(unit.text)[:_MAX_SUBJECT]:
+        if word.key in asked:
+            named.add(word.key)
+            end = word.start + len(word.text)
+        elif named or word.text.lower() not in _ARTICLES:
+            break
+    return named == asked and _VERB.match(unit.text, end) is not None
+
+
+_ARTICLES = frozenset({"the", "a", "an"})
 
 
 def _expands(asked: frozenset[str], text: str) -> bool:

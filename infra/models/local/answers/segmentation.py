@@ -23,8 +23,8 @@ _SENTENCE_START = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _CHANGES = re.compile(r"change ?logs?|changes|release ?notes|releases|release history|history|what'?s new|news", re.I)
 _CUT_DATE = re.compile(r".*\b(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)[.]\s+\d", re.DOTALL)
 _SENTENCE_END = re.compile(r"[a-z]{3}[.] [A-Z]")
-_REMARK = re.compile(r"\s{1,3}\([^()\n]{1,40}\)[.]?(?=\s|\Z)")
-"""A short remark in parentheses after the end of a sentence: "(Default 5)"."""
+_REMARK = re.compile(r"\s{1,3}(?:\([^()\n]{1,40}\)|Defaults?(?::| is| to)\s(?:[^.\n]|\.(?=\w)){1,40})[.]?(?=\s|\Z)")
+"""A short remark after the end of a sentence, in parentheses or about a default: "(Default 5)", "Defaults to 5."."""
 _MIN_LABELLED, _MAX_LABELLED_CHARS = 3, 120
 _ABOUT = frozenset(
     {"title", "tags", "author", "updated", "date", "owner", "version", "weather", "status", "mail", "from", "to", "cc"}

@@ -61,8 +61,8 @@ _STANDING = word_set(
 )
 _STREETS = word_set("street road lane avenue square quay")
 _FREQUENCIES = (
-    "every", "each", "once", "twice", "daily", "weekly", "monthly", "quarterly", "yearly", "annually", "hourly",
-    "always", "never", "rarely",
+    "every", "each", "once", "twice", "times", "daily", "weekly", "monthly", "quarterly", "yearly", "annually",
+    "hourly", "always", "never", "rarely",
 )  # fmt: skip
 _REASONS = (
     "because", "due to", "so that", "as a result", "reason", "reasons", "cause", "caused", "causes", "owing",
@@ -119,6 +119,8 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
         unit = words[at + 1].text.lower() if at + 1 < len(words) else ""
         if unit.split("-")[0] in accepted or word.text.lstrip("0123456789.,").lower() in accepted - {""}:
             return True
+        if _is_number(word) and _qualified_unit(text, words[at : at + 3]) in accepted:
+            return True
         if "money" in kinds and (_is_sum(text, word) or _PENCE.fullmatch(word.text)):
             return True
         if (
@@ -130,6 +132,16 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
     return False
 
 
+def _qualified_unit(text: str, words: Sequence[Word]) -> str | None:
+    """Return the unit in the plural after a number and one word more, as in "three working days"."""
+    if len(words) < _QUALIFIED or words[1].text.lower() in STOP_WORDS or not words[1].text.isalpha():
+        return None
+    between = text[words[0].start + len(words[0].text) : words[2].start].replace(words[1].text, "", 1)
+    unit = words[2].text.lower()
+    return unit if between.isspace() and len(unit) > _QUALIFIED and unit.endswith("s") else None
+
+
+_QUALIFIED = 3
 _PENCE = re.compile(r"\d+(?:\.\d+)?p")
 
 

@@ -113,6 +113,14 @@ async def test_indirect_question_is_answered_as_the_direct_one(question: str, pa
     assert part in await answer(question, *CLUB, gate, permits)
 
 
+def test_duration_may_have_a_word_before_its_unit() -> None:
+    duration = frozenset({"duration"})
+    for text in ("up to three consecutive days", "5 business days", "12 paid weeks"):
+        assert has_quantity(text, duration)
+    for text in ("four small boats", "in room 5, next days", "at 8 on days", "7 things"):
+        assert not has_quantity(text, duration)
+
+
 def test_rate_is_no_duration() -> None:
     duration = frozenset({"duration"})
     assert has_quantity("It lasts a night.", duration)

@@ -30,14 +30,23 @@ _MEANING = frozenset({("mean",), ("means",), ("meant",), ("stand", "for"), ("sta
 
 
 def asks_for_definition(tokens: Sequence[str]) -> bool:
-    """Return whether it is "what is a huddle" or "what does SBAR mean"."""
+    """Return whether it is "what is a huddle", "what does SBAR mean" or "what does the scribe do"."""
     if len(tokens) < 3 or tokens[0] != "what":
         return False
     rest = [token for token in tokens[2:] if token not in ("a", "an", "the")]
-    if tokens[1] in ("does", "do"):
-        return tuple(rest[-2:]) in _MEANING or tuple(rest[-1:]) in _MEANING
+    if tokens[1] in ("does", "do") and (tuple(rest[-2:]) in _MEANING or tuple(rest[-1:]) in _MEANING):
+        return True
+    if asks_for_function(tokens):
+        rest = rest[:-1]
+    elif tokens[1] not in ("is", "are"):
+        return False
     plain = STOP_WORDS.isdisjoint(rest) and not ATTRIBUTES & set(rest)
-    return tokens[1] in ("is", "are") and plain and 0 < len(rest) <= _MAX_DEFINED
+    return plain and 0 < len(rest) <= _MAX_DEFINED
+
+
+def asks_for_function(tokens: Sequence[str]) -> bool:
+    """Return whether it is "what does X do"."""
+    return tokens[:2] == ["what", "does"] and tokens[-1] == "do" and len(tokens) > 3
 
 
 def asks_how(tokens: Sequence[str]) -> bool:
