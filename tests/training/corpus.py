@@ -24,10 +24,14 @@ class CorpusPart(StrEnum):
     """The cross-encoder's adapter is trained on it."""
     RANKER = "ranker"
     """The listwise ranker is trained on it: the cross-encoder reads it as it reads the notes of a stranger."""
+    MANUALS = "manuals"
+    """As RANKER, with manuals, handbooks and rules in place of notes."""
     HELD_OUT = "held_out"
     """Nothing is trained on it: the limits of the service are chosen on it."""
 
 
+RANKED = (CorpusPart.RANKER, CorpusPart.MANUALS)
+"""The parts of the ranker."""
 _HEADER, _FILE, _QUESTIONS = "=== ", "file: ", "questions"
 _TEXTS = ("q", "type")
 _BLANKS = re.compile(r"\s+")

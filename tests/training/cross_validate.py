@@ -2,11 +2,12 @@
 
     python -m tests.training.cross_validate FOLDER [--folds N] [--no-page]
 
-The worlds of the part RANKER, which the adapter was not trained on, are divided into folds. The ranker of a fold is
-trained on the worlds of the others, as the service's own is on all; then the questions of the fold's worlds are
-answered with it, and judged by the places that they name. FOLDER keeps what the cross-encoder reads, by the name of the
-world, so that a run continues where another one ended; delete it when the adapter, the rules or the ranker's features
-change. It asserts nothing. Cost: half an hour on two cores for the readings, and ten minutes for the rest. Needs torch.
+The worlds of the parts RANKER and MANUALS, which the adapter was not trained on, are divided into folds. The ranker of
+a fold is trained on the worlds of the others, as the service's own is on all; then the questions of the fold's worlds
+are answered with it, and judged by the places that they name. FOLDER keeps what the cross-encoder reads, by the name of
+the world, so that a run continues where another one ended; delete it when the adapter, the rules or the ranker's
+features change. It asserts nothing. Cost: half an hour on two cores for the readings, and three quarters of an hour on
+one for the rest. Needs torch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -23,16 +24,16 @@ from graphtide.infra.models.local.answers import relevance
 from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.cross_encoder.weights import ADAPTER
-from graphtide.infra.models.local.listwise.network import TRAINED_WITH, ListNetwork, read_weights
+from graphtide.infra.models.local.listwise.network import TRAINED_WITH, ListEnsemble, ensemble_of, read_weights
 from graphtide.infra.models.local.unit_reader import probabilities
 from tests.support.bench_data import ROOT
 from tests.support.marked_page import write_part
 from tests.training.contexts import AskedQuestion, asked_worlds
-from tests.training.corpus import CorpusPart, World, read_worlds
+from tests.training.corpus import RANKED, CorpusPart, World, read_worlds
 from tests.training.judgement import Judgement, judged, shares
 from tests.training.lists import ListExample, ListRecorder, read_lists
 
-EPOCHS, SEED = 14, 1
+SEED = 1
 MIN_QUESTIONS = 100
 """Questions of a kind that has a row."""
 PAGE, BEGIN, END = ROOT / "docs" / "answers.md", "<!-- cross-validation:begin -->", "<!-- cross-validation:end -->"
@@ -73,11 +74,12 @@ POLICIES: Mapping[str, Policy] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The judgement of a policy's answer to a question of a kind."""
+    """The judgement of a policy's answer to a question of a kind over a world of a part."""
 
     policy: str
     kind: str
     judgement: Judgement
+    part: CorpusPart = CorpusPart.RANKER
 
 
 def folds_of(worlds: Sequence[World], count: int) -> list[list[World]]:
@@ -95,27 +97,28 @@ def reading_file(folder: Path, world: World) -> Path:
     return folder / f"{world.name}.npz"
 
 
-def trained_network(worlds: Sequence[World], folder: Path, weights: Path) -> ListNetwork:
+def trained_ranker(worlds: Mapping[CorpusPart, Sequence[World]], folder: Path, weights: Path) -> ListEnsemble:
     """Return a ranker that is trained on the readings of the worlds, as the service computes it."""
-    from tests.training.train_ranker import train_ranker  # needs torch, which tests of this module lack
+    from tests.training.list_model import save_weights  # need torch, which tests of this module lack
+    from tests.training.train_ranker import EPOCHS, train_members
 
-    examples = [example for world in worlds for example in read_lists(reading_file(folder, world))]
-    train_ranker(examples, EPOCHS, SEED).save(weights, ADAPTER)
-    return ListNetwork({name: each for name, each in read_weights(weights).items() if name != TRAINED_WITH})
+    examples = {part: [read_lists(reading_file(folder, world)) for world in each] for part, each in worlds.items()}
+    save_weights(train_members(examples, EPOCHS, SEED), weights, ADAPTER)
+    return ensemble_of({name: each for name, each in read_weights(weights).items() if name != TRAINED_WITH})
 
 
-async def outcomes(worlds: Sequence[World], network: ListNetwork, folder: Path) -> list[Outcome]:
-    """Return the outcomes of all policies over the worlds."""
+async def outcomes(worlds: Sequence[World], part: CorpusPart, network: ListEnsemble, folder: Path) -> list[Outcome]:
+    """Return the outcomes of all policies over the worlds of a part."""
     found: list[Outcome] = []
     async for world, asked in asked_worlds(worlds):
         usable = [question for question in asked if question.labels.usable]
         examples = read_lists(reading_file(folder, world))
         for question, example in zip(usable, examples, strict=True):
-            found += answered(question, example, network)
+            found += [replace(one, part=part) for one in answered(question, example, network)]
     return found
 
 
-def answered(question: AskedQuestion, example: ListExample, network: ListNetwork) -> Iterator[Outcome]:
+def answered(question: AskedQuestion, example: ListExample, network: ListEnsemble) -> Iterator[Outcome]:
     """Yield the outcome of each policy for a question. Raises SystemExit for a reading of another question."""
     if max(example.places.tolist(), default=-1) >= len(question.units):
         raise SystemExit("a reading belongs to other units than the question's: delete the folder of readings")
@@ -133,22 +136,35 @@ def answered(question: AskedQuestion, example: ListExample, network: ListNetwork
 
 
 def table(found: Sequence[Outcome]) -> str:
-    """Return the tables of all policies, and of the kinds of questions."""
+    """Return the tables of all policies over notes and over manuals, and of the kinds of questions over notes."""
+    notes, manuals = ([one for one in found if one.part is part] for part in RANKED)
+    parts = [_policies("notes", notes), _policies("manuals", manuals), _kinds(notes)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _policies(name: str, found: Sequence[Outcome]) -> str:
+    if not found:
+        return ""
     by_policy: dict[str, list[Judgement]] = defaultdict(list)
-    by_kind: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
     for one in found:
         by_policy[one.policy].append(one.judgement)
-        by_kind[one.kind, one.policy].append(one.judgement)
     rows = [
-        "| | right or rightly refused, of all | right, of the answerable | false refusals | rightly refused |",
+        f"| {name} | right or rightly refused, of all | right, of the answerable | false refusals | rightly refused |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for name, judgements in by_policy.items():
+    for policy, judgements in by_policy.items():
         part = shares(judgements)
         figures = (part.right, part.answered, part.false_refusals, part.refusals)
-        rows.append(f"| {name} | {' | '.join(f'{100 * figure:.1f} %' for figure in figures)} |")
+        rows.append(f"| {policy} | {' | '.join(f'{100 * figure:.1f} %' for figure in figures)} |")
+    return "\n".join(rows)
+
+
+def _kinds(found: Sequence[Outcome]) -> str:
+    by_kind: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
+    for one in found:
+        by_kind[one.kind, one.policy].append(one.judgement)
     counts = Counter(one.kind for one in found if one.policy == SERVICE)
-    rows += ["", "| kind of question | questions | the rules alone | the service |", "| --- | --- | --- | --- |"]
+    rows = ["| kind of question | questions | the rules alone | the service |", "| --- | --- | --- | --- |"]
     for kind, count in counts.most_common():
         if count >= MIN_QUESTIONS:
             rules, service = (100 * shares(by_kind[kind, name]).right for name in ("the rules alone", SERVICE))
@@ -158,15 +174,17 @@ def table(found: Sequence[Outcome]) -> str:
 
 async def measure(folder: Path, folds: int) -> list[Outcome]:
     """Return the outcomes over all worlds, each by the ranker of its fold."""
-    worlds = read_worlds(CorpusPart.RANKER)
-    await record_readings(worlds, folder)
+    worlds = {part: read_worlds(part) for part in RANKED}
+    await record_readings([world for each in worlds.values() for world in each], folder)
     found: list[Outcome] = []
-    for number, part in enumerate(folds_of(worlds, folds), 1):
-        print(f"fold {number} of {folds} …", flush=True)
-        names = {world.name for world in part}
-        others = [world for world in worlds if world.name not in names]
-        network = trained_network(others, folder, folder / f"fold-{number}-of-{folds}.weights")
-        found += await outcomes(part, network, folder)
+    for number in range(folds):
+        print(f"fold {number + 1} of {folds} …", flush=True)
+        asked = {part: folds_of(each, folds)[number] for part, each in worlds.items()}
+        names = {world.name for each in asked.values() for world in each}
+        others = {part: [world for world in each if world.name not in names] for part, each in worlds.items()}
+        network = trained_ranker(others, folder, folder / f"fold-{number + 1}-of-{folds}.weights")
+        for part, each in asked.items():
+            found += await outcomes(each, part, network, folder)
     return found
 
 

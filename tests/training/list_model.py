@@ -20,7 +20,6 @@ from torch.nn import functional
 
 from graphtide.infra.models.local.answers.relevance import none_logit
 from graphtide.infra.models.local.listwise.network import HEADS, TRAINED_WITH, adapter_hash
-from tests.training.contexts import JOINED_KINDS
 from tests.training.lists import ListExample
 
 Tensor = Any
@@ -31,8 +30,8 @@ _EXCLUDED = -1e9
 
 @dataclass(frozen=True, slots=True)
 class ListBatch:
-    """Examples, padded to the longest one: (examples, units, …); which units exist, answer, or lead there; and which
-    examples have an answer of several parts.
+    """Examples, padded to the longest one: (examples, units, …); which units exist, answer, or lead there; and the
+    weight of the parts of each answer in the loss.
     """
 
     units: Tensor
@@ -43,7 +42,7 @@ class ListBatch:
     exist: Tensor
     positive: Tensor
     neutral: Tensor
-    joined: Tensor
+    part_weights: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +91,9 @@ class ListModel(nn.Module):  # type: ignore[misc]  # torch is not installed wher
         parts = self.part_scale * batch.logits + self.part(hidden)[..., 0]
         return ListTensors(logits, self.none(pooled)[:, 0] + offset, parts, self.lead(hidden)[..., 0])
 
-    def save(self, path: Path, adapter: Path) -> None:
-        """Write the weights as the service reads them, with the hash of the adapter that read the examples."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            kept = ((name, values) for name, values in self.state_dict().items() if not name.startswith("lead."))
-            arrays = {name: values.numpy() for name, values in kept}
-            arrays[TRAINED_WITH] = np.frombuffer(adapter_hash(adapter), np.uint8)
-            np.savez(file, allow_pickle=False, **arrays)
+    def weights(self) -> dict[str, NDArray[Any]]:
+        """Return the weights that the service's network has."""
+        return {name: each.numpy() for name, each in self.state_dict().items() if not name.startswith("lead.")}
 
     def _attend(self, layer: Any, states: Tensor, batch: ListBatch) -> Tensor:
         examples, count, width = states.shape
@@ -113,6 +107,15 @@ class ListModel(nn.Module):  # type: ignore[misc]  # torch is not installed wher
 
     def _drop(self, states: Tensor) -> Tensor:
         return functional.dropout(states, self._dropout, self.training)
+
+
+def save_weights(models: Sequence[ListModel], path: Path, adapter: Path) -> None:
+    """Write the weights of models as the service reads them, with the hash of the adapter that read the examples."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {f"{number}/{name}": each for number, model in enumerate(models) for name, each in model.weights().items()}
+    arrays[TRAINED_WITH] = np.frombuffer(adapter_hash(adapter), np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
 
 
 def _layer(pair_features: int) -> nn.ModuleDict:
@@ -155,5 +158,5 @@ def list_batch(examples: Sequence[ListExample]) -> ListBatch:
         marked(range(len(example.logits)) for example in examples),
         marked(example.positives.tolist() for example in examples),
         marked(example.neutral.tolist() for example in examples),
-        torch.tensor([example.kind in JOINED_KINDS for example in examples]),
+        torch.tensor([example.part_weight for example in examples]),
     )

@@ -1,7 +1,7 @@
 """Training examples of the listwise ranker: units as the service reads them with a new adapter.
 
-`python -m tests.training.lists FOLDER --adapter FILE` writes a file for each world of the parts RANKER and HELD_OUT,
-which the adapter was not trained on.
+`python -m tests.training.lists FOLDER --adapter FILE` writes a file for each world of the parts RANKER,
+MANUALS and HELD_OUT, which the adapter was not trained on.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from graphtide.infra.models.local.listwise.features import ListFeatures, feature
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
 from graphtide.infra.models.local.unit_reader import UnitReader
 from graphtide.streams.scheduling.work_pool import WorkPool
-from tests.training.contexts import AskedQuestion, asked_worlds
-from tests.training.corpus import CorpusPart, World, read_worlds
+from tests.training.contexts import JOINED_KINDS, AskedQuestion, asked_worlds
+from tests.training.corpus import RANKED, CorpusPart, World, read_worlds
 
 Array = NDArray[np.float32]
+PART_SHARE, SINGLE_PART_SHARE = 0.3, 0.09
+"""Weights in the loss of the parts of an answer, where it has several and where it has one."""
 _FEATURES = ("units", "pairs", "question")
 _ARRAYS = ("states", "logits", "positives", "neutral", "places")
 
@@ -34,7 +36,8 @@ _ARRAYS = ("states", "logits", "positives", "neutral", "places")
 class ListExample:
     """The features of a shortlist, what the cross-encoder made of it, and which of its units answer or lead there.
 
-    `places` are those of its units among all units of the question.
+    `places` are those of its units among all units of the question, and `part_weight` is the weight of the parts of the
+    answer in the loss.
     """
 
     kind: str
@@ -44,6 +47,7 @@ class ListExample:
     positives: NDArray[np.int64]
     neutral: NDArray[np.int64]
     places: NDArray[np.int64]
+    part_weight: float = 0.0
 
 
 class ListRecorder:
@@ -98,7 +102,8 @@ def read_lists(path: Path) -> list[ListExample]:
         for number, kind in enumerate(arrays["kinds"]):
             parts = {name: _widened(arrays[f"{number}.{name}"]) for name in (*_FEATURES, *_ARRAYS)}
             features = ListFeatures(*(parts.pop(name) for name in _FEATURES))
-            found.append(ListExample(str(kind), features, **parts))
+            weight = PART_SHARE if kind in JOINED_KINDS else SINGLE_PART_SHARE
+            found.append(ListExample(str(kind), features, **parts, part_weight=weight))
         return found
 
 
@@ -108,7 +113,7 @@ def _widened(array: NDArray[Any]) -> NDArray[Any]:
 
 async def record_parts(recorder: ListRecorder, folder: Path) -> None:
     """Record the worlds of the ranker and those held out."""
-    for part in (CorpusPart.RANKER, CorpusPart.HELD_OUT):
+    for part in (*RANKED, CorpusPart.HELD_OUT):
         await recorder.record(read_worlds(part), folder / part)
 
 

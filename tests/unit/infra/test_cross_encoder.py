@@ -126,14 +126,24 @@ async def test_few_units_are_read_where_the_rules_cover_the_question() -> None:
     assert sum(counting.units) > 2 * FEW
 
 
-@pytest.mark.parametrize("question", ["Which pumps have oil in them?", "Which machines contain oil?"])
-async def test_a_list_has_each_of_its_items_and_nothing_else(encoder: MiniLmCrossEncoder, question: str) -> None:
-    """The rules find the items for the first question, and nothing for the second one."""
-    table = [("Pump 1", "oil"), ("Pump 2", "water"), ("Pump 3", "oil"), ("Pump 4", "brine"), ("Pump 5", "oil")]
-    notes = [note(f"{name}.md", f"{name} is filled with {liquid}.", title=name) for name, liquid in table]
+@pytest.mark.parametrize(
+    ("question", "statement", "states", "by_rules"),
+    [
+        ("Which pumps have oil in them?", "Pump {} is filled with {}.", "oil water oil brine oil", True),
+        ("Which vehicles run on electricity?", "Van {} is {}.", "electric diesel electric petrol electric", False),
+    ],
+)
+async def test_a_list_has_each_of_its_items_and_nothing_else(
+    encoder: MiniLmCrossEncoder, question: str, statement: str, states: str, by_rules: bool
+) -> None:
+    """Also where the rules find nothing."""
+    texts = [statement.format(number, state) for number, state in enumerate(states.split(), 1)]
+    notes = [note(f"{number}.md", text, title=text.partition(" is ")[0]) for number, text in enumerate(texts)]
+    assert ((await ExtractiveGenerator(StaticEmbedder()).answer(question, notes)).text == NOTHING_FITS) is not by_rules
     generator = ExtractiveGenerator(StaticEmbedder(), reader=UnitReader(encoder, StaticEmbedder()))
     answer = (await generator.answer(question, notes)).text
-    assert all((name in answer) == (liquid == "oil") for name, liquid in table), answer
+    wanted = states.split(maxsplit=1)[0]
+    assert all((text in answer) == (wanted in text) for text in texts), answer
 
 
 async def test_an_answer_alone_is_found_as_among_many(encoder: MiniLmCrossEncoder) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphtide.streams.errors import Broken
 
-NAME = "minilm-answers-4"
+NAME = "minilm-answers-5"
 """The training of the adapter and of the listwise ranker, whose states it gives (tests/training)."""
 TRAINED_ON = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """SHA-256 of the package's model."""

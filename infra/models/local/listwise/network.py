@@ -5,14 +5,16 @@ over the units (a set, as in Pang et al. 2020, SetRank, section 3) let them see 
 each pair of units are a bias of the attention and a part of what it passes on (as in Shaw et al. 2018), and the
 cross-encoder's logit is added to the last layer's. Invariant: without rounding, the order of the units changes
 nothing. One logit of a unit is for the best answer, the other for a part of it, which each item of a list is. The
-weights are in `weights.npz`, which tests/training makes.
+weights are in `weights.npz`, which tests/training makes: those of three networks, trained with other random numbers.
+The mean of their logits is used, as each has its chance errors (Lakshminarayanan et al. 2017, section 2.4, with the
+mean of logits in place of that of probabilities).
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,8 +46,24 @@ class ListLogits:
     parts: Array
 
 
+class ListEnsemble:
+    """Networks of which the mean of their logits is used."""
+
+    def __init__(self, members: Sequence[ListNetwork]) -> None:
+        self._members = members
+
+    def logits(self, features: ListFeatures, logits: Array, states: Array) -> ListLogits:
+        """Return the mean of the members' logits; see ListNetwork. Cost: that of each of them."""
+        found = [member.logits(features, logits, states) for member in self._members]
+        return ListLogits(
+            np.mean([each.units for each in found], axis=0),
+            sum(each.none for each in found) / len(found),
+            np.mean([each.parts for each in found], axis=0),
+        )
+
+
 class ListNetwork:
-    """The network with its weights, by the names that tests/training/list_model.py gives them."""
+    """A network with its weights, by the names that tests/training/list_model.py gives them."""
 
     def __init__(self, weights: Mapping[str, NDArray[np.floating]]) -> None:
         self._weights = {name: np.asarray(values, np.float32) for name, values in weights.items()}
@@ -95,20 +113,31 @@ class ListNetwork:
 
 
 @lru_cache(maxsize=1)
-def list_network() -> ListNetwork:
-    """Return the network with the weights of the package, read once. Raises Broken if they are missing, damaged, or of
+def list_network() -> ListEnsemble:
+    """Return the networks with the weights of the package, read once. Raises Broken if they are missing, damaged, or of
     another adapter of the cross-encoder.
     """
     try:
         weights = read_weights(WEIGHTS)
         if weights.pop(TRAINED_WITH).tobytes() != adapter_hash():
             raise ValueError("they belong to another adapter of the cross-encoder")
-        return ListNetwork(weights)
+        return ensemble_of(weights)
     except (OSError, ValueError, KeyError, BadZipFile) as error:
         raise Broken(
             f"the listwise ranker's weights in {WEIGHTS} cannot be used ({type(error).__name__}: {error}): install"
             " Graphtide again, or set GRAPHTIDE_ANSWER_MODEL=rules"
         ) from error
+
+
+def ensemble_of(weights: Mapping[str, NDArray[np.floating]]) -> ListEnsemble:
+    """Return the networks of a file's arrays, which have the names "0/NAME", "1/NAME" and so on. Raises ValueError."""
+    members: dict[str, dict[str, NDArray[np.floating]]] = {}
+    for name, values in weights.items():
+        number, _, own = name.partition("/")
+        members.setdefault(number, {})[own] = values
+    if not members:
+        raise ValueError("no network in it")
+    return ListEnsemble([ListNetwork(each) for each in members.values()])
 
 
 def adapter_hash(adapter: Path = ADAPTER) -> bytes:
