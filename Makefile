@@ -185,7 +185,7 @@ $(VENV)/.torch: env
 	@$(BIN)/python -c 'import torch' 2> $@ || { tail -n 1 $@ >&2; rm $@; \
 	  echo "This wants torch: $(BIN)/pip install torch" >&2; exit 1; }
 
-bench-answers: env $(VENV)/.torch ## the choice of answers over 68 collections that no model saw; wants torch; writes docs/answers.md; 45 minutes
+bench-answers: env $(VENV)/.torch ## the choice of answers over 84 collections that no model saw; wants torch; writes docs/answers.md; 75 minutes
 	@$(BIN)/python -m tests.training.cross_validate build/cross-validation $(ARGS)
 
 train-answers: env $(VENV)/.torch ## train cross-encoder and ranker of the answers anew from tests/training; wants torch; two hours
