@@ -71,7 +71,7 @@ class ListNetwork:
 
     def logits(self, features: ListFeatures, logits: Array, states: Array) -> ListLogits:
         """Return the logits of a shortlist of one or more units from its features, the cross-encoder's logits, and its
-        states, as (units, width). Cost: 2 ms for 48.
+        states, as (units, width). Cost: 0.7 ms for 48.
         """
         units = (features.units - self._weights["mean"]) / self._weights["deviation"]
         hidden = self._linear(units, "units") + self._linear(features.question, "question")
