@@ -24,7 +24,7 @@ from graphtide.infra.models.local.answers import relevance
 from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.cross_encoder.weights import ADAPTER
-from graphtide.infra.models.local.listwise.network import TRAINED_WITH, ListEnsemble, ensemble_of, read_weights
+from graphtide.infra.models.local.listwise.network import ListEnsemble, ensemble_of, read_weights
 from graphtide.infra.models.local.unit_reader import probabilities
 from tests.support.bench_data import ROOT
 from tests.support.marked_page import write_part
@@ -104,7 +104,7 @@ def trained_ranker(worlds: Mapping[CorpusPart, Sequence[World]], folder: Path, w
 
     examples = {part: [read_lists(reading_file(folder, world)) for world in each] for part, each in worlds.items()}
     save_weights(train_members(examples, EPOCHS, SEED), weights, ADAPTER)
-    return ensemble_of({name: each for name, each in read_weights(weights).items() if name != TRAINED_WITH})
+    return ensemble_of(read_weights(weights))
 
 
 async def outcomes(worlds: Sequence[World], part: CorpusPart, network: ListEnsemble, folder: Path) -> list[Outcome]:

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from graphtide.infra.models.local.listwise.network import TRAINED_WITH, ensemble_of, read_weights
+from graphtide.infra.models.local.listwise.network import ensemble_of, read_weights
 from tests.training.corpus import RANKED, CorpusPart
 from tests.training.list_model import ListBatch, ListModel, ListTensors, list_batch, save_weights
 from tests.training.lists import ListExample, read_lists
@@ -62,9 +62,8 @@ Worlds = Mapping[CorpusPart, Sequence[Sequence[ListExample]]]
 
 def shown(worlds: Worlds, rng: random.Random) -> list[ListExample]:
     """Return the examples of an epoch in a random order."""
-    found = [
-        example for part, each in worlds.items() if part is not CorpusPart.MANUALS for one in each for example in one
-    ]
+    notes = [each for part, each in worlds.items() if part is not CorpusPart.MANUALS]
+    found = [example for each in notes for world in each for example in world]
     for world in worlds.get(CorpusPart.MANUALS, ()):
         answerable = [example for example in world if len(example.positives)]
         others = [example for example in world if not len(example.positives)]
@@ -105,7 +104,7 @@ def train_ranker(worlds: Worlds, epochs: int, seed: int) -> ListModel:
 
 
 def train_members(worlds: Worlds, epochs: int, seed: int) -> list[ListModel]:
-    """Return MEMBERS rankers with the seeds from `seed` on. Cost: three minutes for each on one core."""
+    """Return MEMBERS rankers with the seeds from `seed` on. Cost: two minutes for each on one core."""
     return [train_ranker(worlds, epochs, seed + number) for number in range(MEMBERS)]
 
 
@@ -113,7 +112,7 @@ def evaluate(models: Sequence[ListModel], weights: Path, examples: Sequence[List
     """Return how often the first unit is right, by the cross-encoder and by the rankers as the service computes them.
     Only questions with an answer count. Raises SystemExit if the service's logits are not the means of the models'.
     """
-    network = ensemble_of({name: each for name, each in read_weights(weights).items() if name != TRAINED_WITH})
+    network = ensemble_of(read_weights(weights))
     by_encoder = by_ranker = 0
     answerable = [example for example in examples if len(example.positives)]
     for example in answerable:

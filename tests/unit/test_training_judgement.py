@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.training.contexts import Labels
+from tests.training.corpus import CorpusPart
 from tests.training.cross_validate import SERVICE, Outcome, folds_of, table
 from tests.training.judgement import WITH_OTHERS, Judgement, judged, shares
 
@@ -61,3 +62,6 @@ def test_the_table_has_a_row_for_each_policy_and_each_frequent_kind() -> None:
     assert "| the service | 100.0 % | 100.0 % | 0.0 % | 0.0 % |" in text
     assert "| two-hop | 100 | 0 % | 100 % |" in text
     assert "rare" not in text
+    assert "manuals" not in text
+    manual = Outcome(SERVICE, "two-hop", wrong, CorpusPart.MANUALS)
+    assert "| the service | 0.0 % | 0.0 % | 0.0 % | 0.0 % |" in table([*many, manual]).partition("| manuals |")[2]

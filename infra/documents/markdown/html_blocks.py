@@ -59,7 +59,9 @@ class HtmlReader:
         self._term = ""
 
     def read(self, content: str) -> Iterator[HtmlPart]:
-        """Yield the parts of a block. A heading without text ends that of a `<summary>`."""
+        """Yield the parts of a block, also a first row that may hold the names of columns: it is cited where it is. A
+        heading without text ends that of a `<summary>`.
+        """
         shown, at, hidden = _COMMENT.sub(" ", content), 0, ""
         for tag in _TAG.finditer(shown):
             name = (tag[2] or "").lower()
@@ -75,6 +77,7 @@ class HtmlReader:
                 yield from self._tag(name, bool(tag[1]))
         self._text.append("" if hidden else shown[at:])
         yield from self._between()
+        yield from self._without_columns()
 
     def end(self) -> Iterator[HtmlPart]:
         """Yield what was not closed: the cells of a last row, and a term without a definition."""

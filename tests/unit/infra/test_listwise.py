@@ -76,7 +76,24 @@ def test_pair_features_tell_which_of_two_units_is_later() -> None:
     assert not pairs[[0, 1], [0, 1]].any()
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "of another adapter"])
+def test_ranker_has_the_mean_of_the_logits_of_its_networks() -> None:
+    evidence, reading = read_evidence("Who has the keys?", OTHERS, 0)
+    weights = read_weights(network.WEIGHTS)
+    numbers = sorted({name.partition("/")[0] for name in weights} - {network.TRAINED_WITH})
+    alone = [
+        network.ensemble_of({name: each for name, each in weights.items() if name.startswith(f"{number}/")})
+        for number in numbers
+    ]
+    features = features_of(evidence, reading)
+    whole = list_network().logits(features, reading.logits, reading.states)
+    found = [each.logits(features, reading.logits, reading.states) for each in alone]
+    assert len({each.none for each in found}) == len(numbers) > 1
+    assert whole.none == pytest.approx(np.mean([each.none for each in found]))
+    assert whole.units == pytest.approx(np.mean([each.units for each in found], axis=0))
+    assert whole.parts == pytest.approx(np.mean([each.parts for each in found], axis=0))
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "of another adapter", "of an older version"])
 async def test_rules_answer_when_the_weights_cannot_be_used(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -88,6 +105,12 @@ async def test_rules_answer_when_the_weights_cannot_be_used(
         arrays = read_weights(network.WEIGHTS)
         arrays[network.TRAINED_WITH] = arrays[network.TRAINED_WITH][::-1]
         np.savez(path, allow_pickle=False, **arrays)
+    elif damage == "of an older version":
+        np.savez(
+            path,
+            allow_pickle=False,
+            **{name.partition("/")[2] or name: each for name, each in read_weights(network.WEIGHTS).items()},
+        )
     monkeypatch.setattr(network, "WEIGHTS", path)
     list_network.cache_clear()
     try:

@@ -15,7 +15,7 @@ from graphtide.infra.models.local.answers.questions.forms import VERSION
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import has_phrase
-from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
+from graphtide.infra.models.local.answers.words import ARTICLES, key_of, keys_of, word_set, words_of
 
 CHANGES, POINTER, EXAMPLE, INSTRUCTION, CODE, SECTION, DEFINITION, FLAG = -1.2, -1.5, -0.7, 1.0, 0.3, 0.7, 1.5, 3.0
 """Added to the logit of a unit: of a list of changes, of "see X for details", of an example, of what tells how to do
@@ -47,7 +47,7 @@ _CLASSES = (
 )  # fmt: skip
 _CLASS_KEYS = frozenset(map(key_of, _CLASSES))
 _CLASS_OF = re.compile(rf"[\s\"'`*]{{0,4}}(?:{'|'.join(_CLASSES)})\b")
-_FUNCTION = re.compile(r"what does [^?]{1,80} do\b[?.! ]{0,4}$", re.IGNORECASE)
+_WHICH_CLASS = re.compile(rf"which (?:{'|'.join(_CLASSES)})s?\b", re.IGNORECASE)
 _VERB = re.compile(r"[\"'`*]{0,2} (?!(?:is|was|has|as|this|its)\b)[a-z]{2,20}[a-rt-z]s\b")
 _MAX_SUBJECT = 4
 _FLAG = re.compile(r"(?<![^\s\"'`(\[,])(--?[A-Za-z][\w-]{0,60})")
@@ -63,7 +63,7 @@ def flags_of(text: str) -> frozenset[str]:
 
 def describes_flag(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether a unit says what an option does that the question names, and does not ask which one it is."""
-    if plan.text.lower().startswith("which"):
+    if _WHICH_CLASS.match(plan.text):
         return False
     terms = _FLAG_TERMS.match(unit.text) if unit.text.startswith("-") else None
     return terms is not None and not flags_of(plan.text).isdisjoint(flags_of(terms[1]))
@@ -113,7 +113,7 @@ def introduces(plan: QuestionPlan, unit: Unit) -> bool:
 
 def _tells_function(plan: QuestionPlan, asked: frozenset[str], unit: Unit) -> bool:
     """Return whether the question is what X does, and a unit begins with X and a verb: "The scribe writes …"."""
-    if not _FUNCTION.match(plan.text):
+    if not plan.function:
         return False
     named: set[str] = set()
     end = 0
@@ -121,12 +121,9 @@ def _tells_function(plan: QuestionPlan, asked: frozenset[str], unit: Unit) -> bo
         if word.key in asked:
             named.add(word.key)
             end = word.start + len(word.text)
-        elif named or word.text.lower() not in _ARTICLES:
+        elif named or word.text.lower() not in ARTICLES:
             break
     return named == asked and _VERB.match(unit.text, end) is not None
-
-
-_ARTICLES = frozenset({"the", "a", "an"})
 
 
 def _expands(asked: frozenset[str], text: str) -> bool:

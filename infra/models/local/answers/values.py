@@ -61,8 +61,8 @@ _STANDING = word_set(
 )
 _STREETS = word_set("street road lane avenue square quay")
 _FREQUENCIES = (
-    "every", "each", "once", "twice", "times", "daily", "weekly", "monthly", "quarterly", "yearly", "annually",
-    "hourly", "always", "never", "rarely",
+    "every", "each", "once", "twice", "times a", "times per", "daily", "weekly", "monthly", "quarterly", "yearly",
+    "annually", "hourly", "always", "never", "rarely",
 )  # fmt: skip
 _REASONS = (
     "because", "due to", "so that", "as a result", "reason", "reasons", "cause", "caused", "causes", "owing",
@@ -134,14 +134,11 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
 
 def _qualified_unit(text: str, words: Sequence[Word]) -> str | None:
     """Return the unit in the plural after a number and one word more, as in "three working days"."""
-    if len(words) < _QUALIFIED or words[1].text.lower() in STOP_WORDS or not words[1].text.isalpha():
-        return None
-    between = text[words[0].start + len(words[0].text) : words[2].start].replace(words[1].text, "", 1)
-    unit = words[2].text.lower()
-    return unit if between.isspace() and len(unit) > _QUALIFIED and unit.endswith("s") else None
+    found = _QUALIFIED.fullmatch(text[words[0].start + len(words[0].text) : words[-1].start + len(words[-1].text)])
+    return None if found is None or found[1].lower() in STOP_WORDS else found[2].lower()
 
 
-_QUALIFIED = 3
+_QUALIFIED = re.compile(r"\s([^\W\d_]{1,40})\s([^\W\d_]{3,40}s)")
 _PENCE = re.compile(r"\d+(?:\.\d+)?p")
 
 

@@ -66,6 +66,7 @@ _CONTRACTIONS = """
     i'm i've i'll i'd you're you've you'll you'd he'll he'd she'll she'd it'll we're we've we'll we'd they're they've
     they'll they'd m ve ll re d"""
 _REFLEXIVES = "myself yourself himself herself itself ourselves yourselves themselves oneself"
+ARTICLES = frozenset({"the", "a", "an"})
 STOP_WORDS = word_set(
     """a an the and or but nor if then than of in on at to for by with from as about into onto over under
     between among during through is are was were be been being am do does did doing done has have had having

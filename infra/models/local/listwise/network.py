@@ -119,7 +119,7 @@ def list_network() -> ListEnsemble:
     """
     try:
         weights = read_weights(WEIGHTS)
-        if weights.pop(TRAINED_WITH).tobytes() != adapter_hash():
+        if weights[TRAINED_WITH].tobytes() != adapter_hash():
             raise ValueError("they belong to another adapter of the cross-encoder")
         return ensemble_of(weights)
     except (OSError, ValueError, KeyError, BadZipFile) as error:
@@ -133,7 +133,11 @@ def ensemble_of(weights: Mapping[str, NDArray[np.floating]]) -> ListEnsemble:
     """Return the networks of a file's arrays, which have the names "0/NAME", "1/NAME" and so on. Raises ValueError."""
     members: dict[str, dict[str, NDArray[np.floating]]] = {}
     for name, values in weights.items():
-        number, _, own = name.partition("/")
+        if name == TRAINED_WITH:
+            continue
+        number, separator, own = name.partition("/")
+        if not separator:
+            raise ValueError(f"{name} belongs to no network")
         members.setdefault(number, {})[own] = values
     if not members:
         raise ValueError("no network in it")

@@ -271,16 +271,21 @@ def test_form_of_a_unit_changes_only_for_definitions_whether_something_answers(q
         ("What does --prune do?", "--prune-tags: Remove tags.", False),
         ("What does --prune do?", "The option --prune: see above.", False),
         ("What does prune do?", "--prune: Remove what is gone.", False),
-        ("Which option replaces --prune?", "--prune: Remove what is gone.", False),
+        ("Which files does --prune delete?", "--prune: Remove what is gone.", True),
         ("Is it well-known?", "-known: no", False),
     ],
 )
 def test_unit_describes_an_option_that_the_question_names(question: str, text: str, describes: bool) -> None:
     unit = unit_of(text)
     assert describes_flag(plan_of(question), unit) is describes
-    if not question.startswith("Which"):
-        assert states_flag(f"Before.\n\n{text}", flags_of(question)) is describes
+    assert states_flag(f"Before.\n\n{text}", flags_of(question)) is describes
     assert (prior(plan_of(question), unit) >= FLAG) is describes
+
+
+def test_question_which_option_it_is_is_no_question_for_the_one_it_names() -> None:
+    unit = unit_of("--prune: Remove what is gone.")
+    assert not describes_flag(plan_of("Which option replaces --prune?"), unit)
+    assert not describes_flag(plan_of("Which flags imply --prune?"), unit)
 
 
 async def test_option_is_quoted_with_what_it_does() -> None:

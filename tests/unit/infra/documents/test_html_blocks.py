@@ -105,13 +105,16 @@ def _table(*rows: str) -> str:
     ],
 )
 def test_first_row_without_digits_names_the_columns_of_numbers(rows: list[str], expected: list[str]) -> None:
-    """Tables of handbooks often have no `<th>`. Two tables do not mix, and a table in two blocks of Markdown is one."""
+    """Tables of handbooks often have no `<th>`. Two tables do not mix. A table may end in a later block of
+    Markdown; its first row is of the block that it is in.
+    """
     text = _table(*rows)
     numbered = [HtmlPart(row, row=number) for number, row in enumerate(expected, 1)]
     reader = HtmlReader()
     assert [*reader.read(text + text), *reader.end()] == [*numbered, *numbered]
-    middle, parts = text.index("</tr>") + len("</tr>"), HtmlReader()
+    middle, parts = text.rindex("<tr>"), HtmlReader()
     assert [*parts.read(text[:middle]), *parts.read(text[middle:]), *parts.end()] == numbered
+    assert [part.row for part in HtmlReader().read("<table><tr><td>A</td><td>b</td></tr>")] == [1]
 
 
 def test_row_that_is_not_closed_ends_with_the_next_one_or_the_table() -> None:

@@ -13,7 +13,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.values import has_date, has_phrase, has_quantity
-from graphtide.infra.models.local.answers.words import keys_of, word_set, words_of
+from graphtide.infra.models.local.answers.words import ARTICLES, keys_of, word_set, words_of
 
 _CHARGE = keys_of("responsible charge duty handle manage look")
 _MONEY, _SUM = keys_of("money"), frozenset({"money"})
@@ -112,11 +112,10 @@ def defines(plan: QuestionPlan, unit: Unit) -> bool:
     for at, word in enumerate(words[:_OWN_WORDS]):
         following = unit.text[word.start + len(word.text) :].lstrip("\"'*\u201d ")
         if word.key in plan.keys and (following.startswith("(") or _IS_A.match(following)) and not unit.cells:
-            return at == 0 or all(other.key in plan.keys or other.text.lower() in _ARTICLES for other in words[:at])
+            return at == 0 or all(other.key in plan.keys or other.text.lower() in ARTICLES for other in words[:at])
     return False
 
 
-_ARTICLES = frozenset({"the", "a", "an"})
 _IS_A = re.compile(r"(?:is|are)\s(?:an?|the|any|every|our|one)\b|means?\b|stands?\sfor\b|refers?\sto\b", re.IGNORECASE)
 
 

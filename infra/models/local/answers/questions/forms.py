@@ -23,7 +23,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
 )
 from graphtide.infra.models.local.answers.questions.types import Kind, Versus
 from graphtide.infra.models.local.answers.values import has_phrase
-from graphtide.infra.models.local.answers.words import STOP_WORDS, key_of, word_set
+from graphtide.infra.models.local.answers.words import ARTICLES, STOP_WORDS, key_of, word_set
 
 _MAX_DEFINED = 3
 _MEANING = frozenset({("mean",), ("means",), ("meant",), ("stand", "for"), ("stands", "for")})
@@ -33,7 +33,7 @@ def asks_for_definition(tokens: Sequence[str]) -> bool:
     """Return whether it is "what is a huddle", "what does SBAR mean" or "what does the scribe do"."""
     if len(tokens) < 3 or tokens[0] != "what":
         return False
-    rest = [token for token in tokens[2:] if token not in ("a", "an", "the")]
+    rest = [token for token in tokens[2:] if token not in ARTICLES]
     if tokens[1] in ("does", "do") and (tuple(rest[-2:]) in _MEANING or tuple(rest[-1:]) in _MEANING):
         return True
     if asks_for_function(tokens):

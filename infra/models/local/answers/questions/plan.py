@@ -11,6 +11,7 @@ from graphtide.infra.models.local.answers.questions.forms import (
     VERSION,
     asks_for_changes,
     asks_for_definition,
+    asks_for_function,
     asks_for_permission,
     asks_how,
     attribute_asked,
@@ -111,6 +112,7 @@ def plan_of(question: str) -> QuestionPlan:
         how=how,
         changes=bool(versions) or (not how and asks_for_changes(tokens, kind)),
         versions=versions,
+        function=asks_for_function(tokens),
     )
 
 

@@ -125,7 +125,7 @@ class QuestionPlan:
     deed: str = ""
     """Key of the verb of a question whether something is permitted: "may visitors enter the"."""
     defines: bool = False
-    """It asks what a word means."""
+    """It asks what a word means, or what something does."""
     permission: bool = False
     """It asks whether something is permitted."""
     exists: bool = False
@@ -148,6 +148,8 @@ class QuestionPlan:
     """It asks for what changed, or when: lists of changes may answer it."""
     versions: tuple[str, ...] = ()
     """The numbers of versions that it names."""
+    function: bool = False
+    """It asks what something does: "what does the scribe do"."""
 
     @property
     def keys(self) -> frozenset[str]:
