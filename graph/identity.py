@@ -8,12 +8,9 @@ from hashlib import blake2b
 
 def short_digest(*parts: str) -> str:
     """Return 16 hex characters that identify the parts. They are length-prefixed, so ("ab", "c") is not ("a", "bc")."""
-    digest = blake2b(digest_size=8)
-    for part in parts:
-        encoded = part.encode()
-        digest.update(len(encoded).to_bytes(8, "big"))
-        digest.update(encoded)
-    return digest.hexdigest()
+    encoded = [part.encode() for part in parts]
+    prefixed = b"".join([len(part).to_bytes(8, "big") + part for part in encoded])
+    return blake2b(prefixed, digest_size=8).hexdigest()
 
 
 def entity_id(labels: Iterable[tuple[str, str]]) -> str:

@@ -220,8 +220,9 @@ class LiveView(ViewContent):
         for chunk, seen in with_yields(_by_chunk(mentions, lambda mention: mention.chunk).items(), CHUNK_STEP):
             self._take_mentions(chunk, seen)
         for chunk, shown in with_yields(_by_chunk(evidence, lambda support: support.chunk).items(), CHUNK_STEP):
-            self.chunks[chunk].evidence = PassageEvidence(shown)
-            self.contents.count(self, self.chunks[chunk], 1)
+            stating = self.chunks[chunk]
+            stating.evidence = PassageEvidence(shown, stating.text)
+            self.contents.count(self, stating, 1)
             for support in shown:
                 statement = self.statements[support.statement]
                 statement.chunks = including(statement.chunks, chunk)
@@ -238,7 +239,7 @@ class LiveView(ViewContent):
             label.statements = including(label.statements, row.statement)
 
     def _take_mentions(self, chunk: int, rows: list[MentionRow]) -> None:
-        self.chunks[chunk].mentions = PassageMentions(rows)
+        self.chunks[chunk].mentions = PassageMentions(rows, self.chunks[chunk].text)
         for row in rows:
             label = self.labels[row.label]
             label.chunks = including(label.chunks, chunk)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import Protocol
 
-from graphtide.graph.reports.fingerprint import CommunityFingerprints, Fingerprint
+from graphtide.graph.reports.fingerprint import CommunityFingerprints
+from graphtide.graph.reports.packed import PackedReport
 from graphtide.graph.reports.rows import ReportRow
 from graphtide.graph.view_state.tables import ViewTables
 
@@ -30,33 +31,35 @@ class ReportCache:
     def __init__(self) -> None:
         self.tolerance = TOLERANCE
         self.loaded = False
-        self._rows: dict[int, ReportRow] = {}
-        self._written: dict[int, Fingerprint | None] = {}
+        self._reports: dict[int, PackedReport] = {}
         self._citing: dict[str, set[int]] = {}
         self._withdrawn: set[int] = set()
         self._gone: set[int] = set()
         self._wanted: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._reports)
 
     def report(self, view: FingerprintedView, community: int) -> ReportRow | None:
-        """Return the report of a community, if there is a valid one. O(1)."""
-        row = self._rows.get(community)
-        return None if row is None or self.changed(view, community) > self.tolerance else row
+        """Return the report of a community, if there is a valid one. Cost: linear in its text."""
+        return self._reports[community].row(community) if self.is_valid(view, community) else None
+
+    def is_valid(self, view: FingerprintedView, community: int) -> bool:
+        """Return whether the cache has a report of the community that is valid. O(1)."""
+        return community in self._reports and self.changed(view, community) <= self.tolerance
 
     def has_report(self, community: int) -> bool:
         """Return whether the cache has a report of the community, which may be out of date. O(1)."""
-        return community in self._rows
+        return community in self._reports
 
     def changed(self, view: FingerprintedView, community: int) -> float:
         """Return the share of the community's content that differs from its report's source; 1 without a report."""
-        written = self._written.get(community)
-        return 1.0 if written is None else view.contents.changed(community, written)
+        report = self._reports.get(community)
+        return 1.0 if report is None else report.changed(view.contents, community)
 
     def reports(self, view: FingerprintedView) -> list[ReportRow]:
         """Return all valid reports, by community. Cost: linear in the reports."""
-        return [row for community in sorted(self._rows) if (row := self.report(view, community)) is not None]
+        return [row for community in sorted(self._reports) if (row := self.report(view, community)) is not None]
 
     def request(self, communities: Iterable[int]) -> None:
         """Record that a query would read the reports of these communities."""
@@ -75,8 +78,7 @@ class ReportCache:
             elif any(source not in view.chunk_numbers for source in row.sources):
                 self._withdrawn.add(row.community)
             else:
-                self._rows[row.community] = row
-                self._written[row.community] = Fingerprint.decode(row.fingerprint)
+                self._reports[row.community] = PackedReport.of(row)
                 for source in row.sources:
                     self._citing.setdefault(source, set()).add(row.community)
 
@@ -105,7 +107,7 @@ class ReportCache:
         """Keep only these reports and clear the pending work, because another process writes reports and receives the
         requests.
         """
-        for community in self._rows.keys() - communities:
+        for community in self._reports.keys() - communities:
             self._remove(community)
         for owed in (self._withdrawn, self._gone):
             owed.clear()
@@ -126,11 +128,10 @@ class ReportCache:
         return taken
 
     def _remove(self, community: int) -> bool:
-        row = self._rows.pop(community, None)
-        self._written.pop(community, None)
-        for source in row.sources if row else ():
+        report = self._reports.pop(community, None)
+        for source in report.row(community).sources if report else ():
             citing = self._citing[source]
             citing.discard(community)
             if not citing:
                 del self._citing[source]
-        return row is not None
+        return report is not None

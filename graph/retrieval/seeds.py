@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +28,7 @@ ENTITY_SHARE = 0.2
 PASSAGE_SHARE = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One neighbour of the question: its number in the view, its canonical name, its cosine."""
 
     number: int
@@ -135,8 +136,16 @@ def nearest_with_ties(
         fetched *= 4
         found = index.search(query, fetched, allowed=allowed)
     rows = zip(found.ids[0].tolist(), found.similarities[0].tolist(), strict=True)
-    hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING and cosine >= last]
-    return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key)))
+    return by_name(
+        [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING and cosine >= last]
+    )
+
+
+def by_name(hits: list[Hit]) -> tuple[Hit, ...]:
+    """Return hits that an index found, most similar first and equal ones by number, with equal ones by name."""
+    if any(hit.cosine == following.cosine for hit, following in pairwise(hits)):
+        hits.sort(key=lambda hit: (-hit.cosine, hit.key))
+    return tuple(hits)
 
 
 def restart(view: LiveView, seeds: Seeds) -> dict[int, float]:

@@ -5,7 +5,7 @@ Invariant: under `as_of` no relation is shown that is known not to have been val
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -24,9 +24,8 @@ def dated(view: LiveView, retrieved: RetrievalResult, as_of: str) -> RetrievalRe
 
 def dated_edges(view: LiveView, edges: Iterable[AnswerEdge], as_of: str = "") -> Iterator[AnswerEdge]:
     """Yield the edges with their validity and their trussness, without those not in force at the moment."""
-    validity = ValidityReader(view, as_of)
-    for edge in edges:
-        numbers = _stating(view, edge)
+    validity, listed = ValidityReader(view, as_of), list(edges)
+    for edge, numbers in zip(listed, _stating(view, listed), strict=True):
         if validity.asked and numbers and not any(map(validity.statement_in_force, numbers)):
             continue
         yield _with_times(edge, validity.of_relation(numbers), _trussness(view, edge))
@@ -40,28 +39,42 @@ def _trussness(view: LiveView, edge: AnswerEdge) -> int:
 
 
 def _with_times(edge: AnswerEdge, interval: ValidityInterval, trussness: int) -> AnswerEdge:
-    ended_by = interval.ended_by[0] if interval.ended_by else ""
-    return replace(
-        edge,
-        trussness=trussness,
-        valid_from=interval.valid_from,
-        valid_to=interval.valid_to,
-        ended_by=ended_by,
-        superseding_value=interval.superseding_value,
+    return AnswerEdge(  # `replace` takes three times as long
+        edge.id,
+        edge.source,
+        edge.predicate,
+        edge.target,
+        edge.weight,
+        interval.valid_from,
+        interval.valid_to,
+        interval.ended_by[0] if interval.ended_by else "",
+        interval.superseding_value,
+        edge.source_name,
+        edge.target_name,
+        trussness,
     )
 
 
-def _stating(view: LiveView, edge: AnswerEdge) -> list[int]:
-    """Return the statements of a relation; none if both its ends have more than the scan limit."""
-    ends = [view.entity_nodes.get(name) for name in (edge.source, edge.target)]
-    if None in ends:
-        return []
-    subject, object_ = (node for node in ends if node is not None)
-    fewest = min(
-        (subject, object_), key=lambda node: sum(len(view.labels[n].statements) for n in view.entities[node].labels)
-    )
-    return [
-        number
-        for number in islice(view.statements_of(fewest), MAX_STATEMENTS)
-        if view.ends(number) == (subject, object_) and view.predicate_of(number) == edge.predicate
-    ]
+def _stating(view: LiveView, edges: Sequence[AnswerEdge]) -> list[list[int]]:
+    """Return the statements of each relation; none if both its ends have more than the scan limit.
+
+    The statements of an entity are read once, for all relations of which it is the less connected end.
+    """
+    found: list[list[int]] = [[] for _ in edges]
+    by_end: dict[int, dict[tuple[int, int], list[int]]] = {}
+    connected: dict[int, int] = {}
+    for place, edge in enumerate(edges):
+        subject, object_ = (view.entity_nodes.get(name) for name in (edge.source, edge.target))
+        if subject is None or object_ is None:
+            continue
+        for node in (subject, object_):
+            if node not in connected:
+                connected[node] = sum(len(view.labels[label].statements) for label in view.entities[node].labels)
+        fewest = object_ if connected[object_] < connected[subject] else subject
+        by_end.setdefault(fewest, {}).setdefault((subject, object_), []).append(place)
+    for node, places in by_end.items():
+        for number in islice(view.statements_of(node), MAX_STATEMENTS):
+            for place in places.get(view.ends(number), ()):
+                if view.predicate_of(number) == edges[place].predicate:
+                    found[place].append(number)
+    return found

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphtide.graph.retrieval.question_vector import QuestionVector
-from graphtide.graph.retrieval.seeds import TIES, Hit, nearest_with_ties
+from graphtide.graph.retrieval.seeds import TIES, Hit, by_name, nearest_with_ties
 from graphtide.graph.retrieval.time_limits import is_time_limited
 from graphtide.graph.retrieval.types import Filters, Question
 from graphtide.graph.standing.bounds import BoundedVectors
@@ -205,4 +205,4 @@ def _nearest(view: LiveView, index: VectorIndex, vectors: Vectors, count: int) -
         rows = zip(ids.tolist(), cosines.tolist(), strict=True)
         last = float(cosines[count - 1])
         hits = [Hit(number, key(number), cosine) for number, cosine in rows if number != PADDING and cosine >= last]
-        yield sorted(hits, key=lambda hit: (-hit.cosine, hit.key))
+        yield list(by_name(hits))

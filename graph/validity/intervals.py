@@ -91,7 +91,9 @@ class ValidityReader:
 
         Cost: the statements' passages and rivals.
         """
-        rows = (row for number in numbers for row in self._supports(number) if self.in_force(row))
+        rows = [row for number in numbers for row in self._supports(number) if self.in_force(row)]
+        if len(rows) == 1:
+            return self.of_support(rows[0])
         supports = sorted(rows, key=lambda row: (self._view.chunks[row.chunk].chunk_id, row.valid_from, row.valid_to))
         intervals = [self.of_support(row) for row in supports]
         return max(

@@ -2,11 +2,13 @@
 
 A sequence of rows, each of which is made when it is read; readers that need one column take that. Some 12 rows of a
 passage occupy two fifths of the memory of as many objects. Columns in which every row has the default value are left
-out. Invariant: the rows read are those given, in their order, and a sequence never changes.
+out, and sentences that the passage states are the places of their characters in it. Invariant: the rows read are those
+given, in their order, and a sequence never changes.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import overload
@@ -15,6 +17,10 @@ from graphtide.graph.records import EvidenceRow, MentionRow
 
 _Column = tuple[str, ...] | None
 _Counts = tuple[int, ...] | None
+_Quotations = tuple[str, ...] | array | None  # type: ignore[type-arg]
+"""Texts; or, for each row, where its text begins and ends in the passage."""
+_SHORT = 0xFFFF
+"""Characters of a passage whose places take two bytes each."""
 
 
 def _column(values: tuple[str, ...]) -> _Column:
@@ -25,17 +31,48 @@ def _counts(values: tuple[int, ...]) -> _Counts:
     return None if values.count(1) == len(values) else values
 
 
+def _quotations(values: tuple[str, ...], text: str) -> _Quotations:
+    """Return the places of values that a text contains, the values if it lacks one."""
+    if not any(values):
+        return None
+    places = {"": (0, 0)}
+    for value in values:
+        if value not in places:
+            start = text.find(value)
+            if start < 0:
+                return values
+            places[value] = start, start + len(value)
+    return array("H" if len(text) <= _SHORT else "I", [end for value in values for end in places[value]])
+
+
+def _quoted(column: _Quotations, text: str, place: int) -> str:
+    """Return the text of a row."""
+    if column is None:
+        return ""
+    return column[place] if isinstance(column, tuple) else text[column[2 * place] : column[2 * place + 1]]
+
+
+def _all_quoted(column: _Quotations, text: str) -> Iterable[str]:
+    """Return the texts of all rows, in order; without end where every one is empty."""
+    if column is None:
+        return repeat("")
+    if isinstance(column, tuple):
+        return column
+    return [text[start:end] for start, end in zip(column[::2], column[1::2], strict=True)]
+
+
 class PassageMentions(Sequence[MentionRow]):
     """The mentions of one passage; `labels` are their labels, in order."""
 
-    __slots__ = ("_chunk", "_counts", "_descriptions", "_names", "labels")
+    __slots__ = ("_chunk", "_counts", "_descriptions", "_names", "_text", "labels")
 
-    def __init__(self, rows: Sequence[MentionRow] = ()) -> None:
-        """Hold the rows, all of one passage."""
+    def __init__(self, rows: Sequence[MentionRow] = (), text: str = "") -> None:
+        """Hold the rows, all of one passage with this text."""
         self._chunk = rows[0].chunk if rows else -1
+        self._text = text
         self.labels = tuple([row.label for row in rows])
         self._names = tuple([row.name for row in rows])
-        self._descriptions = _column(tuple([row.description for row in rows]))
+        self._descriptions = _quotations(tuple([row.description for row in rows]), text)
         self._counts = _counts(tuple([row.count for row in rows]))
 
     def __len__(self) -> int:
@@ -51,9 +88,10 @@ class PassageMentions(Sequence[MentionRow]):
         return tuple(self)[place] if isinstance(place, slice) else self._row(place)
 
     def _row(self, place: int) -> MentionRow:
-        description = self._descriptions[place] if self._descriptions is not None else ""
+        name = self._names[place]  # raises IndexError first
+        description = _quoted(self._descriptions, self._text, place)
         count = self._counts[place] if self._counts is not None else 1
-        return MentionRow(self.labels[place], self._chunk, self._names[place], description, count)
+        return MentionRow(self.labels[place], self._chunk, name, description, count)
 
     def __iter__(self) -> Iterator[MentionRow]:
         return map(self._row, range(len(self.labels)))
@@ -72,21 +110,25 @@ class PassageMentions(Sequence[MentionRow]):
         return sum(count for other, count in zip(self.labels, counts, strict=True) if other == label)
 
     def _columns(self) -> tuple[object, ...]:
-        return self._chunk, self.labels, self._names, self._descriptions, self._counts
+        described = self._descriptions and tuple(_all_quoted(self._descriptions, self._text))
+        return self._chunk, self.labels, self._names, described, self._counts
 
 
 class PassageEvidence(Sequence[EvidenceRow]):
     """The support of one passage for statements; `statements` are their numbers, in order."""
 
-    __slots__ = ("_chunk", "_counts", "_descriptions", "_from", "_sentences", "_till", "_weights", "statements")
+    __slots__ = (
+        "_chunk", "_counts", "_descriptions", "_from", "_sentences", "_text", "_till", "_weights", "statements",
+    )  # fmt: skip
 
-    def __init__(self, rows: Sequence[EvidenceRow] = ()) -> None:
-        """Hold the rows, all of one passage."""
+    def __init__(self, rows: Sequence[EvidenceRow] = (), text: str = "") -> None:
+        """Hold the rows, all of one passage with this text."""
         self._chunk = rows[0].chunk if rows else -1
+        self._text = text
         self.statements = tuple([row.statement for row in rows])
         self._weights = tuple([row.weight_milli for row in rows])
         self._descriptions = _column(tuple([row.description for row in rows]))
-        self._sentences = _column(tuple([row.sentence for row in rows]))
+        self._sentences = _quotations(tuple([row.sentence for row in rows]), text)
         self._counts = _counts(tuple([row.count for row in rows]))
         self._from = _column(tuple([row.valid_from for row in rows]))
         self._till = _column(tuple([row.valid_to for row in rows]))
@@ -108,7 +150,7 @@ class PassageEvidence(Sequence[EvidenceRow]):
             self.statements[place],
             self._chunk,
             self._descriptions[place] if self._descriptions is not None else "",
-            self._sentences[place] if self._sentences is not None else "",
+            _quoted(self._sentences, self._text, place),
             self._weights[place],
             self._counts[place] if self._counts is not None else 1,
             self._from[place] if self._from is not None else "",
@@ -134,13 +176,14 @@ class PassageEvidence(Sequence[EvidenceRow]):
     def texts(self) -> Iterator[tuple[int, str, str, int]]:
         """Yield (statement, description, sentence, count) of each row, without making the row."""
         descriptions: Iterable[str] = self._descriptions or repeat("")
-        sentences: Iterable[str] = self._sentences or repeat("")
+        sentences = _all_quoted(self._sentences, self._text)
         counts: Iterable[int] = self._counts or repeat(1)
         return zip(self.statements, descriptions, sentences, counts, strict=False)
 
     def _columns(self) -> tuple[object, ...]:
+        sentences = self._sentences and tuple(_all_quoted(self._sentences, self._text))
         dates = (self._from, self._till)
-        return self._chunk, self.statements, self._weights, self._descriptions, self._sentences, self._counts, dates
+        return self._chunk, self.statements, self._weights, self._descriptions, sentences, self._counts, dates
 
 
 NO_MENTIONS, NO_EVIDENCE = PassageMentions(), PassageEvidence()

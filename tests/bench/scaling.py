@@ -44,6 +44,8 @@ from tests.support.bench_data import ROOT
 BATCH = 16
 DIMENSIONS = 384
 LARGEST = 32_000
+SMALLEST = 4 * BATCH
+"""Documents of the smallest graph: a batch for each quarter."""
 SHAPES = ((16, 8), (4, 8), (1, 8), (16, 24), (4, 24))
 """The shape of each graph: its share of the largest one's documents, and the approximate relations per document."""
 KIB = 1024
@@ -242,6 +244,11 @@ def main() -> None:
         part, documents, edges, folder = chosen.part
         print(json.dumps(measured_part(part, int(documents), int(edges), Path(folder))))
         return
+    smallest = SMALLEST * max(part for part, _ in SHAPES)
+    if chosen.documents < smallest:
+        parser.error(
+            f"--documents must be at least {smallest:,}: cost is measured over the last quarter of the batches"
+        )
     found = [measured(chosen.documents // part, edges) for part, edges in SHAPES]
     writer = fitted(found, [one.writer_bytes for one in found])
     view = fitted(found, [one.view_bytes for one in found])

@@ -37,6 +37,8 @@ ASKING = 4
 """Clients that ask at the same time."""
 WRITTEN_GRAPHS = 20
 """Graphs that receive documents while replicas come and go."""
+SMALL = 8
+"""Documents of a graph of which an answer contains every passage, at most."""
 MIB = 1 << 20
 RING_GRAPHS = 10_000
 RINGS = 3
@@ -174,12 +176,16 @@ def balance(values: Sequence[float]) -> str:
 # -- replicas that come and go -----------------------------------------------------------------------------------------
 
 
+def small_graphs(graphs: Mapping[str, int]) -> list[str]:
+    """Return the graphs of which an answer contains every passage, by their numbers of documents."""
+    return sorted(graph for graph, documents in graphs.items() if documents <= SMALL)
+
+
 @asynccontextmanager
 async def asking(bench: Bench, figure: str) -> AsyncIterator[None]:
     """Publish and ask while the block runs; note the answers."""
     ended, tally, plain, number = asyncio.Event(), Tally(), Tally(), 0
-    small = sorted(graph for graph, documents in bench.graphs.items() if documents <= 8)
-    written = bench.rng.sample(small, WRITTEN_GRAPHS)  # of which an answer contains every passage
+    written = bench.rng.sample(small_graphs(bench.graphs), WRITTEN_GRAPHS)
     names = sorted(bench.graphs)
 
     async def write_and_ask(client: int) -> None:
@@ -306,6 +312,10 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=500)
     parser.add_argument("--no-page", action="store_true", help="print the table, leave docs/cluster.md alone")
     chosen = parser.parse_args()
+    if len(small_graphs(sizes(chosen.graphs))) < WRITTEN_GRAPHS:
+        parser.error(
+            f"--graphs {chosen.graphs}: {WRITTEN_GRAPHS} of them must have at most {SMALL} documents; give more"
+        )
     with started_cluster(2) as cluster:
         rows = asyncio.run(measure(cluster, chosen.graphs))
     if not chosen.no_page:

@@ -41,9 +41,13 @@ class PatchedGraph {
  public:
     explicit PatchedGraph(const Graph& below) : below_(below), edges_(below.edges()) {}
 
-    std::size_t nodes() const { return std::max(nodes_, below_.nodes()); }
+    Room room() const {
+        Room all = below_.room();
+        all.admit(room_);
+        return all;
+    }
     std::int64_t edges() const { return edges_; }
-    bool holds(Node node) const { return node >= 0 && static_cast<std::size_t>(node) < nodes(); }
+    bool holds(Node node) const { return room_.holds(node) || below_.holds(node); }
 
     // Cost: the links of a node that has changed ones; O(1) for another.
     Links links(Node node) const {
@@ -81,8 +85,10 @@ class PatchedGraph {
     }
 
     void make_room(const Ends* ends, std::size_t count) {
-        for (const Ends* edge = ends; edge != ends + count; ++edge)
-            nodes_ = std::max(nodes_, static_cast<std::size_t>(std::max(edge->u, edge->v)) + 1);
+        for (const Ends* edge = ends; edge != ends + count; ++edge) {
+            room_.admit(edge->u);
+            room_.admit(edge->v);
+        }
     }
 
     // Sets the weight of an edge; 0 removes it. Cost: O(1) expected.
@@ -117,7 +123,7 @@ class PatchedGraph {
     }
 
     const Graph& below_;
-    std::size_t nodes_ = 0;
+    Room room_;
     std::int64_t edges_;
     std::unordered_map<Node, Patch> patches_;
 };

@@ -33,7 +33,8 @@ class Pusher {
     template <class Adjacency>
     const std::vector<Scored>& run(const Adjacency& graph, const Restart& restart) {
         clear();
-        if (places_.size() < graph.nodes()) places_.resize(graph.nodes() + graph.nodes() / 4);
+        places_.reserve(graph.room());
+        places_.extend(graph.room());
         sow(graph, restart);
         std::int64_t left = restart.max_pushes;
         while (!frontier_.empty() && static_cast<std::int64_t>(frontier_.size()) <= left) {
@@ -44,7 +45,7 @@ class Pusher {
         return ranked_;
     }
 
-    std::size_t memory_bytes() const { return places_.capacity() * sizeof(Place); }
+    std::size_t memory_bytes() const { return places_.memory_bytes(); }
 
  private:
     static constexpr std::size_t kAhead = 8;  // places between a prefetch and its use
@@ -58,7 +59,7 @@ class Pusher {
         std::int64_t units;
     };
 
-    Place& place(Node node) { return places_[static_cast<std::size_t>(node)]; }
+    Place& place(Node node) { return places_[node]; }
 
     template <class Adjacency>
     void sow(const Adjacency& graph, const Restart& restart) {
@@ -128,7 +129,7 @@ class Pusher {
         ranked_.clear();
     }
 
-    std::vector<Place> places_;
+    PerNode<Place> places_;
     std::vector<Node> touched_, frontier_;
     std::vector<Held> held_;
     std::vector<Scored> ranked_;

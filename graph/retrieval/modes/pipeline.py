@@ -168,7 +168,7 @@ def _kept_report(view: LiveView, question: Question, touched: Iterable[Community
     for region in touched:
         community = region.community
         while community:
-            if view.reports.report(view, community) is not None and (found := readable(view, community, scope)):
+            if view.reports.is_valid(view, community) and (found := readable(view, community, scope)):
                 return found.part
             community = view.hierarchy.parent(community)
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
@@ -110,17 +111,21 @@ def asked_names(question: str) -> frozenset[str]:
     A span is read without the punctuation of the sentence, without any around it, and without a final 's. One of
     function words alone names nothing.
     """
-    words = normalise(question).split(" ")[:READ]
-    says = [word not in _FUNCTION_WORDS for word in words]
+    text = normalise(question)
+    words = text.split(" ")[:READ]
+    ends = list(accumulate(len(word) + 1 for word in words))
+    function = [word in _FUNCTION_WORDS for word in words]
     opens = [word[:1] in _AROUND for word in words]
     closes = [word[-1:] in _AROUND or word.endswith("'s") for word in words]
     names: set[str] = set()
-    for first in range(len(words)):
-        for end in range(first + 1, min(first + LONGEST, len(words)) + 1):
-            span = " ".join(words[first:end])
-            if opens[first] or closes[end - 1]:
+    for first, word in enumerate(words):
+        start, says_nothing = ends[first] - len(word) - 1, True
+        for last in range(first, min(first + LONGEST, len(words))):
+            says_nothing &= function[last]
+            span = text[start : ends[last] - 1]
+            if opens[first] or closes[last]:
                 names.update(_spellings(span))
-            elif any(says[first:end]):  # it has one spelling
+            elif not says_nothing:  # it has one spelling
                 names.add(span)
     return frozenset(names)
 

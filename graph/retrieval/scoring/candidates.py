@@ -23,13 +23,14 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     Positions,
     Scores,
     Weighting,
+    products,
     unary_scores,
     worth,
 )
 from graphtide.graph.retrieval.search.walk_mass import WalkMass
 from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import Question
-from graphtide.graph.vector_index import Vectors, similarities, unit_rows
+from graphtide.graph.vector_index import Vectors, unit_halves
 from graphtide.graph.vector_sum import vector_of
 from graphtide.graph.view import LiveView, walk_chunks
 
@@ -97,7 +98,7 @@ def gather(
     expanded = tuple(base.numbers[place] for place in best)
     kinds = (links.about, links.mentioning)
     more = set().union(*(_injected(view, base.numbers, expanded, kind, settings.injected) for kind in kinds))
-    found = base.joined(view, score_passages(view, question, more))
+    found = base.joined(score_passages(view, question, more))
     asked, contained = _occurrences(view, question, found.numbers)
     candidates = replace(found.candidates(mass, scale, named), contained=contained, words=terms.weights(contained))
     opening, second = (unary_scores(candidates, weights) for weights in (weighting.first, weighting.second))
@@ -180,36 +181,40 @@ class ScoredPassages:
     """Passages that have a vector, by chunk id, with their vectors and their similarity to the question."""
 
     numbers: tuple[int, ...]
+    chunk_ids: tuple[str, ...]
     vectors: Vectors
     cosine: Scores
 
-    def joined(self, view: LiveView, others: ScoredPassages) -> ScoredPassages:
+    def joined(self, others: ScoredPassages) -> ScoredPassages:
         """Return both together; fetching a vector costs more than copying it."""
-        numbers = self.numbers + others.numbers
-        order = sorted(range(len(numbers)), key=lambda place: view.chunks[numbers[place]].chunk_id)
+        if not others.numbers:
+            return self
+        numbers, names = self.numbers + others.numbers, self.chunk_ids + others.chunk_ids
+        order = sorted(range(len(numbers)), key=names.__getitem__)
         vectors, cosine = np.concatenate((self.vectors, others.vectors)), np.concatenate((self.cosine, others.cosine))
-        return ScoredPassages(tuple(numbers[place] for place in order), vectors[order], cosine[order])
+        in_order = tuple(numbers[place] for place in order), tuple(names[place] for place in order)
+        return ScoredPassages(*in_order, vectors[order], cosine[order])
 
     def candidates(
         self, mass: WalkMass, scale: tuple[float, float], named: Mapping[int, float] | None = None
     ) -> Candidates:
         """Return candidates with their similarity, the walk's mass and their names, and no words yet."""
         walk = mass.of(walk_chunks(self.numbers))
-        names = np.array([(named or {}).get(number, 0.0) for number in self.numbers])
+        names = np.array([named.get(number, 0.0) for number in self.numbers]) if named else np.zeros(len(self.numbers))
         contained = np.zeros((len(self.numbers), 0), dtype=bool)
         return Candidates(self.cosine, walk, names, self.vectors, contained, np.zeros(0), scale)
 
 
 def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> ScoredPassages:
     """Return the passages that have a vector, with their similarity to the question. Cost: linear in them."""
-    rows = sorted(
-        (row.chunk_id, number, row.vector_bytes) for number in found if (row := view.chunks[number]).vector_bytes
-    )
-    numbers, dimensions = [number for _, number, _ in rows], view.indexes.chunks.dimensions
-    stored = vector_of(b"".join(vector_bytes for _, _, vector_bytes in rows)).reshape(-1, dimensions)
-    vectors = unit_rows(stored.astype(np.float32), dimensions)
+    rows = [(row.chunk_id, number, row.vector_bytes) for number in found if (row := view.chunks[number]).vector_bytes]
+    if not rows:
+        return ScoredPassages((), (), np.zeros((0, view.indexes.chunks.dimensions), np.float32), np.zeros(0))
+    rows.sort()
+    names, numbers, parts = zip(*rows, strict=True)
+    vectors = unit_halves(vector_of(b"".join(parts)).reshape(len(rows), -1))
     unit = question.vector / np.float32(np.linalg.norm(question.vector) or 1)
-    return ScoredPassages(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
+    return ScoredPassages(numbers, names, vectors, products(vectors, unit.astype(np.float32)))
 
 
 def titled(view: LiveView, number: int) -> str:

@@ -95,6 +95,8 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(_names()))
     parser.add_argument("--seconds", type=float, default=20, help="the length of a case that does not end by itself")
     given = parser.parse_args()
+    if unknown := [name for name in given.cases if name not in _names()]:
+        parser.error(f"unknown case {unknown[0]}: choose from {', '.join(_names())}")
     head = (
         f"{'case':26} {'idle p99':>8} {'probes':>6} {'p50':>7} {'p99':>7} {'worst ms':>8} {'control':>7} {'CPU p99':>7}"
     )

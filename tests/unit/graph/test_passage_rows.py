@@ -37,15 +37,20 @@ def evidence(rng: random.Random, varied: bool) -> tuple[EvidenceRow, ...]:
     )  # fmt: skip
 
 
+STATED = "s: an engine. t"
+"""Has what the rows of this module quote."""
+
+
+@pytest.mark.parametrize("text", ["", "another text", STATED, "x" * 70_000 + STATED], ids=len)
 @pytest.mark.parametrize("varied", [False, True])
-def test_rows_read_are_the_rows_given(varied: bool) -> None:
-    """By iteration, by place, in slices, after a pickle; equal rows make equal columns."""
+def test_rows_read_are_the_rows_given(varied: bool, text: str) -> None:
+    """By iteration, by place, in slices, after a pickle; equal rows make equal columns, whatever text they quote."""
     seed = 5
     print(f"seed {seed}")
     rng = random.Random(seed)
     for _ in range(200):
         given = mentions(rng, varied), evidence(rng, varied)
-        read: tuple[Sequence[object], ...] = PassageMentions(given[0]), PassageEvidence(given[1])
+        read: tuple[Sequence[object], ...] = PassageMentions(given[0], text), PassageEvidence(given[1], text)
         for rows, columns in zip(given, read, strict=True):
             assert tuple(columns) == rows and len(columns) == len(rows) and bool(columns)
             assert [columns[place] for place in range(-len(rows), len(rows))] == [*rows, *rows]
@@ -57,10 +62,12 @@ def test_rows_read_are_the_rows_given(varied: bool) -> None:
                 columns[len(rows)]
         assert PassageMentions(given[0]).labels == tuple(row.label for row in given[0])
         texts = [(row.statement, row.description, row.sentence, row.count) for row in given[1]]
-        assert list(PassageEvidence(given[1]).texts()) == texts
+        assert list(PassageEvidence(given[1], text).texts()) == texts
         for number in range(5):
-            assert PassageMentions(given[0]).count_of(number) == sum(r.count for r in given[0] if r.label == number)
-            assert PassageEvidence(given[1]).of(number) == [row for row in given[1] if row.statement == number]
+            assert PassageMentions(given[0], text).count_of(number) == sum(
+                r.count for r in given[0] if r.label == number
+            )
+            assert PassageEvidence(given[1], text).of(number) == [row for row in given[1] if row.statement == number]
 
 
 def test_different_rows_make_different_columns() -> None:
@@ -93,3 +100,13 @@ def test_columns_take_less_than_half_of_the_memory_of_the_rows() -> None:
     facts = tuple(EvidenceRow(number, 7, "", "", 500, 1) for number in range(12))
     assert own_bytes(PassageMentions(rows)) < 0.5 * own_bytes(rows)
     assert own_bytes(PassageEvidence(facts)) < 0.5 * own_bytes(facts)
+
+
+def test_sentences_of_the_passage_are_held_once() -> None:
+    """As places in its text, beside which the names of mentions are the only texts."""
+    sentences = [f"Ada wrote program {number}." for number in range(12)]
+    text = " ".join(sentences)
+    mentions = [MentionRow(number, 7, "Ada", sentence, 1) for number, sentence in enumerate(sentences)]
+    facts = [EvidenceRow(number, 7, "", sentence, 500, 1) for number, sentence in enumerate(sentences)]
+    assert sizes_of(PassageMentions(mentions, text), set()).objects["str"] == 2
+    assert sizes_of(PassageEvidence(facts, text), set()).objects["str"] == 1

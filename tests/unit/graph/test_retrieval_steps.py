@@ -30,7 +30,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
 )
 from graphtide.graph.retrieval.search.ppr import RESTART, personalised_pagerank
 from graphtide.graph.retrieval.search.walk_mass import WalkMass
-from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.seeds import Hit, by_name, find_seeds, restart
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.text.dates import DateRange
 from tests.model.retrieval_oracle import exact_pagerank, slow_restart
@@ -249,6 +249,14 @@ def test_mass_of_many_nodes_is_that_of_each() -> None:
 def test_walk_from_nowhere_goes_nowhere() -> None:
     """Without a seed the walk has no mass."""
     assert personalised_pagerank(small_view([]).walk, {}) == {}
+
+
+def test_hits_are_by_similarity_and_equal_ones_by_name() -> None:
+    """An index returns equal ones by number."""
+    hits = [Hit(7, "d", 0.9), Hit(2, "c", 0.5), Hit(3, "b", 0.5), Hit(1, "a", 0.4)]
+    assert by_name(list(hits)) == (hits[0], hits[2], hits[1], hits[3])
+    assert by_name(hits[1:2]) == (hits[1],)
+    assert by_name([]) == ()
 
 
 def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import DTypeLike, NDArray
 
-from graphtide.graph.vector_index import Vectors, check_rows, similarities, unit_rows
+from graphtide.graph.vector_index import Vectors, check_rows, similarities, unit_halves, unit_rows
 
 DIMENSIONS = 96
 
@@ -79,3 +79,17 @@ def test_rows_are_refused_as_their_unit_vectors_are(seed: int) -> None:
 def test_rows_of_another_length_are_refused() -> None:
     with pytest.raises(ValueError, match="expected vectors of shape"):
         check_rows([np.ones(DIMENSIONS + 1, np.float16)], DIMENSIONS)
+
+
+@pytest.mark.parametrize("count", [1, 2, 77, 400])
+def test_halves_are_scaled_as_unit_rows_within_float32_and_each_row_alone(count: int) -> None:
+    """Also the largest and the smallest float16; a zero vector stays zero."""
+    rng = np.random.default_rng(count)
+    rows = (rng.standard_normal((count, DIMENSIONS)) * rng.choice([1e-3, 1.0, 1e3], (count, 1))).astype(np.float16)
+    rows[0] = np.finfo(np.float16).max
+    rows[-1] = np.finfo(np.float16).smallest_subnormal
+    unit = unit_halves(rows)
+    assert unit.flags.c_contiguous and unit.dtype == np.float32
+    np.testing.assert_allclose(unit, unit_rows(rows, DIMENSIONS), rtol=1e-6)
+    assert all(unit_halves(rows[at : at + 1]).tobytes() == unit[at].tobytes() for at in range(count))
+    assert not unit_halves(np.zeros((count, DIMENSIONS), np.float16)).any()
