@@ -13,6 +13,8 @@ from graphtide.infra.models.local.answers.units import Unit, UnitKind
 MAX_TEXTS = 6
 _REPEATS = 0.8
 _MIN_WORDS = 4
+_FIELD_WORDS = 8
+"""Words of a line of the head of a text, at most: "Date: 3 May 2026", "Present: Bea, Jonas, Ida"."""
 
 
 def beginnings(units: Sequence[Unit]) -> list[Quotation]:
@@ -40,8 +42,12 @@ def beginnings(units: Sequence[Unit]) -> list[Quotation]:
 
 
 def _is_weak(unit: Unit) -> bool:
-    """Return whether a unit says little about its text: a row, a quotation, a greeting or another short line."""
-    whole = unit.kind is UnitKind.SENTENCE and len(unit.text.split()) >= _MIN_WORDS
+    """Return whether a unit says little about its text: a row, a quotation, a line of its head, a greeting or another
+    short line.
+    """
+    words = unit.text.split()
+    field = words[0].endswith(":") and len(words) <= _FIELD_WORDS if words else True
+    whole = unit.kind is UnitKind.SENTENCE and len(words) >= _MIN_WORDS and not field
     return not whole or unit.quoted or unit.dangling or unit.text.endswith((":", "?", ","))
 
 

@@ -38,3 +38,14 @@ async def test_last_passage_of_a_document_begins_it() -> None:
     found, first = note("eels.md", "Eels were counted at night."), note("eels.md", "Eels pass the ladder in spring.")
     assert (await answer("Summarise everything", found, WEIR, first)).startswith("History of the weir")
     assert "counted at night" not in await answer("Summarise everything", found, WEIR, first)
+
+
+async def test_line_of_the_head_of_a_text_is_no_theme() -> None:
+    """It is quoted all the same where the text has nothing else."""
+    dated = note(
+        "trip.txt", "Date: 3 May 2026\n\nPresent: Bea, Jonas, Ida\n\nWe leave for Lofoten on 12 June.", title="Trip"
+    )
+    given = await answer("Summarise everything", dated, EELS)
+    assert "Trip: We leave for Lofoten on 12 June." in given
+    assert "2026" not in given and "Bea" not in given
+    assert "Date: 3 May 2026" in await answer("Summarise everything", note("trip.txt", "Date: 3 May 2026"))
