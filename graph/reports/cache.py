@@ -45,7 +45,9 @@ class ReportCache:
         return self._reports[community].row(community) if self.is_valid(view, community) else None
 
     def is_valid(self, view: FingerprintedView, community: int) -> bool:
-        """Return whether the cache has a report of the community that is valid. O(1)."""
+        """Return whether the cache has a report of the community that is valid. O(1) where its content is unchanged,
+        else linear in the text of the report.
+        """
         return community in self._reports and self.changed(view, community) <= self.tolerance
 
     def has_report(self, community: int) -> bool:

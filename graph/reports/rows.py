@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -30,3 +31,17 @@ class ReportRow:
     sources: tuple[str, ...]
     findings: tuple[ReportFinding, ...] = ()
     rating: float = 0.0
+
+
+FindingValues = tuple[str, Sequence[str], Sequence[str]]
+"""The text, chunks and relations of a finding, as JSON has them."""
+
+
+def finding_values(findings: Iterable[ReportFinding]) -> list[FindingValues]:
+    """Return the values of findings, for JSON."""
+    return [(finding.text, finding.chunks, finding.relations) for finding in findings]
+
+
+def findings_of(values: Iterable[FindingValues]) -> tuple[ReportFinding, ...]:
+    """Return the findings of their values. Raises ValueError or TypeError for others."""
+    return tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in values)

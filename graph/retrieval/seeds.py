@@ -5,7 +5,7 @@ Invariant: seeds are in canonical order, by similarity and then by name, whateve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -141,10 +141,10 @@ def nearest_with_ties(
     )
 
 
-def by_name(hits: list[Hit]) -> tuple[Hit, ...]:
+def by_name(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return hits that an index found, most similar first and equal ones by number, with equal ones by name."""
     if any(hit.cosine == following.cosine for hit, following in pairwise(hits)):
-        hits.sort(key=lambda hit: (-hit.cosine, hit.key))
+        return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key)))
     return tuple(hits)
 
 

@@ -39,7 +39,7 @@ def _trussness(view: LiveView, edge: AnswerEdge) -> int:
 
 
 def _with_times(edge: AnswerEdge, interval: ValidityInterval, trussness: int) -> AnswerEdge:
-    return AnswerEdge(  # `replace` takes three times as long
+    return AnswerEdge(  # `replace` takes twice as long
         edge.id,
         edge.source,
         edge.predicate,

@@ -11,13 +11,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import overload
+from typing import TypeAlias, overload
 
 from graphtide.graph.records import EvidenceRow, MentionRow
 
 _Column = tuple[str, ...] | None
 _Counts = tuple[int, ...] | None
-_Quotations = tuple[str, ...] | array | None  # type: ignore[type-arg]
+_Quotations: TypeAlias = "tuple[str, ...] | array[int] | None"
 """Texts; or, for each row, where its text begins and ends in the passage."""
 _SHORT = 0xFFFF
 """Characters of a passage whose places take two bytes each."""

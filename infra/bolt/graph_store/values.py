@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from graphtide.graph.reports.rows import finding_values, findings_of
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from graphtide.infra.bolt.database import Row
@@ -57,15 +58,14 @@ def report_row(graph: str, scope: str, row: ReportRow) -> Row:
         "title": row.title,
         "summary": row.summary,
         "sources": list(row.sources),
-        "findings": from_json([(finding.text, finding.chunks, finding.relations) for finding in row.findings]),
+        "findings": from_json(finding_values(row.findings)),
         "rating": row.rating,
     }
 
 
 def read_findings(text: str) -> tuple[ReportFinding, ...]:
     """Return the findings of a stored report."""
-    found = json.loads(text)
-    return tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in found)
+    return findings_of(json.loads(text))
 
 
 def bytes_of_value(text: Any) -> bytes | None:

@@ -11,7 +11,7 @@ import json
 from dataclasses import astuple
 from hashlib import sha256
 
-from graphtide.graph.reports.rows import ReportFinding
+from graphtide.graph.reports.rows import findings_of
 from graphtide.graph.reports.subject import CommunityContext, Report
 from graphtide.infra.models.cache.embeddings import VectorStore
 from graphtide.infra.models.cache.keys import scoped
@@ -54,7 +54,6 @@ def _decoded(value: bytes) -> Report | None:
     """Return the decoded value; None for bytes that this version did not write."""
     try:
         title, summary, rows, rating = parsed(value)
-        findings = tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in rows)
-        return Report(title, summary, findings, rating)
+        return Report(title, summary, findings_of(rows), rating)
     except (ValueError, TypeError, RecursionError):
         return None

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from graphtide.graph.records import GraphDelta
+from graphtide.graph.reports.rows import finding_values, findings_of
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.resolution.predicates.pairs import decoded
 from graphtide.infra.sqlite.bulk import delete, insert
@@ -26,7 +27,6 @@ from graphtide.streams.ports import (
     GraphContent,
     GraphDeletion,
     Record,
-    ReportFinding,
     ReportRow,
     StoredDocument,
     Watermark,
@@ -196,7 +196,15 @@ class SqliteGraphStore:
         rows = await self._database.read(lambda connection: connection.execute(query, (graph,)).fetchall())
         return [
             ReportRow(
-                community, level, mark, version, title, summary, tuple(json.loads(sources)), _findings(found), rating
+                community,
+                level,
+                mark,
+                version,
+                title,
+                summary,
+                tuple(json.loads(sources)),
+                findings_of(json.loads(found)),
+                rating,
             )
             for community, level, mark, version, title, summary, sources, found, rating in rows
         ]
@@ -251,10 +259,4 @@ def _extractions(connection: sqlite3.Connection, graph: str, after: str) -> list
 
 def _report(graph: int, row: ReportRow) -> tuple[object, ...]:
     columns = (row.community, row.level, row.fingerprint, row.version, row.title, row.summary)
-    findings = [[finding.text, finding.chunks, finding.relations] for finding in row.findings]
-    return graph, *columns, json.dumps(row.sources), json.dumps(findings), row.rating
-
-
-def _findings(text: str) -> tuple[ReportFinding, ...]:
-    rows = json.loads(text)
-    return tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in rows)
+    return graph, *columns, json.dumps(row.sources), json.dumps(finding_values(row.findings)), row.rating

@@ -12,7 +12,6 @@ from graphtide.graph.reports.fingerprint import CommunityFingerprints, fingerpri
 from graphtide.graph.reports.packed import PackedReport
 from graphtide.graph.reports.rows import ReportFinding, ReportRow
 from tests.support.sample_view import sample_view
-from tests.unit.graph.test_global_modes import levels
 
 ANY_TEXT = st.text(st.characters(), max_size=40)
 """Lone surrogates included: a model may write one."""
@@ -39,8 +38,9 @@ def test_report_read_is_the_one_packed(report: ReportRow) -> None:
 
 def test_share_that_changed_is_that_of_the_fingerprint() -> None:
     """The cases: an unchanged community, one that changed, an unknown one, and a fingerprint that cannot be read."""
-    contents = sample_view().contents
-    community = max(levels(sample_view())[1], key=contents.entities)
+    view = sample_view()
+    contents = view.contents
+    community = max(view.hierarchy.hierarchy().ids.tolist(), key=contents.entities)
     present = contents.fingerprint(community)
     assert present is not None
     for written in (present, replace(present, digest=present.digest ^ 1), fingerprint_of(["another"])):

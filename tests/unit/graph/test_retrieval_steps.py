@@ -254,7 +254,7 @@ def test_walk_from_nowhere_goes_nowhere() -> None:
 def test_hits_are_by_similarity_and_equal_ones_by_name() -> None:
     """An index returns equal ones by number."""
     hits = [Hit(7, "d", 0.9), Hit(2, "c", 0.5), Hit(3, "b", 0.5), Hit(1, "a", 0.4)]
-    assert by_name(list(hits)) == (hits[0], hits[2], hits[1], hits[3])
+    assert by_name(hits) == (hits[0], hits[2], hits[1], hits[3])
     assert by_name(hits[1:2]) == (hits[1],)
     assert by_name([]) == ()
 

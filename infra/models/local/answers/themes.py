@@ -46,7 +46,7 @@ def _is_weak(unit: Unit) -> bool:
     short line.
     """
     words = unit.text.split()
-    field = words[0].endswith(":") and len(words) <= _FIELD_WORDS if words else True
+    field = len(words) <= _FIELD_WORDS and any(word.endswith(":") for word in words[:1])
     whole = unit.kind is UnitKind.SENTENCE and len(words) >= _MIN_WORDS and not field
     return not whole or unit.quoted or unit.dangling or unit.text.endswith((":", "?", ","))
 
