@@ -5,10 +5,10 @@ entities are averaged into the mean of a label, and the means of labels into tha
 spelling does not dominate the others.
 
 Invariant: the value is (count, sum) with sum an integer vector at scale 2**24. Every finite float16 is a multiple of
-2**-24, so nothing is rounded, and the value depends on the multiset of vectors alone. The representation in memory (the
-bytes of one float16 vector and a count while all are the same, else int32 where all coordinates fit, else int64) has no
-effect on the value. Bytes and not an array, because the two objects of an array take some 110 bytes more;
-`vector_store.py` decides where they are.
+2**-24, so nothing is rounded, and the value depends on the multiset of vectors alone. The form in memory has no effect
+on it: the bytes of one float16 vector and a count while all are the same, else those of int32 where all coordinates
+fit, else int64. Bytes and not an array, because the two objects of an array take some 110 bytes more; `vector_store.py`
+decides where they are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ Float16Vector = NDArray[np.float16]
 Float32Vector = NDArray[np.float32]
 Float64Vector = NDArray[np.float64]
 Int64Vector = NDArray[np.int64]
-WideVector = NDArray[np.int32] | Int64Vector
+WideBytes = VectorBytes | Int64Vector
+"""The sum of vectors that differ: the bytes of int32, or an array where a coordinate needs int64, which is rare."""
 
 _HALF = np.dtype(np.float16)
 _EMPTY: Float16Vector = np.empty(0, np.float16)
@@ -52,7 +53,7 @@ class VectorSum:
     def __init__(self) -> None:
         self._count = 0
         self._same: VectorBytes | None = None
-        self._wide: WideVector | None = None
+        self._wide: WideBytes | None = None
 
     @property
     def count(self) -> int:
@@ -64,7 +65,7 @@ class VectorSum:
         """Return the length of the vectors; 0 while empty."""
         if self._same is not None:
             return len(self._same) // _HALF.itemsize
-        return 0 if self._wide is None else int(self._wide.shape[0])
+        return 0 if self._wide is None else int(_total_of(self._wide).shape[0])
 
     def add(self, vector: Float16Vector, count: int = 1) -> None:
         """Add `count` copies of a float16 vector `(d,)`.
@@ -186,7 +187,7 @@ class VectorSum:
 
     def _total(self) -> Int64Vector:
         if self._wide is not None:
-            return self._wide.astype(np.int64, copy=False)
+            return _total_of(self._wide).astype(np.int64, copy=False)
         assert self._same is not None  # noqa: S101 - holds by construction wherever count is positive
         return self._count * _fixed(self._same)
 
@@ -199,7 +200,7 @@ class SumEncoding:
 
     __slots__ = ("_count", "_same", "_wide")
 
-    def __init__(self, count: int, same: VectorBytes | None, wide: WideVector | None) -> None:
+    def __init__(self, count: int, same: VectorBytes | None, wide: WideBytes | None) -> None:
         self._count, self._same, self._wide = count, same, wide
 
     def __bytes__(self) -> bytes:
@@ -249,21 +250,26 @@ def mean_of_means(vectors: Iterable[Float32Vector | None]) -> Float32Vector | No
     return None if total is None else _unit(total + 0.0)  # a single zero, as whole numbers have
 
 
-def _encoded(count: int, same: VectorBytes | None, wide: WideVector | None) -> bytes:
+def _encoded(count: int, same: VectorBytes | None, wide: WideBytes | None) -> bytes:
     if count == 0:
         return _HEADER.pack(_COMPACT, 0, 0)
-    if same is None and wide is not None:
-        same = _common_vector(wide.astype(np.int64, copy=False), count)
+    total = None if wide is None else _total_of(wide)
+    if same is None and total is not None:
+        same = _common_vector(total.astype(np.int64, copy=False), count)
     if same is not None:
         return _HEADER.pack(_COMPACT, count, len(same) // _HALF.itemsize) + _little_endian(same)
-    assert wide is not None  # noqa: S101 - holds by construction wherever count is positive
-    return _HEADER.pack(_WIDE, count, wide.shape[0]) + wide.astype("<i8").tobytes()
+    assert total is not None  # noqa: S101 - holds by construction wherever count is positive
+    return _HEADER.pack(_WIDE, count, total.shape[0]) + total.astype("<i8").tobytes()
 
 
-def _narrowed(total: Int64Vector) -> WideVector:
-    """Return the sum as int32 if every coordinate fits, else as it is."""
+def _narrowed(total: Int64Vector) -> WideBytes:
+    """Return the bytes of the sum as int32 if every coordinate fits, else the sum."""
     narrow = total.astype(np.int32)
-    return narrow if (narrow == total).all() else total
+    return stored(narrow.tobytes()) if (narrow == total).all() else total
+
+
+def _total_of(wide: WideBytes) -> NDArray[np.int32] | Int64Vector:
+    return np.frombuffer(wide, np.int32) if isinstance(wide, VECTOR_BYTES) else wide  # type: ignore[arg-type]
 
 
 def _natural(count: int) -> int:

@@ -137,7 +137,11 @@ PyObject* spill(PyObject*, PyObject* arguments) {
     return error ? failure(error, folder) : PyLong_FromSize_t(bytes);
 }
 
-PyObject* release(PyObject*, PyObject*) { return PyLong_FromSize_t(arena.release()); }
+PyObject* release(PyObject*, PyObject* given) {
+    const std::size_t most = PyLong_AsSize_t(given);
+    if (most == static_cast<std::size_t>(-1) && PyErr_Occurred()) return nullptr;
+    return PyLong_FromSize_t(arena.release(most));
+}
 
 PyObject* statistics(PyObject*, PyObject*) {
     const vectors::Statistics found = arena.statistics();
@@ -155,7 +159,7 @@ PyMethodDef functions[] = {
     {"keep_in_arena", keep_in_arena, METH_O, nullptr},
     {"probe", probe, METH_O, nullptr},
     {"spill", spill, METH_VARARGS, nullptr},
-    {"release", release, METH_NOARGS, nullptr},
+    {"release", release, METH_O, nullptr},
     {"statistics", statistics, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution.label_features import Signature, parse_label
 from graphtide.graph.resolution.similarity import Quantised, cosine_milli, match_rule, quantise
-from graphtide.graph.vector_store import VECTOR_BYTES, VectorBytes
+from graphtide.graph.vector_store import VECTOR_BYTES, VectorBytes, stored
 from graphtide.graph.vector_sum import unit_of, vector_of
 
 
@@ -90,7 +90,7 @@ def label_features(view: LabelView, known: Signature | None = None) -> LabelFeat
     if view.vector is None:
         vector = None
     elif vector is None:
-        vector = quantise(view.vector)
+        vector = np.frombuffer(stored(quantise(view.vector).tobytes()), np.int16)  # type: ignore[arg-type]
     return LabelFeatures(of.name, of.type, of.words, of.tail, of.numbers, of.letters, of.traits, vector)
 
 

@@ -2,7 +2,7 @@
 
 A sequence of rows, each of which is made when it is read; readers that need one column take that. Some 12 rows of a
 passage occupy two fifths of the memory of as many objects. Columns in which every row has the default value are left
-out, and sentences that the passage states are the places of their characters in it. Invariant: the rows read are those
+out, and texts that the passage contains are the places of their characters in it. Invariant: the rows read are those
 given, in their order, and a sequence never changes.
 """
 
@@ -11,54 +11,59 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import TypeAlias, overload
+from typing import overload
 
 from graphtide.graph.records import EvidenceRow, MentionRow
 
-_Column = tuple[str, ...] | None
 _Counts = tuple[int, ...] | None
-_Quotations: TypeAlias = "tuple[str, ...] | array[int] | None"
-"""Texts; or, for each row, where its text begins and ends in the passage."""
 _SHORT = 0xFFFF
-"""Characters of a passage whose places take two bytes each."""
+"""Characters whose places take two bytes each."""
 
 
-def _column(values: tuple[str, ...]) -> _Column:
-    return values if any(values) else None
+class _Texts:
+    """A column of texts: where each begins and ends in the passage, continued by one text of those that it lacks."""
+
+    __slots__ = ("_places", "_rest")
+
+    def __init__(self, values: tuple[str, ...], passage: str) -> None:
+        places, rest, end = {"": (0, 0)}, list[str](), len(passage)
+        for value in values:
+            if value in places:
+                continue
+            if (start := passage.find(value)) < 0:
+                start, end = end, end + len(value)
+                rest.append(value)
+            places[value] = start, start + len(value)
+        self._places = array("H" if end <= _SHORT else "I", [place for value in values for place in places[value]])
+        self._rest = "".join(rest)
+
+    def at(self, row: int, passage: str) -> str:
+        """Return the text of a row."""
+        start, end, known = self._places[2 * row], self._places[2 * row + 1], len(passage)
+        return passage[start:end] if end <= known else self._rest[start - known : end - known]
+
+    def all_of(self, passage: str) -> tuple[str, ...]:
+        """Return the texts of all rows, in order."""
+        known, rest, places = len(passage), self._rest, zip(self._places[::2], self._places[1::2], strict=True)
+        return tuple([
+            passage[start:end] if end <= known else rest[start - known : end - known] for start, end in places
+        ])  # fmt: skip
 
 
 def _counts(values: tuple[int, ...]) -> _Counts:
     return None if values.count(1) == len(values) else values
 
 
-def _quotations(values: tuple[str, ...], text: str) -> _Quotations:
-    """Return the places of values that a text contains, the values if it lacks one."""
-    if not any(values):
-        return None
-    places = {"": (0, 0)}
-    for value in values:
-        if value not in places:
-            start = text.find(value)
-            if start < 0:
-                return values
-            places[value] = start, start + len(value)
-    return array("H" if len(text) <= _SHORT else "I", [end for value in values for end in places[value]])
+def _texts(values: tuple[str, ...], passage: str) -> _Texts | None:
+    return _Texts(values, passage) if any(values) else None
 
 
-def _quoted(column: _Quotations, text: str, place: int) -> str:
-    """Return the text of a row."""
-    if column is None:
-        return ""
-    return column[place] if isinstance(column, tuple) else text[column[2 * place] : column[2 * place + 1]]
+def _text_at(column: _Texts | None, row: int, passage: str) -> str:
+    return "" if column is None else column.at(row, passage)
 
 
-def _all_quoted(column: _Quotations, text: str) -> Iterable[str]:
-    """Return the texts of all rows, in order; without end where every one is empty."""
-    if column is None:
-        return repeat("")
-    if isinstance(column, tuple):
-        return column
-    return [text[start:end] for start, end in zip(column[::2], column[1::2], strict=True)]
+def _all_texts(column: _Texts | None, passage: str) -> tuple[str, ...] | None:
+    return None if column is None else column.all_of(passage)
 
 
 class PassageMentions(Sequence[MentionRow]):
@@ -71,8 +76,8 @@ class PassageMentions(Sequence[MentionRow]):
         self._chunk = rows[0].chunk if rows else -1
         self._text = text
         self.labels = tuple([row.label for row in rows])
-        self._names = tuple([row.name for row in rows])
-        self._descriptions = _quotations(tuple([row.description for row in rows]), text)
+        self._names = _texts(tuple([row.name for row in rows]), text)
+        self._descriptions = _texts(tuple([row.description for row in rows]), text)
         self._counts = _counts(tuple([row.count for row in rows]))
 
     def __len__(self) -> int:
@@ -88,10 +93,11 @@ class PassageMentions(Sequence[MentionRow]):
         return tuple(self)[place] if isinstance(place, slice) else self._row(place)
 
     def _row(self, place: int) -> MentionRow:
-        name = self._names[place]  # raises IndexError first
-        description = _quoted(self._descriptions, self._text, place)
+        label = self.labels[place]  # raises IndexError first
+        name = _text_at(self._names, place, self._text)
+        description = _text_at(self._descriptions, place, self._text)
         count = self._counts[place] if self._counts is not None else 1
-        return MentionRow(self.labels[place], self._chunk, name, description, count)
+        return MentionRow(label, self._chunk, name, description, count)
 
     def __iter__(self) -> Iterator[MentionRow]:
         return map(self._row, range(len(self.labels)))
@@ -110,8 +116,8 @@ class PassageMentions(Sequence[MentionRow]):
         return sum(count for other, count in zip(self.labels, counts, strict=True) if other == label)
 
     def _columns(self) -> tuple[object, ...]:
-        described = self._descriptions and tuple(_all_quoted(self._descriptions, self._text))
-        return self._chunk, self.labels, self._names, described, self._counts
+        names, descriptions = _all_texts(self._names, self._text), _all_texts(self._descriptions, self._text)
+        return self._chunk, self.labels, names, descriptions, self._counts
 
 
 class PassageEvidence(Sequence[EvidenceRow]):
@@ -127,11 +133,11 @@ class PassageEvidence(Sequence[EvidenceRow]):
         self._text = text
         self.statements = tuple([row.statement for row in rows])
         self._weights = tuple([row.weight_milli for row in rows])
-        self._descriptions = _column(tuple([row.description for row in rows]))
-        self._sentences = _quotations(tuple([row.sentence for row in rows]), text)
+        self._descriptions = _texts(tuple([row.description for row in rows]), text)
+        self._sentences = _texts(tuple([row.sentence for row in rows]), text)
         self._counts = _counts(tuple([row.count for row in rows]))
-        self._from = _column(tuple([row.valid_from for row in rows]))
-        self._till = _column(tuple([row.valid_to for row in rows]))
+        self._from = _texts(tuple([row.valid_from for row in rows]), text)
+        self._till = _texts(tuple([row.valid_to for row in rows]), text)
 
     def __len__(self) -> int:
         return len(self.statements)
@@ -149,12 +155,12 @@ class PassageEvidence(Sequence[EvidenceRow]):
         return EvidenceRow(
             self.statements[place],
             self._chunk,
-            self._descriptions[place] if self._descriptions is not None else "",
-            _quoted(self._sentences, self._text, place),
+            _text_at(self._descriptions, place, self._text),
+            _text_at(self._sentences, place, self._text),
             self._weights[place],
             self._counts[place] if self._counts is not None else 1,
-            self._from[place] if self._from is not None else "",
-            self._till[place] if self._till is not None else "",
+            _text_at(self._from, place, self._text),
+            _text_at(self._till, place, self._text),
         )
 
     def __iter__(self) -> Iterator[EvidenceRow]:
@@ -175,15 +181,15 @@ class PassageEvidence(Sequence[EvidenceRow]):
 
     def texts(self) -> Iterator[tuple[int, str, str, int]]:
         """Yield (statement, description, sentence, count) of each row, without making the row."""
-        descriptions: Iterable[str] = self._descriptions or repeat("")
-        sentences = _all_quoted(self._sentences, self._text)
+        descriptions: Iterable[str] = _all_texts(self._descriptions, self._text) or repeat("")
+        sentences: Iterable[str] = _all_texts(self._sentences, self._text) or repeat("")
         counts: Iterable[int] = self._counts or repeat(1)
         return zip(self.statements, descriptions, sentences, counts, strict=False)
 
     def _columns(self) -> tuple[object, ...]:
-        sentences = self._sentences and tuple(_all_quoted(self._sentences, self._text))
-        dates = (self._from, self._till)
-        return self._chunk, self.statements, self._weights, self._descriptions, sentences, self._counts, dates
+        columns = (self._descriptions, self._sentences, self._from, self._till)
+        texts = [_all_texts(column, self._text) for column in columns]
+        return self._chunk, self.statements, self._weights, self._counts, *texts
 
 
 NO_MENTIONS, NO_EVIDENCE = PassageMentions(), PassageEvidence()

@@ -1,8 +1,9 @@
 """Vectors of this process in memory-mapped files: the choice of their folder, and the periodic move into files.
 
 Anonymous memory of vectors is then what was written since the last move, and one chunk that is not full. Their pages
-become resident again where they are read. Nothing removes them periodically: the first search after that takes longer,
-and the kernel drops them by itself when memory is short.
+become resident again where they are read. While documents arrive, these are dropped after each move, and for ten
+seconds after the last one, until its indexes are built; they stay in the page cache. Later nothing drops them:
+questions read the same vectors again, and the kernel drops pages by itself when memory is short.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from graphtide.graph.vector_store import check_folder, keep_in_chunks, spill
+from graphtide.graph.vector_store import check_folder, keep_in_chunks, release, spill
 from graphtide.infra.settings import Settings
 from graphtide.services.process.background_tasks import start, stop
 
 SPILL_EVERY_S = 2.0
+ROUNDS_AFTER_A_MOVE = 5
+"""Rounds without a move after which pages of files remain resident."""
+MAX_RELEASED_BYTES = 256 << 20
+"""Files whose pages one round drops: some 65,000 pages, with the interpreter lock held."""
 MIN_FREE_BYTES = 256 << 20
 """Free space that files of vectors leave to the database in the same folder, which stops at 64 MiB."""
 RETRY_AFTER_S = 60.0
@@ -71,12 +76,15 @@ def chosen_folder(settings: Settings) -> Path | None:
 
 
 async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry_s: float = RETRY_AFTER_S) -> None:
-    """Move vectors into files periodically. The first of several failures is logged; vectors then stay in memory."""
-    failed = False
+    """Move vectors into files periodically, and drop the pages of files while vectors are moved.
+
+    The first of several failures is logged; vectors then stay in memory.
+    """
+    failed, quiet_rounds = False, ROUNDS_AFTER_A_MOVE
     while True:
         await asyncio.sleep(retry_s if failed else every_s)
         try:
-            await asyncio.to_thread(spill, folder, MIN_FREE_BYTES)
+            moved = await asyncio.to_thread(spill, folder, MIN_FREE_BYTES)
         except OSError as error:
             if not failed:
                 log.warning(
@@ -87,5 +95,7 @@ async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry
                     MIN_FREE_BYTES >> 20,
                 )
             failed = True
-        else:
-            failed = False
+            continue
+        failed, quiet_rounds = False, 0 if moved else quiet_rounds + 1
+        if quiet_rounds < ROUNDS_AFTER_A_MOVE:
+            await asyncio.to_thread(release, MAX_RELEASED_BYTES)

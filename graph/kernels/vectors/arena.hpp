@@ -20,6 +20,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <new>
 #include <set>
 #include <string>
@@ -100,11 +101,17 @@ class Arena {
         if (chunk.live < chunk.slots) settle(chunk);
     }
 
-    // Drops the pages of mapped chunks from resident memory; a later access maps them again. Returns the bytes.
-    std::size_t release() const {
+    // Drops the pages of mapped chunks from resident memory; a later access maps them again. It continues where the last
+    // call ended, with the first chunk after the last one, and ends once it has `most` bytes. Returns the bytes.
+    std::size_t release(std::size_t most) {
         std::size_t bytes = 0;
-        for (const auto &[number, chunk] : chunks_)
-            if (chunk->state == State::Mapped && madvise(chunk->data, chunk->bytes, MADV_DONTNEED) == 0) bytes += chunk->bytes;
+        auto next = chunks_.upper_bound(released_);
+        for (std::size_t left = chunks_.size(); left && bytes < most; --left, ++next) {
+            if (next == chunks_.end()) next = chunks_.begin();
+            const Chunk &chunk = *next->second;
+            if (chunk.state == State::Mapped && madvise(chunk.data, chunk.bytes, MADV_DONTNEED) == 0) bytes += chunk.bytes;
+            released_ = chunk.number;
+        }
         return bytes;
     }
 
@@ -176,8 +183,9 @@ class Arena {
     }
 
     std::unordered_map<std::size_t, Pool> pools_;
-    std::unordered_map<std::uint64_t, Chunk *> chunks_;
+    std::map<std::uint64_t, Chunk *> chunks_;
     std::uint64_t next_ = 0;
+    std::uint64_t released_ = 0;  // the chunk whose pages were dropped last
     std::size_t bytes_ = 0;
 };
 

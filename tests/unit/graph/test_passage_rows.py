@@ -102,11 +102,16 @@ def test_columns_take_less_than_half_of_the_memory_of_the_rows() -> None:
     assert own_bytes(PassageEvidence(facts)) < 0.5 * own_bytes(facts)
 
 
-def test_sentences_of_the_passage_are_held_once() -> None:
-    """As places in its text, beside which the names of mentions are the only texts."""
+def test_names_and_sentences_of_the_passage_are_held_once() -> None:
+    """As places in its text; what it lacks is one text, however many rows have it."""
     sentences = [f"Ada wrote program {number}." for number in range(12)]
     text = " ".join(sentences)
-    mentions = [MentionRow(number, 7, "Ada", sentence, 1) for number, sentence in enumerate(sentences)]
-    facts = [EvidenceRow(number, 7, "", sentence, 500, 1) for number, sentence in enumerate(sentences)]
-    assert sizes_of(PassageMentions(mentions, text), set()).objects["str"] == 2
-    assert sizes_of(PassageEvidence(facts, text), set()).objects["str"] == 1
+    names = ["Ada", "Grace", "program 3", ""] * 3
+    mentions = [MentionRow(n, 7, *pair, 1) for n, pair in enumerate(zip(names, sentences, strict=True))]
+    facts = [EvidenceRow(n, 7, f"it is {n % 3}", text_of, 500, 1, "1843") for n, text_of in enumerate(sentences)]
+    columns = PassageMentions(mentions, text)
+    assert list(columns) == mentions
+    assert sizes_of(columns, set()).objects["str"] == 3  # that of the passage, "Grace", and ""
+    evidence = PassageEvidence(facts, text)
+    assert list(evidence) == facts
+    assert sizes_of(evidence, set()).objects["str"] == 4  # that of the passage, descriptions, dates, and ""

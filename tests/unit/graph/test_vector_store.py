@@ -269,6 +269,23 @@ check(vectors)
     assert fallen[0] in (7, 8) and fallen[1] in (7, 8)
 
 
+def test_pages_are_dropped_file_by_file(tmp_path: Path) -> None:
+    """A call ends with the file that reaches its bound. The next one continues, after the last file with the first."""
+    script = """
+moved = spill(folder)
+assert release() == moved
+check(vectors)
+first, calls = memory("RssFile") + memory("RssShmem"), 0
+while calls * MIB < moved:
+    assert release(1) == MIB
+    calls += 1
+fallen = first - memory("RssFile") - memory("RssShmem")
+print((fallen + MIB // 2) // MIB in (7, 8), release(0), release(3 * MIB // 2) // MIB)
+check(vectors)
+"""
+    assert in_a_process(script, tmp_path) == "True 0 2\n"
+
+
 @pytest.mark.parametrize("signal", ["SIGTERM", "SIGKILL"])
 def test_killed_process_leaves_no_file(signal: str, tmp_path: Path) -> None:
     """Its files have no names while it runs."""

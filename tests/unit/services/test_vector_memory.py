@@ -101,6 +101,42 @@ async def test_full_chunks_move_periodically_and_a_failure_is_logged_once(
     assert "No such file" in line and "free space" in line
 
 
+async def test_pages_of_files_are_dropped_while_vectors_move_and_for_five_rounds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """None in a round that fails, and none later: questions read the same vectors again."""
+    rounds: list[int | None] = [None, 0, MIB, 0, 0, MIB, *[0] * 8, None, MIB]
+    course, ended = list[str](), asyncio.Event()
+    loop, left = asyncio.get_running_loop(), iter(rounds)
+
+    def move(_: Path, __: int) -> int:
+        size_bytes = next(left, 0)
+        course.append("failed" if size_bytes is None else "moved" if size_bytes else "-")
+        if len(course) - course.count("dropped") == len(rounds) + 10:
+            loop.call_soon_threadsafe(ended.set)
+        if size_bytes is None:
+            raise OSError("no space")
+        return size_bytes
+
+    def drop(max_bytes: int) -> int:
+        assert max_bytes > 0
+        course.append("dropped")
+        return MIB
+
+    monkeypatch.setattr(subject, "spill", move)
+    monkeypatch.setattr(subject, "release", drop)
+    moving = asyncio.create_task(spill_now_and_then(Path(), 0, 0))
+    await ended.wait()
+    moving.cancel()
+    with suppress(asyncio.CancelledError):
+        await moving
+    quiet = ["-", "dropped"]
+    expected = ["failed", "-", "moved", "dropped", *quiet * 2, "moved", "dropped", *quiet * 4, *"-" * 4, "failed"]
+    expected += ["moved", "dropped", *quiet * 4, "-"]
+    assert course[: len(expected)] == expected and "dropped" not in course[len(expected) :]
+    assert len(caplog.messages) == 2
+
+
 async def test_service_keeps_the_vectors_of_its_graphs_in_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
