@@ -37,7 +37,7 @@ from graphtide.graph.consolidation.signed_counts import (
     diff_units,
 )
 from graphtide.graph.consolidation.state import EdgeKey, LabelState, Tables
-from graphtide.graph.consolidation.topology import edge_pairs
+from graphtide.graph.consolidation.topology import edge_array, edge_pairs
 from graphtide.graph.int_sets import shared_value
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import (
@@ -103,8 +103,8 @@ class Consolidator:
         resolver = PredicateResolver(verdicts or {}) if predicates or has_link(verdicts or {}) else None
         self._predicates = LivePredicates(self._tables, resolver) if resolver else None
         self._entities = Entities(self._tables)
-        self._trussness = Trussness(_pairs([]))
-        self._communities = communities.build(_pairs([]), np.empty(0, np.int64))
+        self._trussness = Trussness(edge_array([]))
+        self._communities = communities.build(edge_array([]), np.empty(0, np.int64))
         self._guard = guard or DriftGuard()
 
     @classmethod
@@ -352,7 +352,7 @@ class Consolidator:
     def _edge_rows(self, changes: list[tuple[EdgeKey, int, int]]) -> tuple[tuple[EdgeRow, ...], tuple[EdgeKey, ...]]:
         """Return the rows of edges whose weight or trussness changed, and the removed edges."""
         gone = edge_pairs(changes, appeared=False)
-        change = self._trussness.update(_pairs(edge_pairs(changes, appeared=True)), _pairs(gone))
+        change = self._trussness.update(edge_array(edge_pairs(changes, appeared=True)), edge_array(gone))
         values = {(u, v): value for (u, v), value in zip(change.edges.tolist(), change.values.tolist(), strict=True)}
         for (u, v), _, new in with_yields(changes):
             if new and (u, v) not in values:
@@ -365,7 +365,7 @@ class Consolidator:
     def _follow_weights(self, changes: list[tuple[EdgeKey, int, int]]) -> communities.CommunityChange:
         deltas = np.array([new - old for _, old, new in changes], np.int64)
         self._guard.note(deltas)
-        return self._communities.update(_pairs([key for key, _, _ in changes]), deltas)
+        return self._communities.update(edge_array([key for key, _, _ in changes]), deltas)
 
     def _restore_derived(self, snapshot: GraphDelta) -> None:
         views = {
@@ -379,7 +379,7 @@ class Consolidator:
         for row in snapshot.edges:
             edge = known.get((row.u, row.v)) or (row.u, row.v)  # one tuple for both tables
             self._entities.topology.weights[edge] = row.weight
-        edges = _pairs([(row.u, row.v) for row in snapshot.edges])
+        edges = edge_array([(row.u, row.v) for row in snapshot.edges])
         weights = np.array([row.weight for row in snapshot.edges], np.int64)
         hierarchy = snapshot.communities if isinstance(snapshot.communities, communities.Hierarchy) else None
         self._trussness = Trussness(edges)
@@ -395,7 +395,3 @@ def _add(total: VectorSum, vector: bytes, count: int) -> None:
 
 def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     return a is b if a is None or b is None else np.array_equal(a, b)
-
-
-def _pairs(edges: Sequence[EdgeKey]) -> np.ndarray:
-    return np.fromiter(itertools.chain.from_iterable(edges), np.int32, 2 * len(edges)).reshape(-1, 2)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
 
 from graphtide.graph.algorithms.in_parts import sorted_in_parts
+from graphtide.graph.algorithms.trussness import EdgeArray
 from graphtide.graph.consolidation.state import EdgeKey
 
 
@@ -42,3 +46,8 @@ def edge_between(u: int, v: int, count: int) -> EdgeKey | None:
 def edge_pairs(changes: Iterable[tuple[EdgeKey, int, int]], *, appeared: bool) -> list[EdgeKey]:
     """Return the edges that were created, or those that were removed."""
     return [key for key, old, new in changes if (old == 0 if appeared else new == 0)]
+
+
+def edge_array(edges: Sequence[EdgeKey]) -> EdgeArray:
+    """Return edges as an array (n, 2) int32."""
+    return np.fromiter(chain.from_iterable(edges), np.int32, 2 * len(edges)).reshape(-1, 2)

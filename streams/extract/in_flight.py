@@ -20,6 +20,10 @@ from graphtide.streams.scheduling.fair_queue import FairQueue, Slots
 Reading = asyncio.Task[Sequence[ConsumedRecord]]
 
 
+class DeletedWithGraphError(Exception):
+    """The graph of an in-flight revision was deleted while the revision waited."""
+
+
 @dataclass(slots=True, eq=False)
 class InFlightRecord:
     """A started record. `safe` is done once the record is safe: it has ended or waits, and did not crash the process.

@@ -35,7 +35,7 @@ from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.document_progress import ProgressBoard
 from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, Retryable
 from graphtide.streams.extract.budget_pauses import BudgetPauses, PausedDocuments
-from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
+from graphtide.streams.extract.in_flight import DeletedWithGraphError, InFlight, InFlightRecord, Reading
 from graphtide.streams.extract.pipeline import DocumentFrame, ExtractionModels, extract_slices
 from graphtide.streams.extract.record_codec import EncodedExtraction, decoded, deletion, encoded, is_named
 from graphtide.streams.extract.settings import (
@@ -286,7 +286,7 @@ class ExtractStage:
                 headers = [record.headers]
                 with continue_trace(STAGE, headers, graph=graph, doc_id=doc_id, revision=revision) as span:
                     await self._attempt(work, slots, attempts, span)
-        except _DeletedWithGraphError:
+        except DeletedWithGraphError:
             log.info("revision %d of document %r was deleted with graph %r", revision, doc_id, graph)
         except (GraphtideError, asyncio.CancelledError):
             # The record did not cause it: in this process the same attempt continues, and is not counted again.
@@ -318,7 +318,7 @@ class ExtractStage:
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
             if await self._ledger.latest(graph, doc_id) is None:
-                raise _DeletedWithGraphError from error
+                raise DeletedWithGraphError from error
             reason = escape_surrogates(str(error))
             attributes = {"graph": graph, "doc_id": doc_id, "revision": revision}
             log.warning("document rejected; its status gives the reason", extra=attributes)
@@ -397,8 +397,4 @@ class ExtractStage:
     async def _begin_again(self, graph: str, doc_id: str, revision: int) -> None:
         """Count an attempt after a wait, in which the graph may have been deleted."""
         if not await self._ledger.start_attempt(graph, doc_id, revision):
-            raise _DeletedWithGraphError
-
-
-class _DeletedWithGraphError(Exception):
-    """The revision's graph was deleted while the revision waited."""
+            raise DeletedWithGraphError
