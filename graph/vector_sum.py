@@ -17,6 +17,7 @@ import math
 import struct
 import sys
 from collections.abc import Iterable
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,9 @@ Int64Vector = NDArray[np.int64]
 WideBytes = VectorBytes | Int64Vector
 """The sum of vectors that differ: the bytes of int32, or an array where a coordinate needs int64, which is rare."""
 
-_HALF = np.dtype(np.float16)
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+_HALF, _INT = np.dtype(np.float16), np.dtype(np.int32)
 _EMPTY: Float16Vector = np.empty(0, np.float16)
 _EMPTY.flags.writeable = False
 _INFINITY, _MINUS_ZERO = 0x7C00, -0x8000
@@ -218,10 +221,18 @@ class SumEncoding:
         return f"SumEncoding({bytes(self)!r})"
 
 
-def vector_of(data: VectorBytes) -> Float16Vector:
-    """Return the float16 vector `(d,)` of its bytes, an array over them that cannot be written to. O(1)."""
+@overload
+def vector_of(data: VectorBytes) -> Float16Vector: ...
+
+
+@overload
+def vector_of(data: VectorBytes, dtype: np.dtype[Scalar]) -> NDArray[Scalar]: ...
+
+
+def vector_of(data: VectorBytes, dtype: np.dtype[Any] = _HALF) -> NDArray[Any]:
+    """Return the vector `(d,)` of its bytes, float16 by default, an array over them that cannot be written to. O(1)."""
     # numpy's types for Python 3.11 list the buffers one by one.
-    return np.frombuffer(data, _HALF) if data else _EMPTY  # type: ignore[arg-type]
+    return np.frombuffer(data, dtype) if data else _EMPTY.astype(dtype, copy=False)  # type: ignore[arg-type]
 
 
 def bytes_of(vector: Float16Vector | Float32Vector) -> VectorBytes:
@@ -269,7 +280,7 @@ def _narrowed(total: Int64Vector) -> WideBytes:
 
 
 def _total_of(wide: WideBytes) -> NDArray[np.int32] | Int64Vector:
-    return np.frombuffer(wide, np.int32) if isinstance(wide, VECTOR_BYTES) else wide  # type: ignore[arg-type]
+    return vector_of(wide, _INT) if isinstance(wide, VECTOR_BYTES) else wide
 
 
 def _natural(count: int) -> int:

@@ -19,6 +19,8 @@ from graphtide.graph.resolution.similarity import Quantised, cosine_milli, match
 from graphtide.graph.vector_store import VECTOR_BYTES, VectorBytes, stored
 from graphtide.graph.vector_sum import unit_of, vector_of
 
+_QUANTISED = np.dtype(np.int16)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelView:
@@ -90,7 +92,7 @@ def label_features(view: LabelView, known: Signature | None = None) -> LabelFeat
     if view.vector is None:
         vector = None
     elif vector is None:
-        vector = np.frombuffer(stored(quantise(view.vector).tobytes()), np.int16)  # type: ignore[arg-type]
+        vector = vector_of(stored(quantise(view.vector).tobytes()), _QUANTISED)
     return LabelFeatures(of.name, of.type, of.words, of.tail, of.numbers, of.letters, of.traits, vector)
 
 

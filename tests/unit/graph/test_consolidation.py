@@ -16,6 +16,7 @@ from graphtide.graph.digest import canonical_lines, differences, digest
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta, Removals
 from graphtide.graph.resolution.similarity import quantise
 from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.vector_store import stored
 from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.graph.view_state.tables import Neighbours, ViewEdge, view_edge, with_neighbour, without_neighbour
@@ -351,6 +352,24 @@ def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> No
         vector = feature.vector
         assert (vector is None) == (mean is None)
         assert vector is None or mean is None or np.array_equal(vector, quantise(mean))
+
+
+@pytest.mark.usefixtures("vector_form")
+def test_sums_and_means_of_mentions_that_differ_are_stored_bytes() -> None:
+    """Those of the write model and those that entity resolution compares, wherever vectors are."""
+    world, rng = World(), random.Random(4)
+    for number in range(12):
+        world.change(random_extraction(rng, f"d{number}", number + 1, None))
+    form, features = type(stored(b"vector")), world.writer._resolver._profiles
+    sums = {number: label for number, label in world.writer._tables.labels.items() if label.same is None}
+    assert sums
+    for number, label in sums.items():
+        mean, source = label.mean(), features[number].vector_source
+        assert type(label._wide) is form
+        assert (source is None) == (mean is None)
+        if mean is not None:
+            assert isinstance(source, np.ndarray) and isinstance(source.base, form)
+            assert np.array_equal(source, quantise(mean))
 
 
 @pytest.mark.usefixtures("vector_form")
