@@ -38,7 +38,7 @@ from graphtide.graph.resolution.pair_scoring import (
     pair_key,
     score_pair,
 )
-from graphtide.graph.resolution.similarity import Quantised, quantise
+from graphtide.graph.resolution.similarity import Quantised, may_match, quantise
 from graphtide.graph.resolution.synonyms.blocking import MAX_NEIGHBOURS, synonym_keys
 from graphtide.graph.resolution.synonyms.context_pairs import ContextPairs
 from graphtide.graph.resolution.synonyms.questions import fingerprint_of, is_same
@@ -159,11 +159,15 @@ class Resolver:
     def _assess(self, a: int, b: int) -> Proposal | Borderline | None:
         """Assess a pair by words, and where these say nothing, by vectors; None for labels that are no candidates."""
         x, y = self._profiles[a], self._profiles[b]
-        found = assess_pair(x, y) if self._blocks.are_candidates(a, b) else None
+        found = assess_pair(x, y) if may_match(x, y) and self._blocks.are_candidates(a, b) else None
         if found is not None or self._synonyms is None:
             return found
         synonym = assess_synonym(x, y)  # first, because it excludes most pairs and is the cheaper test
         return synonym if synonym is not None and self._synonyms.are_candidates(a, b) else None
+
+    def _is_recorded(self, a: int, b: int) -> bool:
+        """Return whether the last assessment of a pair left a link or a question."""
+        return b in self._links.get(a, ()) or b in self._awaiting.get(a, ()) or self._by_context.has(a, b)
 
     def _same_as(self, link: ClusterLink) -> SameAs:
         cluster = self._clusters.get(link.a)
@@ -221,7 +225,9 @@ class _Update:
         if state._synonyms is not None:
             pairs |= self._similar(self._pairs_in(state._synonyms, self._neighbourhoods_changed))
         for a, b in with_yields(pairs):
-            self.judge_again(a, b)
+            found = state._assess(a, b)
+            if found is not None or state._is_recorded(a, b):
+                self._put(a, b, found)
 
     def _pairs_in(self, blocks: Blocks, changed: set[BlockKey]) -> set[Pair]:
         """Return the pairs to score: of blocks that opened or closed, and of the labels indexed."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import random
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphtide.graph.resolution import LabelView, Resolver, blocking, normalise
+from graphtide.graph.resolution import resolver as resolver_module
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.label_features import parse_label
-from graphtide.graph.resolution.pair_scoring import label_features
-from graphtide.graph.resolution.similarity import cosine_milli, match_rule, quantise
+from graphtide.graph.resolution.pair_scoring import Borderline, LabelFeatures, Proposal, assess_pair, label_features
+from graphtide.graph.resolution.similarity import cosine_milli, match_rule, may_match, quantise
+from tests.bench import core_resolution
 from tests.bench.core_resolution import find_data, load_vectors, measure_pairs, static_vectors
 from tests.support.label_views import POOL, label_vector, label_view, resolved
 
@@ -238,6 +243,47 @@ def test_relation_is_symmetric_when_sides_are_swapped() -> None:
                 assert (one.rule, one.lexical_milli) == (other.rule, other.lexical_milli)
                 swapped: Callable[[int], int] = lambda side: side if side < 0 else 1 - side  # noqa: E731
                 assert one.general == swapped(other.general) or a.name == b.name
+
+
+def test_no_rule_matches_labels_that_have_no_word_in_common() -> None:
+    """Labels excluded before the rules match none of them: labelled names, the pool, and mixtures of their words."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    lines = Path(core_resolution.__file__).with_name("entity_pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    names = [name for name, _ in POOL] + [
+        side for line in lines for side in (json.loads(line)["a"], json.loads(line)["b"])
+    ]
+    words = sorted({word for name in names for word in name.split()})
+    mixed = [" ".join(draw.sample(words, draw.randint(2, 4))) for _ in range(300)]
+    mixed += [name.replace(" ", "", 1) for name in names if " " in name]
+    labels = [parse_label(normalise(name), draw.choice(("", "person", "place"))) for name in [*names, *mixed]]
+    excluded = 0
+    for _ in range(20_000):
+        a, b = draw.choice(labels), draw.choice(labels)
+        assert may_match(a, b) == may_match(b, a)
+        if not may_match(a, b):
+            excluded += 1
+            assert match_rule(a, b) is None, (a.name, b.name)
+    assert excluded > 100
+    assert may_match(parse_label("news paper", ""), parse_label("newspa per", ""))
+
+
+def test_rules_are_tried_on_no_candidates_without_a_common_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels that share a block because their vectors are alike are compared by rules only if they share a word."""
+    compared = list[tuple[str, str]]()
+
+    def assess(a: LabelFeatures, b: LabelFeatures) -> Proposal | Borderline | None:
+        compared.append((min(a.name, b.name), max(a.name, b.name)))
+        return assess_pair(a, b)
+
+    monkeypatch.setattr(resolver_module, "assess_pair", assess)
+    names = [
+        f"{first} {last}" for first, last in zip(("Banta", "Bogul", "Bemir"), ("Dorla", "Dagun", "Dilmo"), strict=True)
+    ]
+    resolver, _ = resolved(*names, "Banta Dilmo")
+    assert all(resolver._blocks.are_candidates(a, b) for a in range(4) for b in range(4) if a != b)
+    assert set(compared) == {("banta dilmo", "banta dorla"), ("banta dilmo", "bemir dilmo")}
 
 
 def test_held_pairs_are_judged_well_when_vectors_are_at_hand() -> None:
