@@ -2,8 +2,9 @@
 
 The adapter is a low-rank change of each matrix (LoRA, Hu et al. 2021, equation 3), the biases, normalisations and token
 types in full, and a head of two layers. Deviations: the scale is in the factors; the products of the layers are
-computed in bfloat16, those of the attention, which are slow in it, in float32. Invariants: a parameter has the key of
-its array in the adapter's file; an adapter without training changes no matrix.
+computed in bfloat16 where the processor has instructions for it, since a step takes thirty times as long without them,
+and those of the attention, which are slow in it, in float32. Invariants: a parameter has the key of its array in the
+adapter's file; an adapter without training changes no matrix.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ Tensor = Any
 RANK, HIDDEN, HEADS = 24, 128, 12
 """Rank of the changes, width of the head's first layer, and attention heads of the model."""
 READ_BATCH_SIZE = 32
+PRECISION = torch.bfloat16 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else torch.float32
 _EPSILON = 1e-12
 
 
@@ -76,7 +78,7 @@ class AdapterModel:
         """Begin with an adapter, or without training. Raises Broken for another model than the service's."""
         base = base_weights()
         self._words, self._positions = torch.from_numpy(base.words), torch.from_numpy(base.positions)
-        self._matrices = {key: torch.from_numpy(each).to(torch.bfloat16) for key, each in base.matrices.items()}
+        self._matrices = {key: torch.from_numpy(each).to(PRECISION) for key, each in base.matrices.items()}
         started = new_adapter(base) if adapter is None else adapter
         self.parameters: dict[str, Tensor] = {
             key: torch.tensor(array, dtype=torch.float32, requires_grad=True) for key, array in started.items()
@@ -98,7 +100,7 @@ class AdapterModel:
 
     def states(self, batch: TokenBatch) -> Tensor:
         """Return the states of the head's hidden layer, as (pairs, HIDDEN)."""
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast("cpu", dtype=PRECISION, enabled=PRECISION is not torch.float32):
             return self._states(batch)
 
     def _states(self, batch: TokenBatch) -> Tensor:
