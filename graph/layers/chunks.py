@@ -58,10 +58,10 @@ class ChunkLayer:
                 holders[node].append(number)
         totals: dict[tuple[int, int], int] = defaultdict(int)
         for node, chunks in holders.items():
-            for other, share in self._shares(node, intersection(self._view.neighbours.get(node, {}), holders)):
-                if node < other:
-                    for pair in product(chunks, holders[other]):
-                        totals[pair] += share
+            others = intersection(self._view.neighbours.get(node, {}), holders)
+            for other, share in self._shares(node, [other for other in others if node < other]):
+                for pair in product(chunks, holders[other]):
+                    totals[pair] += share
         found: dict[tuple[int, int], int] = defaultdict(int)
         for (a, b), total in totals.items():
             if a != b:

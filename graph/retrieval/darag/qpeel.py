@@ -97,7 +97,7 @@ class _Peeling:
         if self._holding[node]:
             return False
         around = np.flatnonzero(self._adjacency[node])
-        if self._adjacency[np.ix_(around, around)].sum() == len(around) * (len(around) - 1):
+        if self._adjacency[around[:, None], around].sum() == len(around) * (len(around) - 1):
             return True
         others = self._alive.copy()
         others[node] = False
@@ -106,16 +106,23 @@ class _Peeling:
     def _remove(self, node: int) -> list[int]:
         """Remove a node without tight edges; return its neighbours."""
         around = np.flatnonzero(self._adjacency[node])
-        inner = np.ix_(around, around)
-        self._holding -= (self._adjacency[self._tight[node]] & self._adjacency[node]).sum(axis=0)
+        inner = around[:, None], around
+        released = self._tight[node]
+        if released.any():
+            self._holding -= (self._adjacency[released] & self._adjacency[node]).sum(axis=0)
         for matrix in (self._adjacency, self._tight):
             matrix[node, :] = matrix[:, node] = False
         self._support[node, :] = self._support[:, node] = 0
-        self._support[inner] -= self._adjacency[inner]
-        tight = self._adjacency[inner] & (self._support[inner] == self._k - 2)
-        self._tight[inner] |= tight
-        one, other = (around[ends] for ends in np.nonzero(np.triu(tight)))
-        self._holding += (self._adjacency[one] & self._adjacency[other]).sum(axis=0)
+        edges = self._adjacency[inner]
+        support = self._support[inner] - edges
+        self._support[inner] = support
+        tight = edges & (support == self._k - 2)
+        if tight.any():
+            self._tight[inner] |= tight
+            one, other = np.nonzero(tight)
+            upper = one < other
+            both = self._adjacency[around[one[upper]]] & self._adjacency[around[other[upper]]]
+            self._holding += both.sum(axis=0)
         self._alive[node] = False
         neighbours: list[int] = around.tolist()
         return neighbours
