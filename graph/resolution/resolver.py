@@ -225,9 +225,7 @@ class _Update:
         if state._synonyms is not None:
             pairs |= self._similar(self._pairs_in(state._synonyms, self._neighbourhoods_changed))
         for a, b in with_yields(pairs):
-            found = state._assess(a, b)
-            if found is not None or state._is_recorded(a, b):
-                self._put(a, b, found)
+            self.judge_again(a, b)
 
     def _pairs_in(self, blocks: Blocks, changed: set[BlockKey]) -> set[Pair]:
         """Return the pairs to score: of blocks that opened or closed, and of the labels indexed."""
@@ -252,8 +250,10 @@ class _Update:
         }
 
     def judge_again(self, a: int, b: int) -> None:
-        """Score one pair again and record the outcome."""
-        self._put(a, b, self._state._assess(a, b))
+        """Score one pair again, and record the outcome, unless there is none and was none."""
+        found = self._state._assess(a, b)
+        if found is not None or self._state._is_recorded(a, b):
+            self._put(a, b, found)
 
     def settle(self) -> ClusterChange:
         """Cluster the components that contain a touched label again, and return the differences."""

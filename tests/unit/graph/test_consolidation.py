@@ -7,23 +7,16 @@ import itertools
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from graphtide.graph.communities.drift import DriftGuard, leiden
 from graphtide.graph.consolidation import Consolidator, KernelWork
 from graphtide.graph.digest import canonical_lines, differences, digest
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta, Removals
-from graphtide.graph.resolution.similarity import quantise
 from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.vector_store import stored
-from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import LiveView, VectorIndexes
-from graphtide.graph.view_state.tables import Neighbours, ViewEdge, view_edge, with_neighbour, without_neighbour
-from graphtide.streams.follow.delta_codec import decode, encode
 from tests.model.graph_oracle import GraphOracle
 from tests.support.extractions import random_extraction, unit
-from tests.support.worlds import empty_view, snapshot_of
 
 DIMENSIONS = 16
 
@@ -289,120 +282,3 @@ def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
     world.view.apply(gone)
     world.change("n0", "n1", "n2", "n3")
     assert world.writer.decide(pairs[0], True) is None
-
-
-@pytest.mark.usefixtures("vector_form")
-def test_view_and_write_model_hold_a_vector_once() -> None:
-    """A row whose vector has the bits of the one in the sum holds that one; passages keep no other vectors alive."""
-    world, rng = World(), random.Random(3)
-    for number in range(12):
-        world.change(random_extraction(rng, f"d{number}", number + 1, None))
-    rows = [(row.vector_bytes, world.writer._tables.statements[n].same) for n, row in world.view.statements.items()]
-    equal = [(shown, same) for shown, same in rows if shown == same]
-    assert equal and all(shown is same for shown, same in equal)
-    assert all(bytes_of(chunk.vector) is chunk.vector_bytes for chunk in world.view.chunks.values())
-
-
-def test_equal_predicates_are_one_string() -> None:
-    """In the statements of a write model, and in those of a view that follows decoded deltas."""
-    world, rng = World(), random.Random(8)
-    view = empty_view()
-    for number in range(12):
-        delta = world.change(random_extraction(rng, f"d{number}", number + 1, None))
-        view.apply(decode(encode(delta)))
-    for predicates in (
-        [statement.key[1] for statement in world.writer._tables.statements.values()],
-        [statement.predicate for statement in view.statements.values()],
-    ):
-        assert len(predicates) > len({id(predicate) for predicate in predicates}) == len(set(predicates))
-
-
-def test_equal_names_of_labels_are_one_string() -> None:
-    """In a view that follows a decoded delta, with its index of names; so are ids of documents, and passage vectors."""
-    world, view = World(), empty_view()
-    view.apply(decode(encode(world.change(random_extraction(random.Random(38), "d", 1, None)))))
-    for number, chunk in view.chunks.items():
-        assert chunk.doc_id is view.documents["d"].doc_id
-        assert view.relatedness._passages[number].vector_bytes is chunk.vector_bytes
-    names = [*(label.name for label in view.labels.values()), *view.names]
-    assert "ada lovelace" in names and len(names) > len({id(name) for name in names}) == len(set(names))
-
-
-def test_statements_and_evidence_of_one_weight_hold_it_once() -> None:
-    """Weights above 256 would be an object for each row."""
-    world, rng = World(), random.Random(5)
-    rows = [row for n in range(12) for row in world.change(random_extraction(rng, f"d{n}", n + 1, None)).evidence]
-    sums = [statement.weight_milli for statement in world.writer._tables.statements.values()]
-    for weights in ([row.weight_milli for row in rows], sums):
-        assert len(weights) > len({id(weight) for weight in weights}) == len(set(weights))
-
-
-@pytest.mark.usefixtures("vector_form")
-def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> None:
-    """Entity resolution computes such a label's mean from the sum's own vector, with the bits of a stored one."""
-    world, rng = World(), random.Random(4)
-    for number in range(12):
-        world.change(random_extraction(rng, f"d{number}", number + 1, None))
-    labels, features = world.writer._tables.labels, world.writer._resolver._profiles
-    alike = [number for number, label in labels.items() if label.same is not None]
-    assert alike and len(features) == len(labels)
-    for number in alike:
-        mean, feature = labels[number].mean(), features[number]
-        assert feature.vector_source is labels[number].same
-        vector = feature.vector
-        assert (vector is None) == (mean is None)
-        assert vector is None or mean is None or np.array_equal(vector, quantise(mean))
-
-
-@pytest.mark.usefixtures("vector_form")
-def test_sums_and_means_of_mentions_that_differ_are_stored_bytes() -> None:
-    """Those of the write model and those that entity resolution compares, wherever vectors are."""
-    world, rng = World(), random.Random(4)
-    for number in range(12):
-        world.change(random_extraction(rng, f"d{number}", number + 1, None))
-    form, features = type(stored(b"vector")), world.writer._resolver._profiles
-    sums = {number: label for number, label in world.writer._tables.labels.items() if label.same is None}
-    assert sums
-    for number, label in sums.items():
-        mean, source = label.mean(), features[number].vector_source
-        assert type(label._wide) is form
-        assert (source is None) == (mean is None)
-        if mean is not None:
-            assert isinstance(source, np.ndarray) and isinstance(source.base, form)
-            assert np.array_equal(source, quantise(mean))
-
-
-@pytest.mark.usefixtures("vector_form")
-def test_a_restored_write_model_refers_to_the_vectors_of_the_rows() -> None:
-    """After a restart, the view of the same rows and the write model hold a vector once."""
-    world, rng = World(), random.Random(6)
-    for number in range(12):
-        world.change(random_extraction(rng, f"d{number}", number + 1, None))
-    rows = snapshot_of(world.live)
-    restored = Consolidator.restore(rows)
-    tables, weights = restored._tables, restored._entities.topology.weights
-    pairs = [(row.vector, tables.statements[row.statement].same) for row in rows.statements]
-    pairs += [(row.vector, tables.labels[row.labels[0]].same) for row in rows.entities]
-    equal = [(referred, same) for referred, same in pairs if referred.tobytes() == same]
-    assert equal and all(bytes_of(referred) is same for referred, same in equal)
-    assert {id(referred.edge) for referred in tables.statements.values()} >= {id(edge) for edge in weights}
-
-
-def test_entities_of_one_neighbour_share_a_dictionary_that_is_never_written_to() -> None:
-    """Leaves of a hub hold one dictionary; a second edge, another weight or a removal leaves the others unchanged."""
-    table: dict[int, Neighbours] = {}
-    one, two = view_edge(1, 2), view_edge(2, 2)
-
-    def connect(a: int, b: int, edge: ViewEdge) -> None:
-        for u, v in ((a, b), (b, a)):
-            table[u] = with_neighbour(table, u, v, edge)
-
-    for leaf in (1, 2, 3):
-        connect(0, leaf, one)
-    assert table[1] is table[2] is table[3] and table[0] == {1: one, 2: one, 3: one}
-    connect(2, 3, one)
-    connect(0, 1, two)
-    assert table == {0: {1: two, 2: one, 3: one}, 1: {0: two}, 2: {0: one, 3: one}, 3: {0: one, 2: one}}
-    table[2] = without_neighbour(table[2], 3)
-    connect(0, 4, one)
-    assert table[2] == {0: one} == table[4] and without_neighbour(table[4], 0) == {} and table[4] == {0: one}
