@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import faust
@@ -111,7 +112,8 @@ class FaustConsumer:
         consumer: Any = self._app.consumer
         try:
             # Faust offers no other way to commit offsets that it does not count.
-            done = await asyncio.wait_for(consumer._commit_offsets(offsets), COMMIT_S)
+            async with asyncio.timeout(COMMIT_S):
+                done = await consumer._commit_offsets(offsets)
         except TimeoutError:
             return
         if done:
@@ -156,10 +158,9 @@ class FaustConsumer:
         """Wait for an event, at most `timeout_s`."""
         if self._rebalancing or not self._inbox:
             self._arrived.clear()
-        try:
-            await asyncio.wait_for(self._arrived.wait(), timeout_s)
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._arrived.wait()
 
     async def _on_revoked(self, app: Any, *revoked: Any, signal: Any, **_: Any) -> None:
         self._rebalancing = True

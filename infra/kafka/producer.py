@@ -84,7 +84,8 @@ class Producing:
         if producer is not None:
             # With an unreachable broker the driver would flush forever.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(producer.stop(), 0.5 if self._unsettled else self._timeout_s)
+                async with asyncio.timeout(0.5 if self._unsettled else self._timeout_s):
+                    await producer.stop()
 
     async def _ready(self) -> AIOKafkaProducer:
         async with self._making:

@@ -230,4 +230,5 @@ async def test_page_from_before_the_history_has_expired(
     response = await http.get("/v1/graphs/notes/entities", params={"limit": 1, "cursor": page["next"]})
     assert (response.status_code, response.json()["error"]["code"]) == (410, "expired")
     assert "begin again" in response.json()["error"]["message"]
-    assert await asyncio.wait_for(get(http, "/notes/entities", models.EntityPageBody, limit=1), 60)
+    async with asyncio.timeout(60):
+        assert await get(http, "/notes/entities", models.EntityPageBody, limit=1)

@@ -85,7 +85,8 @@ async def test_cancelled_calls_close_their_connection() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.wait_for(script.hung_up.wait(), 60)
+            async with asyncio.timeout(60):
+                await script.hung_up.wait()
 
 
 async def test_question_with_a_long_timeout_waits_for_its_token_first() -> None:
@@ -118,5 +119,6 @@ async def test_slow_server_ends_with_the_deadline_of_the_call() -> None:
                     await graph.stats()
                 else:
                     [_ async for _ in graph.ask_stream("Who?", timeout_s=0.2)]
-            await asyncio.wait_for(script.hung_up.wait(), 60)
+            async with asyncio.timeout(60):
+                await script.hung_up.wait()
             assert len(script.requests) == 1

@@ -161,7 +161,8 @@ async def kill_at_random(under_test: ClusterUnderTest, rng: random.Random, over:
     """Kill one process after the other with kill -9, and start it again, at once or after some seconds."""
     while not over.is_set():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(over.wait(), rng.uniform(*KILL_PAUSE_S))
+            async with asyncio.timeout(rng.uniform(*KILL_PAUSE_S)):
+                await over.wait()
             return
         name = rng.choice(sorted(under_test.cluster.processes))
         await asyncio.to_thread(under_test.kill, name)
@@ -185,7 +186,8 @@ async def report(one: Soak, under_test: ClusterUnderTest, over: asyncio.Event) -
     started = time.monotonic()
     while not over.is_set():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(over.wait(), 30)
+            async with asyncio.timeout(30):
+                await over.wait()
         figures, kills = one.figures, sum(under_test.kills.values())
         minutes = (time.monotonic() - started) / 60
         print(f"{minutes:.1f} min: {figures.checks} checks, {figures.accepted} revisions, {kills} kills", flush=True)

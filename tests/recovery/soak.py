@@ -264,7 +264,8 @@ async def _report(one: Soak, over: asyncio.Event) -> None:
     started = time.monotonic()
     while not over.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(over.wait(), 60)
+            async with asyncio.timeout(60):
+                await over.wait()
         minutes, now = (time.monotonic() - started) / 60, resources_of(one.service.process.pid)
         print(f"{minutes:.0f} min: {one.figures.checks} checks, {one.figures.accepted} revisions, {now}", flush=True)
 

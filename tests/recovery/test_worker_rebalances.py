@@ -89,6 +89,39 @@ async def test_records_that_faust_dropped_are_read_again_without_a_committed_off
     assert sorted(first) == sorted(again) == [record.key for record in published]
 
 
+async def test_worker_that_is_cancelled_while_a_commit_completes_ends(
+    one: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many steps of the event loop lie between the two, the caller of the commit sees its cancellation."""
+    app = extraction_app(one.address, "extract", 6.0)
+    consumer = FaustConsumer(app, one.address.topic(DOCUMENTS))
+    await one.publish(documents(1))
+    try:
+        await consumer.open()
+        async with asyncio.timeout(TIMEOUT_S):
+            while not (records := await consumer.poll(1, 1.0)):
+                pass
+        for steps in range(5):
+            completed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            begun = asyncio.Event()
+
+            async def complete(*_: object, begun: asyncio.Event = begun, at: asyncio.Future[bool] = completed) -> bool:
+                begun.set()
+                return await at
+
+            monkeypatch.setattr(app.consumer, "_commit_offsets", complete)
+            committing = asyncio.create_task(consumer.commit(records[0].position))
+            await begun.wait()
+            completed.set_result(True)
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            cancelled = committing.cancel()
+            await asyncio.wait({committing})
+            assert committing.cancelled() == cancelled
+    finally:
+        await consumer.close()
+
+
 async def test_workers_cancelled_while_they_start_leave_the_partitions_to_others(one: Cluster) -> None:
     """It is cancelled as soon as the thread of Faust's client runs; no thread stays, and another worker takes over."""
     await one.publish(documents(20))

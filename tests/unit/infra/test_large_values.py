@@ -77,7 +77,8 @@ async def test_database_keeps_no_result_of_a_finished_write_or_read(tmp_path: Pa
             result = await run(lambda _: _Result())
             weakref.finalize(result, loop.call_soon_threadsafe, freed.set)
             del result
-            await asyncio.wait_for(freed.wait(), TIMEOUT_S)
+            async with asyncio.timeout(TIMEOUT_S):
+                await freed.wait()
     finally:
         await database.close()
 

@@ -119,7 +119,8 @@ async def test_followers_of_a_large_record_begin_with_free_memory(
         stage = ConsolidateStage(backend.log, backend.store, follow, Seen())
         async with running(stage.run):
             await publish(backend.log, backend.ledger, HEAVY_BYTES, 3, [])
-            await asyncio.wait_for(done.wait(), 120)
+            async with asyncio.timeout(120):
+                await done.wait()
             await eventually(lambda: holds(len(calls) == 2 * large))
     assert threading.current_thread().name not in calls
 
@@ -212,7 +213,8 @@ async def test_a_large_delta_is_announced_outside_the_event_loop(tmp_path: Path)
         stage = ConsolidateStage(backend.log, backend.store, follow, Seen(), ConsolidateSettings(announce=announce))
         async with running(stage.run):
             await publish(backend.log, backend.ledger, 1, watermark.LARGE_ROWS, [])
-            await asyncio.wait_for(applied.wait(), 120)
+            async with asyncio.timeout(120):
+                await applied.wait()
     assert threads and threading.get_ident() not in threads
 
 

@@ -150,7 +150,8 @@ async def test_zombie_writes_nothing_when_it_wakes_in_the_middle_of_a_batch(monk
     cluster.group.assign(zombie=range(PARTITIONS))
     async with running(zombie.run):
         await cluster.publish(rng, 6)
-        await asyncio.wait_for(asleep.wait(), 30)
+        async with asyncio.timeout(30):
+            await asleep.wait()
         cluster.group.members["zombie"].asleep = True
         cluster.group.assign(heir=range(PARTITIONS))
         async with running(heir.run):

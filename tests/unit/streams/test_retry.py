@@ -58,7 +58,8 @@ async def test_supervise_starts_a_stage_over_after_every_kind_of_failure(caplog:
     notes: list[str] = []
     run, runs = failing(Retryable("away", 0.0), Fenced("another"), Rejected("no"), ZeroDivisionError("a bug"))
     task = asyncio.create_task(supervise("stage", run, notes.append))
-    await asyncio.wait_for(runs.wait(), 30)
+    async with asyncio.timeout(30):
+        await runs.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert [note for note in notes if note] == ["away", "another", "no", "ZeroDivisionError: a bug"]
@@ -78,7 +79,8 @@ async def test_supervise_calls_a_stage_well_only_after_it_has_lasted(monkeypatch
 
     run, _ = failing(Retryable("once", 0.0), Retryable("twice", 0.0))
     task = asyncio.create_task(supervise("stage", run, note))
-    await asyncio.wait_for(well.wait(), 30)
+    async with asyncio.timeout(30):
+        await well.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert notes[notes.index("once") : notes.index("twice") + 1] == ["once", "twice"]
@@ -106,7 +108,8 @@ async def test_supervise_waits_longer_before_it_calls_a_stage_well_whose_runs_ta
         await run()
 
     task = asyncio.create_task(supervise("stage", slow, lambda _: None))
-    await asyncio.wait_for(runs.wait(), 30)
+    async with asyncio.timeout(30):
+        await runs.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert delays == [0.0, Backoff().longest_s]
@@ -117,7 +120,8 @@ async def test_supervise_ends_when_it_is_cancelled_while_it_waits() -> None:
     reported = asyncio.Event()
     run, _ = failing(Retryable("away", 3600.0))
     task = asyncio.create_task(supervise("stage", run, lambda reason: reported.set() if reason else None))
-    await asyncio.wait_for(reported.wait(), 30)
+    async with asyncio.timeout(30):
+        await reported.wait()
     task.cancel()
     [ended] = await asyncio.gather(task, return_exceptions=True)
     assert isinstance(ended, asyncio.CancelledError)
