@@ -14,10 +14,13 @@ from graphtide.graph.vector_index import VectorIndex
 from graphtide.graph.view import IndexVersions, VectorIndexes
 from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
 from graphtide.infra.hnsw.snapshot import MANIFEST, Snapshot
+from graphtide.infra.private_files import make_private_file, make_private_folder
 from graphtide.infra.settings import Settings
 
 log = logging.getLogger("graphtide.index")
 
+HISTORY = "history"
+"""The file with the history of the graph database that everything was saved in."""
 KINDS = ("chunks", "entities", "statements")
 
 
@@ -65,8 +68,23 @@ class IndexFolder:
         """Return the graphs with saved indexes."""
         return sorted({manifest.parent.parent.name for manifest in self._folder.glob(f"*/*/{MANIFEST}")})
 
+    def adopt(self, history: str) -> None:
+        """Note the history of the graph database, and delete what was saved of another one: from before a restore.
+
+        In another history the same version of a graph may have other rows. Raises OSError.
+        """
+        file = self._folder / HISTORY
+        saved = file.read_text(encoding="utf-8") if file.exists() else history
+        if saved != history:
+            log.warning("the graph database was restored: the indexes and rows saved in %s are deleted", self._folder)
+            shutil.rmtree(self._folder)
+        if not file.exists():
+            make_private_folder(self._folder, contents=())
+            make_private_file(file)
+            file.write_text(history, encoding="utf-8")
+
     def drop(self, graph: str) -> None:
-        """Delete the saved indexes of a graph whose internal numbers have changed their meaning."""
+        """Delete what was saved of a graph whose internal numbers have changed their meaning, checkpoint included."""
         shutil.rmtree(self._folder / graph, ignore_errors=True)
 
     def close(self, indexes: VectorIndexes) -> None:

@@ -155,41 +155,48 @@ class ViewContent:
 
         Call under `lock.read()`. Cost: the whole graph.
         """
+        tables: dict[str, Any] = {name: tuple(rows) for name, rows in self.row_tables(vectors=vectors).items()}
+        return GraphDelta(
+            self.graph,
+            self.version,
+            **tables,
+            communities=self.hierarchy.hierarchy() if vectors else None,
+            snapshot=True,
+            predicate_links=self.predicates.links(),
+        )
+
+    def row_tables(self, *, vectors: bool = False) -> dict[str, Iterator[Any]]:
+        """Return the rows of each table by its name in `GraphDelta`, made one at a time. Call under `lock.read()`."""
 
         def vector(row: ViewChunk | ViewStatement | ViewEntity) -> Vector:
             return row.vector if vectors else NO_VECTOR
 
         version = self.version
-        return GraphDelta(
-            self.graph,
-            version,
-            documents=tuple(self.documents.values()),
-            chunks=tuple(_chunk_row(number, chunk, vector(chunk), version) for number, chunk in self.chunks.items()),
-            labels=tuple(
+        return {
+            "documents": iter(self.documents.values()),
+            "chunks": (_chunk_row(number, chunk, vector(chunk), version) for number, chunk in self.chunks.items()),
+            "labels": (
                 LabelRow(number, label.name, label.type, label.node, label.mentions, b"")
                 for number, label in self.labels.items()
             ),
-            mentions=tuple(row for chunk in self.chunks.values() for row in chunk.mentions),
-            statements=tuple(
+            "mentions": (row for chunk in self.chunks.values() for row in chunk.mentions),
+            "statements": (
                 TripleRow(n, s.subject, s.predicate, s.object, s.count, s.weight_milli, b"", vector(s), version)
                 for n, s in self.statements.items()
             ),
-            evidence=tuple(row for chunk in self.chunks.values() for row in chunk.evidence),
-            same_as=tuple(self.same_as.values()),
-            entities=tuple(
+            "evidence": (row for chunk in self.chunks.values() for row in chunk.evidence),
+            "same_as": iter(self.same_as.values()),
+            "entities": (
                 EntityRow(node, entity.name, entity.type, entity.labels, entity.mentions, vector(entity), version)
                 for node, entity in self.entities.items()
             ),
-            edges=tuple(
+            "edges": (
                 EdgeRow(u, v, edge.weight, edge.trussness)
                 for u, ends in self.neighbours.items()
                 for v, edge in ends.items()
                 if u < v
             ),
-            communities=self.hierarchy.hierarchy() if vectors else None,
-            snapshot=True,
-            predicate_links=self.predicates.links(),
-        )
+        }
 
 
 def _chunk_row(number: int, chunk: ViewChunk, vector: Vector, version: int) -> ChunkRow:

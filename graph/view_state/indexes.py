@@ -5,8 +5,9 @@ Invariant: after `sync`, an index holds exactly the rows that have a vector, und
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +17,9 @@ from graphtide.graph.records import GraphDelta, Vector
 from graphtide.graph.vector_index import VectorIndex
 from graphtide.graph.vector_store import VectorBytes
 from graphtide.graph.vector_sum import bytes_of, vector_of
+
+PORTION_ROWS = 1_024
+"""Rows that are read from an index at a time: it does not change meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,8 @@ class IndexVersions:
 class HoldsRows(Protocol):
     """An index that refers to rows, those that it was given or those that it loaded."""
 
-    def row(self, id_: int) -> Vector | NDArray[np.float32]:
-        """Return the row of a live id; it is never written to. Raises KeyError for another id."""
+    def rows(self, ids: Sequence[int]) -> Sequence[Vector | NDArray[np.float32] | None]:
+        """Return the row of each id, None for an id that is not live; rows are never written to."""
         ...
 
 
@@ -58,11 +62,17 @@ def refer_to_loaded(index: VectorIndex, rows: Mapping[int, HasVector]) -> None:
     """
     if not isinstance(index, HoldsRows):
         return
-    for number, row in rows.items():
-        if number in index:
-            loaded = index.row(number)
-            if loaded.dtype == np.float16 and loaded.tobytes() == row.vector_bytes:
-                row.vector_bytes = bytes_of(loaded.astype(np.float16, copy=False))
+    for row, loaded in zip(rows.values(), float16_rows(index, rows), strict=True):
+        if loaded is not None and loaded.tobytes() == row.vector_bytes:
+            row.vector_bytes = bytes_of(loaded)
+
+
+def float16_rows(index: HoldsRows, ids: Iterable[int]) -> Iterator[Vector | None]:
+    """Yield the row of each id, None where it is not live or has unit length in float32."""
+    remaining = iter(ids)
+    while portion := tuple(islice(remaining, PORTION_ROWS)):
+        for row in index.rows(portion):
+            yield row.astype(np.float16, copy=False) if row is not None and row.dtype == np.float16 else None
 
 
 def with_loaded_vectors(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from uuid import uuid4
 
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.bolt.administration.schema import prepare
+from graphtide.infra.bolt.cypher import schema as schema_cypher
 from graphtide.infra.bolt.database import BoltDatabase, with_retries
 from graphtide.infra.bolt.graph_store.store import BoltStore
 from graphtide.infra.bolt.ledger import BoltLedger
@@ -51,6 +53,11 @@ class BoltBackend:
     def vectors(self, table: str, capacity: int = CAPACITY) -> BoltVectorStore:
         """Return a memo that all processes of the cluster share. `table` is a constant of the code."""
         return BoltVectorStore(self.database, table, capacity)
+
+    async def history(self) -> str:
+        """Return the id of the database's history: a restore from a backup begins another one."""
+        [row] = await self.database.ask(schema_cypher.HISTORY, fresh=uuid4().hex)
+        return str(row["history"])
 
     async def close(self) -> None:
         """Close the connections."""

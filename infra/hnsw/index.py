@@ -87,6 +87,11 @@ class HnswIndex:
         """Return the length of every vector."""
         return self._dimensions
 
+    @property
+    def saves_rows(self) -> bool:
+        """Return whether a saved index has the rows as they were added; a small one has unit vectors alone."""
+        return isinstance(self._current, HnswGeneration)
+
     def __len__(self) -> int:
         """Return the number of live ids."""
         with self._lock.read():
@@ -126,10 +131,12 @@ class HnswIndex:
         with self._lock.read():
             return self._current.vectors(ids)
 
-    def row(self, id_: int) -> Row:
-        """Return the row of a live id as it was put or loaded. Raises KeyError for another id."""
+    def rows(self, ids: Sequence[int]) -> list[Row | None]:
+        """Return the row of each id as it was put or loaded, None for an id that is not live."""
         with self._lock.read():
-            return self._current.rows([id_])[0]
+            live = [id_ for id_ in ids if id_ in self._current]
+            found = dict(zip(live, self._current.rows(live), strict=True))
+        return [found.get(id_) for id_ in ids]
 
     def live_ids(self) -> Ids:
         """Return all live ids, ascending, see VectorIndex.live_ids."""

@@ -16,12 +16,18 @@ from graphtide.streams.standing.store import SharedQuestionStore
 from graphtide.streams.usage import UsageLedger
 
 
+async def _no_history() -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Backing:
     """The backing of a process. `memo` opens a shared store of bytes by name, `extraction` runs the extract stage on
     the log.
 
     `source_consumer` opens a member of the group that reads a topic of another system.
+
+    `history` returns the id of the store's history, which a restore from a backup changes; "" for a store without one.
 
     `peers` are the other processes that call the model endpoints; None: the limits are not shared.
     """
@@ -36,6 +42,7 @@ class Backing:
     questions: SharedQuestionStore
     peers: RateLimitPeers | None = None
     source_consumer: Callable[[str], Consumer] | None = None
+    history: Callable[[], Awaitable[str]] = _no_history
 
 
 MODEL = sha256(b"the embedding model of this cluster").digest()

@@ -6,6 +6,7 @@ and committed only finished work.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
+from graphtide.infra.checkpoint_folder import CheckpointFolder
 from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder, hnsw_parameters
 from graphtide.infra.models.usage.accounting import UsageAccounting
@@ -47,6 +49,7 @@ from graphtide.streams.changes.change_log import ChangeRetention
 from graphtide.streams.changes.cluster_log import ClusterChangeLog
 from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.changes.retained_deltas import RetainedDeltas
+from graphtide.streams.checkpoints.view_checkpoints import ViewCheckpoints
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.extract.settings import ExtractSettings
 from graphtide.streams.extract.stage import ExtractStage
@@ -167,7 +170,7 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
     settings, backing = tools.settings, tools.backing
     folder = settings.data / "summarize" / "indexes"
     indexes = IndexFolder(folder, hnsw_parameters(settings))
-    await drop_deleted_indexes(indexes, backing.store)
+    await _drop_outdated(indexes, backing)
     views = EvaluatedViews(indexes, load_functional_predicates(settings.functional_predicates_file))
     history = RetainedHistory(RetainedDeltas(backing.log, settings.change_retention_commits), views, backing.questions)
     models = tools.models
@@ -207,13 +210,14 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
 async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that follows the graphs and answers queries from them."""
     settings, backing = tools.settings, tools.backing
-    indexes = IndexFolder(settings.data / "indexes", hnsw_parameters(settings))
-    await drop_deleted_indexes(indexes, backing.store)
+    folder = settings.data / "indexes"
+    indexes, checkpoints = IndexFolder(folder, hnsw_parameters(settings)), ViewCheckpoints(CheckpointFolder(folder))
+    await _drop_outdated(indexes, backing)
     predicates = load_functional_predicates(settings.functional_predicates_file)
-    views = ViewRegistry(indexes, predicates)
+    views = ViewRegistry(indexes, predicates, checkpoints)
     if settings.idle_graph_s or settings.max_loaded_bytes:
         limits = EvictionLimits(settings.idle_graph_s, settings.max_loaded_bytes)
-        views = EvictingViews(indexes, backing.store, limits, predicates)
+        views = EvictingViews(indexes, backing.store, limits, predicates, checkpoints=checkpoints)
     views.recorder = recent = RecentChanges(views, backing.ledger, _retention(settings))
     retained = RetainedDeltas(backing.log, settings.change_retention_commits)
     changes = ClusterChangeLog(recent, retained, backing.store, backing.outbox)
@@ -254,6 +258,13 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         tools.registry.register(ViewGauges(views.all, metrics.names))
         application = LocalApplication(runtime)
         yield Worker(application.health, application)
+
+
+async def _drop_outdated(indexes: IndexFolder, backing: Backing) -> None:
+    """Delete what was saved of deleted graphs, and before the graph database was restored."""
+    if history := await backing.history():
+        await asyncio.to_thread(indexes.adopt, history)
+    await drop_deleted_indexes(indexes, backing.store)
 
 
 def _retention(settings: Settings) -> ChangeRetention:

@@ -168,4 +168,5 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
         backend.questions,
         spending.peers(),
         broker.source_consumer,
+        backend.history,
     )

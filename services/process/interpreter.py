@@ -26,11 +26,12 @@ _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h of glibc
 
 
 def tune_interpreter() -> None:
-    """Set the switch interval and the allocator's limits; call before other threads start.
+    """Set the switch interval and the limits of collector and allocator; call before other threads start.
 
     Allocators other than glibc's are left alone.
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.set_threshold(*THRESHOLDS)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, ARENAS)
@@ -44,4 +45,3 @@ def spare_the_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*THRESHOLDS)

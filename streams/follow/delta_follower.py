@@ -2,8 +2,10 @@
 
 In this order:
 1. note where `deltas` ends
-2. load the snapshot of every graph from the store: it includes everything that was announced before 1
-3. continue reading from there: drop versions that a view has, apply the next one, and load the graph's snapshot in all
+2. make a view of every graph: from its checkpoint, or else from its snapshot in the store, which includes everything
+   that was announced before 1
+3. read `deltas` from the earliest offset that a checkpoint names, up to where it ended in 1
+4. continue reading from there: drop versions that a view has, apply the next one, and load the graph's snapshot in all
    other cases (a gap, a malformed delta, one that was not sent, a rebuilt graph)
 
 The follower also compares the views with the store at intervals. This detects a view that lags although nothing is
@@ -22,13 +24,14 @@ from dataclasses import dataclass, field
 
 from graphtide.graph.records import GraphDelta
 from graphtide.streams.changes.purge_marker import PurgeMarkers, is_purge_marker
+from graphtide.streams.checkpoints.view_checkpoints import Retained
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceReply, parse_reply
 from graphtide.streams.errors import Rejected, Retryable
 from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, parse_record, part_label
 from graphtide.streams.follow.freshness import Freshness, Queryable
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DeltaNotice
-from graphtide.streams.ports import ConsumedRecord, GraphStore, Log
+from graphtide.streams.ports import ConsumedRecord, Consumer, GraphStore, Log, Position
 from graphtide.streams.retry import outcome_of
 from graphtide.streams.tracing import Headers, continue_trace
 
@@ -57,11 +60,12 @@ def _ignore_queryable(_graph: str, _seconds: float) -> None:
 
 @dataclass(slots=True)
 class Incoming:
-    """A delta whose parts are arriving, and the headers of its notice (`behind`)."""
+    """A delta whose parts are arriving, and the headers and position of its notice (`behind`, `at`)."""
 
     version: int
     count: int
     behind: Headers = ()
+    at: Position | None = None
     parts: list[DeltaPart] = field(default_factory=list)
 
     def take(self, part: DeltaPart) -> bool:
@@ -111,17 +115,31 @@ class DeltaFollower:
         self._compared = 0.0
         self._read, self._advanced = 0, 0.0
         self._stored: Mapping[str, int] = {}
+        self._is_catching_up = False
+        self._missed_purge = False
         self.reloads = 0
 
     async def start(self) -> None:
-        """Load the stored graphs. The caller may serve them, then call `run`.
+        """Make the views of the stored graphs, at least of their versions now. The caller may serve them, then call
+        `run`.
 
         A graph whose rows cannot be shown is noted as damaged (`ViewRegistry.damaged`), and all others are served.
         """
         ends = dict(await self._log.end(DELTAS))
-        await self._views.open(self._store, without_damaged=True)
-        self._fresh.begin({**self._views.evicted, **self._views.versions()})
-        self._next = ends
+        stored = await self._store.graphs()
+        retained = None if self._views.checkpoints is None else Retained(await self._log.start(DELTAS), ends)
+        resumed = await self._views.open(self._store, without_damaged=True, retained=retained)
+        self._fresh.begin({**stored, **self._views.evicted, **self._views.versions()})
+        positions = {
+            partition: min([end, *(offsets.get(partition, 0) for offsets in resumed)])
+            for partition, end in ends.items()
+        }
+        await self._catch_up(positions, ends)
+        for graph in stored:
+            await self._reload_if_missed(graph, stored[graph])
+        self._next = positions
+        if self._views.checkpoints is not None:
+            self._views.checkpoints.offsets = self.offsets
         self._moved()
 
     async def run(self) -> None:
@@ -129,17 +147,60 @@ class DeltaFollower:
         if self._next is None:
             await self.start()
         positions: dict[int, int] = self._next if self._next is not None else {}
+        if self._missed_purge:
+            await self._purged()
+            self._missed_purge = False
         consumer = self._log.reader(DELTAS, positions)
         try:
             while True:
-                for delivered in await consumer.poll(POLL_RECORDS, POLL_INTERVAL_S):
-                    await self._take(delivered)
-                    positions[delivered.position.partition] = delivered.position.offset + 1
+                await self._read_on(consumer, positions)
                 if time.monotonic() - self._compared >= POLL_INTERVAL_S:
                     await self._compare(positions)
         finally:
+            positions.update(self.offsets())
             self._incoming.clear()
             await consumer.close()
+
+    def offsets(self) -> dict[int, int]:
+        """Return offsets of `deltas`, by partition, such that the views include every delta before them."""
+        offsets = dict(self._next or {})
+        for at in (incoming.at for incoming in self._incoming.values()):
+            if at is not None:
+                offsets[at.partition] = min(at.offset, offsets.get(at.partition, at.offset))
+        return offsets
+
+    async def _catch_up(self, positions: dict[int, int], ends: Mapping[int, int]) -> None:
+        """Read the records before `ends`. Ends early when the log returns none, as `_compare` notices."""
+        if positions == ends:
+            return
+        consumer = self._log.reader(DELTAS, positions)
+        self._is_catching_up = True
+        try:
+            advanced = time.monotonic()
+            while left := sum(max(0, end - positions[partition]) for partition, end in ends.items()):
+                self._views.catching_up = f"reading the changes since the last checkpoint: {left} records left"
+                if await self._read_on(consumer, positions):
+                    advanced = time.monotonic()
+                elif time.monotonic() - advanced >= TIMEOUT_S:
+                    return
+        finally:
+            self._is_catching_up = False
+            self._views.catching_up = ""
+            await consumer.close()
+
+    async def _read_on(self, consumer: Consumer, positions: dict[int, int]) -> int:
+        """Take the records of one poll. Returns their number."""
+        records = await consumer.poll(POLL_RECORDS, POLL_INTERVAL_S)
+        for delivered in records:
+            await self._take(delivered)
+            positions[delivered.position.partition] = delivered.position.offset + 1
+        return len(records)
+
+    async def _reload_if_missed(self, graph: str, version: int) -> None:
+        """Load a graph whose view lacks a version that the store had when this process began to read `deltas`."""
+        shown = self._views.version(graph)
+        if shown < version and graph not in self._views.evicted and not self._views.is_damaged_at(graph, version):
+            await self._reload(graph, f"version {version} did not come after version {shown}")
 
     # -- staleness -----------------------------------------------------------------------------------------------------
 
@@ -195,7 +256,10 @@ class DeltaFollower:
 
     async def _take(self, delivered: ConsumedRecord) -> None:
         if is_purge_marker(delivered):
-            if self._markers.complete(delivered):
+            is_complete = self._markers.complete(delivered)
+            if self._is_catching_up:  # some markers of this purge may be before the first record that is read
+                self._missed_purge = True
+            elif is_complete:
                 log.info("a purge was announced: forgetting earlier commits")
                 await self._purged()
             return
@@ -211,11 +275,12 @@ class DeltaFollower:
         if reply is not None:
             await self._replied(reply)
         elif isinstance(message, DeltaNotice):
-            await self._notice(message, delivered.record.headers)
+            await self._notice(message, delivered)
         elif isinstance(message, DeltaPart):
             await self._part(message)
 
-    async def _notice(self, notice: DeltaNotice, headers: Headers) -> None:
+    async def _notice(self, notice: DeltaNotice, delivered: ConsumedRecord) -> None:
+        headers = delivered.record.headers
         if not notice.version:  # it announces nothing
             return
         self._incoming.pop(notice.graph, None)
@@ -230,7 +295,7 @@ class DeltaFollower:
             await self._drop(notice.graph, notice.version)
             return
         if notice.version == shown + 1 and notice.parts:
-            self._incoming[notice.graph] = Incoming(notice.version, notice.parts, headers)
+            self._incoming[notice.graph] = Incoming(notice.version, notice.parts, headers, delivered.position)
         elif notice.replaced:
             await self._reload(notice.graph, "it was rebuilt")
         else:
@@ -244,8 +309,8 @@ class DeltaFollower:
             self._incoming.pop(part.graph, None)
             await self._reload_if_behind(part.graph, f"parts of version {part.version} are missing")
         elif len(incoming.parts) == incoming.count:
-            del self._incoming[part.graph]
             await self._apply(incoming)
+            self._incoming.pop(part.graph, None)
 
     async def _apply(self, incoming: Incoming) -> None:
         graph = incoming.parts[0].graph

@@ -11,13 +11,14 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import LiveView
+from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpoints
 from graphtide.streams.errors import DeadlineExceeded, NotLoaded, Overloaded
 from graphtide.streams.follow.load_policy import LOAD_POLICY, LoadPolicy
 from graphtide.streams.follow.loaded_bytes import LoadedBytes
@@ -67,8 +68,9 @@ class EvictingViews(ViewRegistry):
         limits: EvictionLimits,
         functional_predicates: FunctionalPredicates = DEFAULT,
         clock: Callable[[], float] = time.monotonic,
+        checkpoints: ViewCheckpoints | None = None,
     ) -> None:
-        super().__init__(keeper, functional_predicates)
+        super().__init__(keeper, functional_predicates, checkpoints)
         self._store = store
         self._limits = limits
         self._memory = LoadedBytes(limits.max_bytes)
@@ -85,9 +87,12 @@ class EvictingViews(ViewRegistry):
         """Return the newest known version of each evicted graph."""
         return self._evicted
 
-    async def open(self, store: GraphStore, *, without_damaged: bool = False) -> None:
+    async def open(
+        self, store: GraphStore, *, without_damaged: bool = False, retained: Retained | None = None
+    ) -> Sequence[Mapping[int, int]]:
         """Note every stored graph as evicted: its first use loads it. Cost: one read."""
         self._evicted.update(await store.graphs())
+        return ()
 
     def skip(self, graph: str, version: int) -> bool:
         """See ViewRegistry.skip. A new graph is evicted from its first version on, unless a caller waits for it."""
@@ -229,7 +234,7 @@ class EvictingViews(ViewRegistry):
             if view is None or not may_leave():
                 return
             if view.version > self._saved.get(graph, 0) and not self._purges:
-                self._saved[graph] = await asyncio.to_thread(self._save, view)
+                await self._save(view)
             if self._purges:
                 await asyncio.to_thread(self._keeper.drop, graph)
             if not may_leave() or self._views.get(graph) is not view:
@@ -255,6 +260,8 @@ class EvictingViews(ViewRegistry):
         started = time.monotonic()
         async with self._slots:
             for attempt in range(1, MAX_ATTEMPTS + 1):
+                if await self._restore_unchanged(graph):
+                    break
                 snapshot = await self._store.snapshot(graph)
                 if not snapshot.version or graph not in self._evicted:  # deleted, which the follower will read
                     return
@@ -267,6 +274,18 @@ class EvictingViews(ViewRegistry):
                     if await self._show(opened, whatever_was_skipped=attempt == MAX_ATTEMPTS):
                         break
         self.load_s += time.monotonic() - started
+
+    async def _restore_unchanged(self, graph: str) -> bool:
+        """Show the view of a graph's checkpoint if it has the newest known version. Returns True if it is shown."""
+        newest = self._evicted.get(graph)
+        if self.checkpoints is None or newest is None:
+            return False
+        size_bytes = await asyncio.to_thread(self.checkpoints.size_bytes, graph, newest)
+        if not size_bytes:
+            return False
+        async with self._room(graph, size_bytes):
+            restored = await self._restored(graph, newest, None)
+            return restored is not None and await self._show(restored.view, whatever_was_skipped=False)
 
     @asynccontextmanager
     async def _room(self, graph: str, size_bytes: int) -> AsyncIterator[None]:

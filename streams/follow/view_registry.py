@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 
 from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import LiveView
+from graphtide.streams.checkpoints.view_checkpoints import RestoredView, Retained, ViewCheckpoints
 from graphtide.streams.errors import Broken, GraphtideError, NotFound
 from graphtide.streams.follow.view_ports import EvictionReason, IndexKeeper, ViewRecorder
 from graphtide.streams.follow.view_size import view_bytes
@@ -31,11 +32,18 @@ HEAVY_ROWS = 1_000
 class ViewRegistry:
     """The live views by graph. One task calls `follow` and `replace`.
 
-    `functional_predicates` are the predicates by which views detect contradictions (graph/validity).
+    `functional_predicates` are the predicates by which views detect contradictions (graph/validity). With `checkpoints`
+    the rows of views are saved with their indexes.
     """
 
-    def __init__(self, keeper: IndexKeeper, functional_predicates: FunctionalPredicates = DEFAULT) -> None:
+    def __init__(
+        self,
+        keeper: IndexKeeper,
+        functional_predicates: FunctionalPredicates = DEFAULT,
+        checkpoints: ViewCheckpoints | None = None,
+    ) -> None:
         self._keeper = keeper
+        self.checkpoints = checkpoints
         self._functional_predicates = functional_predicates
         self._views: dict[str, LiveView] = {}
         self._saved: dict[str, int] = {}
@@ -46,6 +54,8 @@ class ViewRegistry:
         self.on_purged: list[Callable[[], None]] = []
         """Called by `purge`: they forget what they keep of earlier versions."""
         self._opening = ("", 0)
+        self.catching_up = ""
+        """What the follower says of its progress after `open`."""
         self._arriving: dict[str, frozenset[str]] = {}
         self._saving = asyncio.Lock()
         self._damaged: dict[str, tuple[int, str]] = {}
@@ -140,14 +150,25 @@ class ViewRegistry:
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    async def open(self, store: GraphStore, *, without_damaged: bool = False) -> None:
+    async def open(
+        self, store: GraphStore, *, without_damaged: bool = False, retained: Retained | None = None
+    ) -> Sequence[Mapping[int, int]]:
         """Open a view of every stored graph. Cost: linear in the rows.
+
+        With `retained`, the records of `deltas` that the caller can read, views may be those of checkpoints: of an
+        earlier version. The offsets from which to follow them are returned.
 
         Raises Broken for inconsistent rows; `without_damaged` notes their graphs as `damaged` instead.
         """
         graphs = await store.graphs()
+        offsets: list[Mapping[int, int]] = []
         for graph in graphs:
             self._opening = (graph, len(graphs))
+            restored = await self._restored(graph, graphs[graph], retained) if retained is not None else None
+            if restored is not None:
+                self._views[graph] = restored.view
+                offsets.append(restored.offsets)
+                continue
             opened = await outcome_of(asyncio.to_thread(self._open, await store.snapshot(graph)))
             if isinstance(opened, Exception) and without_damaged:
                 self._note_damage(graph, graphs[graph], opened)
@@ -158,6 +179,25 @@ class ViewRegistry:
                     " restore the data folder from a backup"
                 ) from opened
             self._views[graph] = opened
+        return offsets
+
+    async def _restored(self, graph: str, newest: int, retained: Retained | None) -> RestoredView | None:
+        """Return the graph's view from its checkpoint, None without a usable one. See ViewCheckpoints.restore."""
+        if self.checkpoints is None:
+            return None
+        restored = await asyncio.to_thread(
+            self.checkpoints.restore,
+            graph,
+            newest,
+            retained,
+            self._keeper.open,
+            self._keeper.close,
+            self._functional_predicates,
+        )
+        if restored is not None:
+            self._saved[graph] = restored.view.version
+            log.info("graph %s is restored at version %d of %d", graph, restored.view.version, newest)
+        return restored
 
     async def load(self, snapshot: GraphDelta) -> None:
         """Replace the view of a graph by a stored snapshot; one that cannot be shown makes the graph `damaged`.
@@ -180,8 +220,10 @@ class ViewRegistry:
         self._damaged[graph] = version, reason
 
     def opening(self) -> str:
-        """Return the progress of `open` as text."""
+        """Return the progress of `open`, or of what `catching_up` says, as text."""
         graph, count = self._opening
+        if self.catching_up:
+            return self.catching_up
         return f"loading the graphs: {graph}, {len(self._views) + 1} of {count}" if count else "loading the graphs"
 
     async def follow(self, delta: GraphDelta, headers: Headers = ()) -> None:
@@ -290,7 +332,7 @@ class ViewRegistry:
         self._announce()
 
     async def save(self, *, least_versions: int = 1, within_s: float = math.inf) -> None:
-        """Save the indexes of views that advanced by at least that many versions since the last save.
+        """Save the indexes and rows of views that advanced by at least that many versions since the last save.
 
         The largest graphs are first. None is begun after `within_s` seconds: a start fills those from the rows.
         """
@@ -304,7 +346,7 @@ class ViewRegistry:
                 if loop.time() >= until:
                     late += 1
                 else:
-                    self._saved[graph] = await asyncio.to_thread(self._save, view)
+                    await self._save(view)
         if late:
             log.info("the indexes of %d graphs were not saved within %g s: a start fills them", late, within_s)
 
@@ -317,7 +359,7 @@ class ViewRegistry:
             for view in views:
                 await asyncio.to_thread(self._keeper.compact, view.indexes)
                 await asyncio.to_thread(self._keeper.drop, view.graph)  # even if the new ones cannot be saved
-                self._saved[view.graph] = await asyncio.to_thread(self._save, view)
+                await self._save(view)
         return len(views)
 
     async def close(self) -> None:
@@ -330,7 +372,9 @@ class ViewRegistry:
         indexes, indexed = self._keeper.open(snapshot.graph, dimensions(snapshot), snapshot.version)
         view = LiveView(snapshot.graph, indexes, self._functional_predicates)
         view.apply(snapshot, indexed=indexed)
-        self._saved[snapshot.graph] = min(indexed.chunks, indexed.entities, indexed.statements)
+        # A graph without a usable checkpoint is saved soon.
+        indexed_version = min(indexed.chunks, indexed.entities, indexed.statements)
+        self._saved[snapshot.graph] = indexed_version if self.checkpoints is None else 0
         log.info("graph %s is open at version %d", snapshot.graph, snapshot.version)
         return view
 
@@ -342,9 +386,16 @@ class ViewRegistry:
         self._saved.pop(snapshot.graph, None)
         return view
 
-    def _save(self, view: LiveView) -> int:
+    async def _save(self, view: LiveView) -> None:
+        """Save a view's indexes, and its rows with the offsets of `deltas` that it includes for certain."""
+        offsets = self.checkpoints.offsets() if self.checkpoints is not None else {}
+        self._saved[view.graph] = await asyncio.to_thread(self._save_parts, view, offsets)
+
+    def _save_parts(self, view: LiveView, offsets: Mapping[int, int]) -> int:
         with view.lock.read():
             self._keeper.save(view.graph, view.indexes, view.version)
+            if self.checkpoints is not None:
+                self.checkpoints.save(view, offsets, view_bytes(view))
             return view.version
 
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 from graphtide.graph.digest import digest, has_digest
 from graphtide.infra.backup_folder import (
@@ -97,7 +98,7 @@ async def restore(
             continue
         await _fill(database, source, on_progress)
         await _check(database, manifest)
-        await database.ask(schema_cypher.END_RESTORE, version=0)
+        await database.ask(schema_cypher.END_RESTORE, version=0, history=uuid4().hex)
         await asyncio.to_thread(prepare, address, database.dialect)
     finally:
         await database.close()

@@ -219,7 +219,7 @@ def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(
     tables = {"chunks": again.chunks, "entities": again.entities, "statements": again.statements}
     for name in names:
         index = getattr(loaded, name)
-        pairs = [(row.vector_bytes, index.row(n)) for n, row in tables[name].items() if row.vector_bytes]  # type: ignore[attr-defined]
+        pairs = [(row.vector_bytes, index.rows([n])[0]) for n, row in tables[name].items() if row.vector_bytes]  # type: ignore[attr-defined]
         assert pairs and all(vector is bytes_of(row) for vector, row in pairs)
         assert all(isinstance(vector, StoredBytes) == vector_form for vector, _ in pairs)
     stored = decode(encode(rows))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexN
 from graphtide.infra.hnsw.generation import HnswGeneration
 from graphtide.infra.hnsw.snapshot import MANIFEST, Snapshot
 from graphtide.infra.index_folder import IndexFolder
+from tests.support.full_disk import file_size_limit
 
 DIMENSIONS = 16
 GRAPH, EXACT = HnswParameters(exact_below=50), HnswParameters(exact_below=5000)
@@ -41,17 +40,6 @@ def parameters(request: pytest.FixtureRequest) -> HnswParameters:
     """Return an index of each kind."""
     chosen: HnswParameters = request.param
     return chosen
-
-
-@contextmanager
-def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """Limit the size of every file, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_snapshot_brings_back_the_index_it_was_taken_of(tmp_path: Path, parameters: HnswParameters) -> None:

@@ -1,0 +1,104 @@
+"""Storage of the columns of views: one uncompressed archive of NumPy arrays per graph, beside its saved indexes.
+
+Invariant: an archive is complete, or it is not there: one rename replaces it after its bytes are on disk, and the
+archive has a checksum of each array.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
+from graphtide.streams.checkpoints.columns import Columns
+from graphtide.streams.checkpoints.view_checkpoints import HEADER
+
+log = logging.getLogger("graphtide.index")
+
+FILE = "view.npz"
+DAMAGES = (
+    OSError, EOFError, ValueError, KeyError, RuntimeError, OverflowError, MemoryError, struct.error, zlib.error,
+    zipfile.BadZipFile,
+)  # fmt: skip
+"""What reading a damaged archive raises."""
+T = TypeVar("T")
+
+
+class CheckpointFolder:
+    """The `CheckpointKeeper` of the folder of an IndexFolder, which deletes a graph's checkpoint with its indexes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def save(self, graph: str, columns: Columns) -> None:
+        """See CheckpointKeeper.save."""
+        arrays: dict[str, Any] = dict(columns)
+        folder = self._folder / graph
+        temporary = folder / "view.tmp"
+        try:
+            folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            make_private_file(temporary)
+            with temporary.open("wb") as file:
+                np.savez(file, **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(folder / FILE)
+            _to_disk(folder)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            log.warning("the checkpoint of graph %s was not saved: %s", graph, error)
+
+    def header(self, graph: str) -> bytes | None:
+        """See CheckpointKeeper.header."""
+        return self._read(graph, lambda archive: _array(archive, f"{HEADER}.npy").tobytes())
+
+    def load(self, graph: str) -> Columns | None:
+        """See CheckpointKeeper.load."""
+        return self._read(
+            graph,
+            lambda archive: {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()},
+        )
+
+    def delete(self, graph: str) -> None:
+        """See CheckpointKeeper.delete."""
+        try:
+            (self._folder / graph / FILE).unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the checkpoint of graph %s was not deleted: %s", graph, error)
+
+    def _read(self, graph: str, read: Callable[[zipfile.ZipFile], T]) -> T | None:
+        path = self._folder / graph / FILE
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return read(archive)
+        except FileNotFoundError:
+            return None
+        except DAMAGES as error:
+            log.warning("%s cannot be read: %s; the graph is loaded from the store", path, error)
+            return None
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Return an array of the archive, whose checksum is compared before its bytes are interpreted."""
+    found: NDArray[Any] = np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
+    return found
+
+
+def _to_disk(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,328 @@
+"""A follower that starts from checkpoints: whatever it missed, wherever it was stopped, it has the stored graphs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import canonical_lines
+from graphtide.graph.records import DocumentChange
+from graphtide.infra.checkpoint_folder import FILE, CheckpointFolder
+from graphtide.infra.hnsw import HnswParameters
+from graphtide.infra.index_folder import IndexFolder
+from graphtide.streams.changes.purge_marker import mark_purge
+from graphtide.streams.checkpoints.view_checkpoints import ViewCheckpoints
+from graphtide.streams.follow.delta_follower import DeltaFollower
+from graphtide.streams.follow.delta_records import full_records
+from graphtide.streams.follow.evicting_views import EvictingViews, EvictionLimits
+from graphtide.streams.follow.view_registry import ViewRegistry
+from graphtide.streams.messages import DELTAS
+from graphtide.streams.ports import Commit, GraphCommit, Position, Record
+from tests.model.memory import MemoryBackend, MemoryOutbox
+from tests.support.stages import eventually, running
+from tests.support.worlds import RandomWorld
+
+SMALL = HnswParameters(exact_below=20)
+PART_BYTES = 512
+GRAPHS = ("g0", "g1", "g2")
+
+
+class CountingStore:
+    """The graphs whose snapshots were read."""
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        self.read: list[str] = []
+        snapshot = backend.store.snapshot
+
+        async def counted(graph: str) -> object:
+            self.read.append(graph)
+            return await snapshot(graph)
+
+        backend.store.snapshot = counted  # type: ignore[method-assign, assignment]
+
+
+@dataclass
+class Replica:
+    """A process that follows the graphs: each `started` is a new one on the same data folder."""
+
+    backend: MemoryBackend
+    folder: Path
+    idle_s: float = 0.0
+    purges: int = 0
+    views: ViewRegistry = field(init=False)
+    follower: DeltaFollower = field(init=False)
+
+    @asynccontextmanager
+    async def started(self) -> AsyncIterator[None]:
+        """Follow in the block. At its end nothing is saved, as after kill -9."""
+        indexes, checkpoints = IndexFolder(self.folder, SMALL), ViewCheckpoints(CheckpointFolder(self.folder))
+        self.views = ViewRegistry(indexes, checkpoints=checkpoints)
+        if self.idle_s:
+            limits = EvictionLimits(self.idle_s)
+            self.views = EvictingViews(indexes, self.backend.store, limits, checkpoints=checkpoints)
+
+        async def purged() -> None:
+            self.purges += 1
+            await self.views.purge()
+
+        self.follower = DeltaFollower(self.backend.log, self.backend.store, self.views, lambda: None, purged=purged)
+        try:
+            await self.follower.start()
+            async with running(self.follower.run):
+                yield
+        finally:
+            for view in self.views.all():
+                indexes.close(view.indexes)
+
+    async def current(self) -> bool:
+        return all(self.views.version(graph) == stored for graph, stored in (await self.backend.store.graphs()).items())
+
+    async def check(self) -> None:
+        """Check that each view becomes the stored graph, vectors included."""
+        await eventually(self.current)
+        for graph in await self.backend.store.graphs():
+            view, stored = self.views.get(graph), await self.backend.store.snapshot(graph)
+            assert view is not None
+            shown = view.rows(vectors=True)
+            assert sorted(canonical_lines(shown)) == sorted(canonical_lines(stored))
+            vectors = {row.statement: row.vector.tobytes() for row in stored.statements}
+            assert {row.statement: row.vector.tobytes() for row in shown.statements} == vectors
+            assert set(view.indexes.chunks.live_ids().tolist()) == {row.chunk for row in stored.chunks}
+
+
+class Writers:
+    """Graphs that another process writes, each in a partition of its own."""
+
+    def __init__(self, backend: MemoryBackend, rng: random.Random) -> None:
+        self.backend = backend
+        self.worlds = {graph: RandomWorld(rng) for graph in GRAPHS}
+        for graph, world in self.worlds.items():
+            world.writer = Consolidator(graph)
+
+    async def commit(self, graph: str, *, rebuilt: bool = False) -> list[Record]:
+        """Store the next version of a graph, by a change or a rebuild, and return the records that announce it."""
+        world, partition = self.worlds[graph], GRAPHS.index(graph)
+        if rebuilt:
+            changes = [DocumentChange(name, None, one) for name, one in sorted(world.live.items(), reverse=True)]
+            fresh = Consolidator(graph)
+            fresh.version = world.writer.version
+            world.writer = fresh
+            delta = replace(fresh.apply(changes), snapshot=True, communities=fresh.hierarchy())
+        else:
+            delta = world.step()
+        store = self.backend.store
+        await store.commit(Commit(partition, await store.claim(partition), 0, (GraphCommit(delta, {}),), ()))
+        return [replace(record, partition=partition) for record in full_records(delta, part_bytes=PART_BYTES)]
+
+    async def announce(self, *records: Record) -> None:
+        await self.backend.log.append(DELTAS, records)
+
+    async def steps(self, times: int, graph: str = "g0") -> None:
+        for _ in range(times):
+            await self.announce(*await self.commit(graph))
+
+
+@pytest.fixture
+async def backend() -> MemoryBackend:
+    return MemoryBackend(len(GRAPHS), outbox=MemoryOutbox())
+
+
+@pytest.fixture
+def writers(backend: MemoryBackend) -> Writers:
+    print("seed 21")
+    return Writers(backend, random.Random(21))
+
+
+@pytest.fixture
+def replica(backend: MemoryBackend, tmp_path: Path) -> Replica:
+    return Replica(backend, tmp_path)
+
+
+async def test_start_reads_the_changes_since_the_checkpoint_and_no_snapshot(writers: Writers, replica: Replica) -> None:
+    """Thirty versions were missed: at the end of the start the view has them, and nothing was read from the store."""
+    for graph in GRAPHS:
+        await writers.steps(10, graph)
+    async with replica.started():
+        await replica.views.save()
+    await writers.steps(30)
+    store = CountingStore(writers.backend)
+    async with replica.started():
+        assert await replica.current() and not store.read and not replica.follower.reloads
+        assert replica.views.checkpoints is not None and replica.views.checkpoints.restored == len(GRAPHS)
+        await writers.steps(5, "g1")
+        await replica.check()
+
+
+async def test_start_without_missed_versions_reads_no_record(
+    writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All graphs are as they were saved: the log is read from its end, also where it kept nothing of the time since."""
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.save()
+    await writers.backend.log.append(DELTAS, [Record("elsewhere", b"x", (), number) for number in range(3)])
+    for number, end in (await writers.backend.log.end(DELTAS)).items():
+        await writers.backend.log.trim(DELTAS, Position(number, end))
+    taken: list[object] = []
+    take = DeltaFollower._take
+
+    async def noted(self: DeltaFollower, delivered: object) -> None:
+        taken.append(delivered)
+        await take(self, delivered)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DeltaFollower, "_take", noted)
+    store = CountingStore(writers.backend)
+    async with replica.started():
+        assert not taken and not store.read
+        await replica.check()
+
+
+async def test_checkpoint_that_the_log_does_not_continue_is_replaced(writers: Writers, replica: Replica) -> None:
+    """The log has lost records since: the graph is loaded from the store, and saved again at once."""
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.save()
+    await writers.steps(4)
+    await writers.backend.log.trim(DELTAS, Position(0, (await writers.backend.log.end(DELTAS))[0] - 1))
+    store = CountingStore(writers.backend)
+    async with replica.started():
+        assert store.read == ["g0"] and not (replica.folder / "g0" / FILE).exists()
+        await replica.views.save(least_versions=5)
+        assert (replica.folder / "g0" / FILE).exists()
+        await replica.check()
+
+
+async def test_versions_that_were_not_announced_are_loaded_before_the_start_ends(
+    writers: Writers, replica: Replica
+) -> None:
+    """The notice of the newest version is lost: the view has it nevertheless when the replica is ready."""
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.save()
+    await writers.steps(3)
+    await writers.commit("g0")
+    async with replica.started():
+        assert await replica.current() and replica.follower.reloads == 1
+        await replica.check()
+
+
+async def test_purge_that_was_announced_meanwhile_is_done_after_the_start(writers: Writers, replica: Replica) -> None:
+    """The checkpoint may hold deleted texts: after the purge that the log announces, none is left in the file."""
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.save()
+    await writers.steps(3)
+    await mark_purge(writers.backend.log)
+    async with replica.started():
+        await eventually(lambda: _is(replica.purges == 1))
+        await replica.check()
+    async with replica.started():
+        assert replica.purges == 1
+        await replica.check()
+
+
+async def test_checkpoint_that_is_saved_amid_a_delta_is_followed_from_its_notice(
+    writers: Writers, replica: Replica
+) -> None:
+    """The notice and some parts were read before the rows were saved, and the others come after the start."""
+    await writers.steps(10)
+    async with replica.started():
+        records = await writers.commit("g0")
+        assert len(records) > 2
+        await writers.announce(*records[:2])
+        incoming = replica.follower._incoming
+        await eventually(lambda: _is("g0" in incoming and len(incoming["g0"].parts) == 1))
+        await replica.views.save()
+    await writers.announce(*records[2:])
+    store = CountingStore(writers.backend)
+    async with replica.started():
+        assert await replica.current() and not store.read and not replica.follower.reloads
+        await replica.check()
+
+
+async def test_rebuilt_graph_is_loaded(writers: Writers, replica: Replica) -> None:
+    """A rebuilt graph has other internal numbers: it is loaded anew."""
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.save()
+    await writers.steps(2)
+    await writers.announce(*await writers.commit("g0", rebuilt=True))
+    await writers.steps(2)
+    async with replica.started():
+        assert replica.follower.reloads == 1
+        await replica.check()
+
+
+async def test_graph_that_was_evicted_unchanged_comes_back_from_its_checkpoint(
+    writers: Writers, replica: Replica
+) -> None:
+    """A use of an idle graph reads nothing from the store, unless the graph has changed."""
+    await writers.steps(10)
+    replica.idle_s = 1e-6
+    store = CountingStore(writers.backend)
+    async with replica.started():
+        await replica.views.wake("g0")
+        await replica.views.evict_idle()
+        assert store.read == ["g0"] and "g0" in replica.views.evicted
+        await replica.views.wake("g0")
+        assert store.read == ["g0"] and await replica.current()
+        await replica.views.evict_idle()
+        await writers.steps(1)
+        await eventually(lambda: _is(replica.views.evicted.get("g0") == 11))
+        await replica.views.wake("g0")
+        assert store.read == ["g0", "g0"] and await replica.current()
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.thorough if seed else ()) for seed in range(12)])
+async def test_views_are_the_stored_graphs_wherever_the_process_was_killed(
+    backend: MemoryBackend, tmp_path: Path, seed: int
+) -> None:
+    """Saved at any moment, also amid a delta, killed, restarted; records lost, repeated, swapped; rebuilds, purges."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    writers, replica = Writers(backend, rng), Replica(backend, tmp_path)
+    kept: list[Record] = []
+    for _ in range(8):
+        async with replica.started():
+            for _ in range(rng.randrange(12)):
+                graph = rng.choice(GRAPHS)
+                records = await writers.commit(graph, rebuilt=rng.random() < 0.05)
+                await _announce_badly(writers, records, kept, rng)
+                kept += records
+                for _ in range(rng.randrange(6)):
+                    await asyncio.sleep(0)
+                if rng.random() < 0.3:
+                    await replica.views.save(least_versions=rng.randrange(1, 5))
+                if rng.random() < 0.05:
+                    await mark_purge(backend.log)
+        for _ in range(rng.randrange(8)):
+            graph = rng.choice(GRAPHS)
+            await _announce_badly(writers, await writers.commit(graph), kept, rng)
+        if rng.random() < 0.1:
+            number = rng.randrange(len(GRAPHS))
+            await backend.log.trim(DELTAS, Position(number, (await backend.log.end(DELTAS))[number]))
+        async with replica.started():
+            assert await replica.current()
+            await replica.check()
+
+
+async def _announce_badly(writers: Writers, records: list[Record], kept: list[Record], rng: random.Random) -> None:
+    if kept and rng.random() < 0.2:
+        records = [*records, rng.choice(kept)]
+    if rng.random() < 0.05:
+        rng.shuffle(records)
+    for record in records:
+        if rng.random() > 0.02:
+            await writers.announce(record)
+        await asyncio.sleep(0)
+
+
+async def _is(value: bool) -> bool:
+    return value
