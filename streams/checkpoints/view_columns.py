@@ -128,7 +128,7 @@ class SavesRows(HoldsRows, Protocol):
 
 
 class VectorPlace(IntEnum):
-    """Where the vector of a row is."""
+    """The place of a row's vector."""
 
     ABSENT = 0
     COLUMN = 1

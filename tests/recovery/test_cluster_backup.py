@@ -69,6 +69,14 @@ async def _digests(address: BoltAddress) -> Mapping[str, tuple[int, str]]:
     return {graph: (rows.version, digest(rows)) for graph, rows in (await _rows(address)).items()}
 
 
+async def _history(address: BoltAddress) -> str:
+    backend = await BoltBackend.open(address, MemoryLog(1, now_ms))
+    try:
+        return await backend.history()
+    finally:
+        await backend.close()
+
+
 async def _is_as_recorded(address: BoltAddress) -> bool:
     """Return True if the graphs have the versions and digests of the recording, in the construction of that time."""
     rows, recorded = await _rows(address), RECORDINGS[-1].expected["cluster"]
@@ -121,7 +129,8 @@ async def test_restored_graph_database_equals_the_one_that_was_backed_up(
     """With recorded data: digests, extractions, ledger and watermarks; a database with data in it needs --force."""
     address, old = graph_server.address, RECORDINGS[-1]
     old.load(address)
-    before = await _digests(address)
+    before, history = await _digests(address), await _history(address)
+    assert await _history(address) == history
     manifest = await backup(address, tmp_path / "backup")
     with pytest.raises(Broken, match="--force"):
         await restore(address, tmp_path / "backup")
@@ -129,6 +138,7 @@ async def test_restored_graph_database_equals_the_one_that_was_backed_up(
     await restore(address, tmp_path / "backup")
     assert await _digests(address) == before
     assert await _is_as_recorded(address)
+    assert await _history(address) != history, "replicas would use what they saved before the restore"
     again = await backup(address, tmp_path / "again")
     assert (again.graphs, again.watermarks) == (manifest.graphs, manifest.watermarks)
     backend = await BoltBackend.open(address, MemoryLog(1, now_ms))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from graphtide.streams.messages import (
@@ -22,8 +23,9 @@ from graphtide.streams.messages import (
 )
 from graphtide.streams.ports import Record
 from tests.recovery.walk import random_body
-from tests.support.cluster import Cluster, until
+from tests.support.cluster import Cluster, Process, until
 from tests.support.disturbing import (
+    ROLES,
     apply_topics,
     arm,
     committed,
@@ -34,7 +36,7 @@ from tests.support.disturbing import (
     records,
     start,
 )
-from tests.support.invariants import ModelledGraph
+from tests.support.invariants import FRONT, ModelledGraph
 from tests.support.kafka_server import KafkaServer
 from tests.support.llm_server import LlmServer
 from tests.support.neo4j_server import GraphServer
@@ -80,6 +82,30 @@ def test_cluster_loses_and_repeats_nothing_when_workers_die_at_points(
     died[1]()
     start(cluster, "consolidate")
     course.check()
+
+
+def test_replica_starts_from_its_checkpoint_after_a_stop_and_after_a_kill(cluster: Cluster) -> None:
+    """It reads what it missed from the log: its digest is that of the replica that was there all the time."""
+    course = ModelledGraph(cluster, "checkpoint")
+    publish(course, 6)
+    course.check()
+    cluster.start("late", *ROLES[FRONT])
+    for number, end in enumerate((cluster.stop, cluster.kill)):
+        end("late")
+        course.put(f"missed-{number}", random_body(random.Random(number)))
+        course.check()
+        late = cluster.start("late", *ROLES[FRONT])
+        assert "graph checkpoint is restored at version" in late.logged()
+        assert "loading its snapshot" not in late.logged()
+        assert digest_at(late) == digest_at(cluster.processes[FRONT])
+    cluster.stop("late")
+
+
+def digest_at(process: Process) -> dict[str, object]:
+    """Return the digest and version of the graph `checkpoint` as a replica shows it."""
+    found = httpx.get(f"{process.addresses['http']}/v1/graphs/checkpoint/digest", timeout=60)
+    assert found.status_code == 200, found.text
+    return dict(found.json())
 
 
 @pytest.mark.thorough

@@ -17,7 +17,7 @@ class Dialect(StrEnum):
 READ_SCHEMA = "MATCH (s:Schema {name: 'graphtide'}) RETURN s.version AS version, s.restoring AS restoring"
 BEGIN_RESTORE = "MERGE (s:Schema {name: 'graphtide'}) SET s.restoring = true"
 END_RESTORE = "MATCH (s:Schema {name: 'graphtide'}) SET s.version = $version, s.history = $history REMOVE s.restoring"
-HISTORY = "MATCH (s:Schema {name: 'graphtide'}) SET s.history = coalesce(s.history, $fresh) RETURN s.history AS history"
+HISTORY = "MERGE (s:Schema {name: 'graphtide'}) SET s.history = coalesce(s.history, $fresh) RETURN s.history AS history"
 PUT_SCHEMA = "MERGE (s:Schema {name: 'graphtide'}) SET s.version = $version"
 STORAGE_INFO = "SHOW STORAGE INFO"
 

@@ -1,4 +1,4 @@
-"""Checkpoints of views: what is restored is the view that was saved, or the caller is told to load the graph."""
+"""Checkpoints of views: what is restored is the view that was saved, or there is none."""
 
 from __future__ import annotations
 
