@@ -141,6 +141,7 @@ class Settings(BaseSettings):
     max_write_models: int = Field(default=256, ge=1)
     idle_graph_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     max_loaded_bytes: int = Field(default=0, ge=0)
+    checkpoints_url: str = ""
     graph_changes_topic: bool = False
     legacy_metric_names: bool = False
     metrics_host: str = "127.0.0.1"

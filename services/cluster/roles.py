@@ -7,6 +7,7 @@ and committed only finished work.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,10 +15,12 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
-from graphtide.infra.checkpoint_folder import CheckpointFolder
+from graphtide.infra.checkpoints.folder import CheckpointFolder
+from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder, hnsw_parameters
 from graphtide.infra.models.usage.accounting import UsageAccounting
+from graphtide.infra.object_store import UnusableStoreError
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
@@ -51,6 +54,7 @@ from graphtide.streams.changes.recent import RecentChanges
 from graphtide.streams.changes.retained_deltas import RetainedDeltas
 from graphtide.streams.checkpoints.view_checkpoints import ViewCheckpoints
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
+from graphtide.streams.errors import Broken
 from graphtide.streams.extract.settings import ExtractSettings
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
@@ -66,6 +70,8 @@ from graphtide.streams.summarize.report_requests import ReportRequestPublisher
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from graphtide.streams.summarize.stage import DebounceSettings, SummarizeStage
 from graphtide.streams.summarize.summary_writer import SummaryWriter
+
+log = logging.getLogger("graphtide")
 
 REVISIONS_LOOK_S = 0.1
 """Poll interval of a query that waits for a token, for revisions that other processes finish."""
@@ -211,8 +217,10 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that follows the graphs and answers queries from them."""
     settings, backing = tools.settings, tools.backing
     folder = settings.data / "indexes"
-    indexes, checkpoints = IndexFolder(folder, hnsw_parameters(settings)), ViewCheckpoints(CheckpointFolder(folder))
+    indexes = IndexFolder(folder, hnsw_parameters(settings))
     await _drop_outdated(indexes, backing)
+    shared = await _shared_checkpoints(tools)
+    checkpoints = ViewCheckpoints(CheckpointFolder(folder, shared))
     predicates = load_functional_predicates(settings.functional_predicates_file)
     views = ViewRegistry(indexes, predicates, checkpoints)
     if settings.idle_graph_s or settings.max_loaded_bytes:
@@ -265,6 +273,25 @@ async def _drop_outdated(indexes: IndexFolder, backing: Backing) -> None:
     if history := await backing.history():
         await asyncio.to_thread(indexes.adopt, history)
     await drop_deleted_indexes(indexes, backing.store)
+
+
+async def _shared_checkpoints(tools: RoleDependencies) -> SharedCheckpoints | None:
+    """Open the place of shared checkpoints, if the settings name one, and delete the copies of deleted graphs in it."""
+    url, backing = tools.settings.checkpoints_url, tools.backing
+    if not url:
+        return None
+    try:
+        shared = await asyncio.to_thread(SharedCheckpoints, url, await backing.history())
+    except UnusableStoreError as error:
+        raise Broken(f"GRAPHTIDE_CHECKPOINTS_URL cannot be used: {error}") from error
+    except OSError as error:
+        log.warning("checkpoints are not shared: %s", error)
+        return None
+    existing = await backing.store.graphs()
+    copied = [graph for graph in await asyncio.to_thread(shared.graphs) if graph not in existing]
+    for graph in await backing.store.deletions(copied):
+        await asyncio.to_thread(shared.delete, graph)
+    return shared
 
 
 def _retention(settings: Settings) -> ChangeRetention:

@@ -38,6 +38,11 @@ MISFITS = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arithmet
 OpenIndexes = Callable[[str, int, int], tuple[VectorIndexes, IndexVersions]]
 
 
+def max_missed(documents: int) -> int:
+    """Return how many versions a checkpoint of so many documents may lack and still be used."""
+    return max(MIN_MISSED, documents // MISSED_SHARE)
+
+
 class CheckpointKeeper(Protocol):
     """Durable storage of the columns of views, one set per graph. Blocking: called in threads."""
 
@@ -54,6 +59,21 @@ class CheckpointKeeper(Protocol):
         ...
 
     def delete(self, graph: str) -> None: ...
+
+    def publish(self, graph: str, version: int) -> None:
+        """Copy what is saved of the graph, at that version, to where new processes find it. A failure is logged."""
+        ...
+
+    def fetch(self, graph: str, oldest: int, newest: int) -> bool:
+        """Replace what is saved of the graph by a copy from version `oldest` to `newest`, the newest of them.
+
+        Returns False if there is none. A failure is logged.
+        """
+        ...
+
+    def forget(self, graph: str) -> None:
+        """Delete the graph's columns and every copy: the graph was deleted, or content in them was."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +111,7 @@ class CheckpointHeader:
             return f"it has version {self.version}, newer than the graph's {newest}"
         if retained is None:
             return f"it lacks {missed} versions"
-        if missed > max(MIN_MISSED, self.documents // MISSED_SHARE):
+        if missed > max_missed(self.documents):
             return f"it lacks {missed} versions, which the store has sooner than the log"
         for partition, end in retained.end.items():
             if not retained.first.get(partition, 0) <= self.offsets.get(partition, 0) <= end:
@@ -135,10 +155,18 @@ class ViewCheckpoints:
         columns: dict[str, Any] = {HEADER: np.frombuffer(header.encode(), np.uint8), **view_columns(view)}
         self._keeper.save(view.graph, columns)
 
+    def publish(self, graph: str, version: int) -> None:
+        """See CheckpointKeeper.publish."""
+        self._keeper.publish(graph, version)
+
+    def forget(self, graph: str) -> None:
+        """See CheckpointKeeper.forget."""
+        self._keeper.forget(graph)
+
     def size_bytes(self, graph: str, version: int) -> int:
         """Return the estimated memory of the view that the graph's checkpoint of this version makes; 0 without one."""
-        header = self._header(graph)
-        return header.size_bytes if header is not None and header.version == version else 0
+        header = self._usable(graph, version, None)
+        return header.size_bytes if header is not None else 0
 
     def restore(
         self,
@@ -154,11 +182,8 @@ class ViewCheckpoints:
         `retained` is what the process can read from `deltas`; its ends were read before `newest` was. Cost: the whole
         graph, less than from the store.
         """
-        header = self._header(graph)
+        header = self._usable(graph, newest, retained)
         if header is None:
-            return None
-        if reason := header.unusable(newest, retained):
-            self._discard(graph, reason)
             return None
         columns = self._keeper.load(graph)
         if columns is None:
@@ -176,6 +201,19 @@ class ViewCheckpoints:
         if retained is not None and header.version == newest:
             return RestoredView(view, retained.end)
         return RestoredView(view, header.offsets)
+
+    def _usable(self, graph: str, newest: int, retained: Retained | None) -> CheckpointHeader | None:
+        """Return the header of a usable checkpoint of the graph: of this process, or else a copy of another one's."""
+        for fetched in (False, True):
+            if fetched and not self._keeper.fetch(graph, newest if retained is None else 0, newest):
+                break
+            header = self._header(graph)
+            if header is not None:
+                reason = header.unusable(newest, retained)
+                if not reason:
+                    return header
+                self._discard(graph, reason)
+        return None
 
     def _header(self, graph: str) -> CheckpointHeader | None:
         value = self._keeper.header(graph)

@@ -181,7 +181,7 @@ class EvictingViews(ViewRegistry):
             async with self._saving:  # an eviction that began before has ended
                 evicted = list(self._evicted)
             for graph in evicted:
-                await asyncio.to_thread(self._keeper.drop, graph)
+                await asyncio.to_thread(self._forget, graph)
             await asyncio.gather(*self._loads.values(), return_exceptions=True)  # they may have opened a deleted index
             return await super().purge()
         finally:
@@ -236,7 +236,7 @@ class EvictingViews(ViewRegistry):
             if view.version > self._saved.get(graph, 0) and not self._purges:
                 await self._save(view)
             if self._purges:
-                await asyncio.to_thread(self._keeper.drop, graph)
+                await asyncio.to_thread(self._forget, graph)
             if not may_leave() or self._views.get(graph) is not view:
                 return
             del self._views[graph]

@@ -12,7 +12,12 @@ from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import LiveView
-from graphtide.streams.checkpoints.view_checkpoints import RestoredView, Retained, ViewCheckpoints
+from graphtide.streams.checkpoints.view_checkpoints import (
+    RestoredView,
+    Retained,
+    ViewCheckpoints,
+    max_missed,
+)
 from graphtide.streams.errors import Broken, GraphtideError, NotFound
 from graphtide.streams.follow.view_ports import EvictionReason, IndexKeeper, ViewRecorder
 from graphtide.streams.follow.view_size import view_bytes
@@ -289,7 +294,7 @@ class ViewRegistry:
             self._dropped[graph] = version
             if self.recorder is not None:
                 self.recorder.restart(graph)
-            await asyncio.to_thread(self._keeper.drop, graph)
+            await asyncio.to_thread(self._forget, graph)
         self.on_ended(graph)
         self._announce()
         if view is not None:
@@ -334,14 +339,14 @@ class ViewRegistry:
     async def save(self, *, least_versions: int = 1, within_s: float = math.inf) -> None:
         """Save the indexes and rows of views that advanced by at least that many versions since the last save.
 
-        The largest graphs are first. None is begun after `within_s` seconds: a start fills those from the rows.
+        With checkpoints, a view that has none is saved in any case, and one whose checkpoint would soon be too old. The
+        largest graphs are first. None is begun after `within_s` seconds: a start fills those from the rows.
         """
         loop, late = asyncio.get_running_loop(), 0
         until = loop.time() + within_s
         for graph, view in sorted(self._views.items(), key=lambda item: -len(item[1].statements)):
             async with self._saving:  # one view at a time: an eviction waits for it
-                advanced = view.version - self._saved.get(graph, 0)
-                if self._views.get(graph) is not view or advanced < least_versions:
+                if self._views.get(graph) is not view or not self._is_due(view, least_versions):
                     continue
                 if loop.time() >= until:
                     late += 1
@@ -349,6 +354,12 @@ class ViewRegistry:
                     await self._save(view)
         if late:
             log.info("the indexes of %d graphs were not saved within %g s: a start fills them", late, within_s)
+
+    def _is_due(self, view: LiveView, least_versions: int) -> bool:
+        saved = self._saved.get(view.graph, 0)
+        if self.checkpoints is not None:
+            least_versions = min(least_versions, max_missed(len(view.documents)) if saved else 1)
+        return view.version - saved >= least_versions
 
     async def purge(self) -> int:
         """Save every index without the vectors of removed rows. Returns the number of graphs. Cost: rebuilds each."""
@@ -358,7 +369,7 @@ class ViewRegistry:
             views = list(self._views.values())
             for view in views:
                 await asyncio.to_thread(self._keeper.compact, view.indexes)
-                await asyncio.to_thread(self._keeper.drop, view.graph)  # even if the new ones cannot be saved
+                await asyncio.to_thread(self._forget, view.graph)  # even if the new ones cannot be saved
                 await self._save(view)
         return len(views)
 
@@ -386,10 +397,18 @@ class ViewRegistry:
         self._saved.pop(snapshot.graph, None)
         return view
 
+    def _forget(self, graph: str) -> None:
+        """Delete what is saved of a graph that was deleted, or of which content was."""
+        self._keeper.drop(graph)
+        if self.checkpoints is not None:
+            self.checkpoints.forget(graph)
+
     async def _save(self, view: LiveView) -> None:
         """Save a view's indexes, and its rows with the offsets of `deltas` that it includes for certain."""
         offsets = self.checkpoints.offsets() if self.checkpoints is not None else {}
-        self._saved[view.graph] = await asyncio.to_thread(self._save_parts, view, offsets)
+        self._saved[view.graph] = version = await asyncio.to_thread(self._save_parts, view, offsets)
+        if self.checkpoints is not None:
+            await asyncio.to_thread(self.checkpoints.publish, view.graph, version)
 
     def _save_parts(self, view: LiveView, offsets: Mapping[int, int]) -> int:
         with view.lock.read():

@@ -32,6 +32,8 @@ NO_PORTS = ("--metrics-port", "0")
 SERVE = ("serve", "--port", "0", "--grpc-port", "0")
 MODES = ("vector", "local")
 POLL_INTERVAL_S = 0.05
+MISSED = 100
+"""Documents that are written while a killed replica is away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Size:
 
 
 QUICK = Size(staged=400, burst=400, steady_s=10, asking_s=4)
-FULL = Size(staged=4_000, burst=10_000, steady_s=60, asking_s=20)
+FULL = Size(staged=5_000, burst=10_000, steady_s=60, asking_s=20)
 
 
 @dataclass
@@ -146,10 +148,37 @@ async def one_by_one(bench: Bench) -> None:
     async with bench.stage("follow (a replica that slept)", count, "sleeper"):
         bench.cluster.processes["sleeper"].thaw()
         await until(awake)
-    async with bench.stage("start a replica: process and snapshot", count):
-        await asyncio.to_thread(start, {"late": SERVE})
-    await asyncio.to_thread(bench.cluster.stop, "late")
     await asyncio.to_thread(bench.cluster.stop, "sleeper")
+
+
+async def starts(bench: Bench) -> None:
+    """Measure how long replicas take until they are ready: with nothing, with a checkpoint, and with a shared copy."""
+    cluster, count = bench.cluster, bench.size.staged
+    shared = {"GRAPHTIDE_CHECKPOINTS_URL": str(cluster.folder / "checkpoints")}
+
+    async def ready(figure: str, name: str) -> None:
+        started = time.perf_counter()
+        await asyncio.to_thread(cluster.start_all, {name: SERVE}, shared)
+        taken_s = time.perf_counter() - started
+        bench.rows.append(Row(f"start of a replica of {count:,} documents: {figure}", f"{taken_s:.1f} s until ready"))
+        print(bench.rows[-1].line(), flush=True)
+
+    async def copied() -> bool:
+        copies = (cluster.folder / "checkpoints").glob("*/*.zip")
+        return {copy.parent.name for copy in copies} == set(await bench.versions("late"))
+
+    await ready("a new one, from the graph database", "late")
+    await until(copied)
+    await asyncio.to_thread(cluster.stop, "late")
+    await ready("after SIGTERM", "late")
+    await asyncio.to_thread(cluster.kill, "late")
+    tokens = await bench.publish(list(bodies(MISSED, seed=9)), "k")
+    for graph, token in tokens.items():
+        await _reached(bench, graph, token)
+    await ready(f"after kill -9, {MISSED} documents missed", "late")
+    await asyncio.to_thread(cluster.stop, "late")
+    await ready("a new one, from a copy that replicas share", "newer")
+    await asyncio.to_thread(cluster.stop, "newer")
 
 
 async def _settled(bench: Bench) -> dict[str, int]:
@@ -263,6 +292,7 @@ async def measure(cluster: Cluster, size: Size) -> list[Row]:
         async with httpx.AsyncClient(timeout=120) as client:
             bench = Bench(cluster, log, size, client)
             await one_by_one(bench)
+            await starts(bench)
             await asking(bench)
             rate = await burst(bench)
             await steady(bench, max(1.0, rate / 2))

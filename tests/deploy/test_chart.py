@@ -214,15 +214,19 @@ def test_network_policies_let_the_gateway_reach_query_alone() -> None:
 REACHED = {
     "gateway": {"traces"},
     "topics": {"kafka"},
-    **{key: {"kafka", "bolt", "models", "traces"} for key in ("query", "extract", "summarize", "consolidate")},
+    **{key: {"kafka", "bolt", "models", "traces"} for key in ("extract", "summarize", "consolidate")},
+    "query": {"kafka", "bolt", "models", "traces", "checkpoints"},
 }
 """The destinations of each process, besides query replicas and DNS."""
 ENDPOINTS = {
     "models": ("--set", "settings.llm_base_url=https://llm.example/v1,settings.llm_model=m"),
     "traces": ("--set", "settings.otlp_endpoint=http://collector:4318"),
+    "checkpoints": ("--set", "settings.checkpoints_url=s3://bucket/checkpoints"),
 }
 ELSEWHERE = ("--set", "credentials.allowUnauthenticated=true,settings.kafka=k:9092,settings.bolt=bolt://b:7687")
-PEERS = {"kafka": "10.0.0.1/32", "bolt": "10.0.0.2/32", "models": "10.0.0.3/32", "traces": "10.0.0.4/32"}
+PEERS = {
+    name: f"10.0.0.{number}/32" for number, name in enumerate(("kafka", "bolt", "models", "traces", "checkpoints"), 1)
+}
 
 
 def egress(*arguments: str) -> dict[str, list[Manifest]]:
@@ -245,7 +249,7 @@ def rendered(*arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("named", [(), ("models",), ("traces",), ("models", "traces")])
+@pytest.mark.parametrize("named", [(), ("models",), ("traces",), ("models", "traces", "checkpoints")])
 def test_network_policies_allow_what_the_settings_of_a_process_name_and_no_more(named: tuple[str, ...]) -> None:
     """With a peer for each: the servers always, endpoints and collector where they are configured."""
     parts = [part for name in named for part in ENDPOINTS[name]]
@@ -278,6 +282,24 @@ def test_network_policies_reach_servers_of_the_release_by_their_label() -> None:
         servers = {each["app.kubernetes.io/component"] for each in labels}
         assert servers == ({"kafka"} if component == "topics" else {"kafka", "memgraph"}), component
     assert rules["gateway"] == []
+
+
+def test_query_replicas_share_checkpoints_in_the_claim_alone() -> None:
+    """The setting names the folder where the claim is mounted; no other process has it, and two places are refused."""
+    for name, pod in pods("everything"):
+        container = pod["spec"]["containers"][0]
+        mounts = {one["mountPath"] for one in container.get("volumeMounts", ()) if one["name"] == "checkpoints"}
+        claims = {
+            one["persistentVolumeClaim"]["claimName"]
+            for one in pod["spec"].get("volumes", ())
+            if one["name"] == "checkpoints"
+        }
+        named = {one["value"] for one in container.get("env", ()) if one["name"] == "GRAPHTIDE_CHECKPOINTS_URL"}
+        is_query = name == "graphtide-query"
+        assert (mounts, claims) == ((named, {"checkpoints"}) if is_query else (set(), set())), name
+        assert len(named) == is_query
+    both = "processes.query.checkpointsClaim=c,settings.checkpoints_url=s3://b/c"
+    assert "exclude each other" in refused(*ELSEWHERE, "--set", both)
 
 
 def test_broker_keeps_its_log_in_a_folder_of_its_volume() -> None:

@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -84,21 +85,33 @@ def test_cluster_loses_and_repeats_nothing_when_workers_die_at_points(
     course.check()
 
 
-def test_replica_starts_from_its_checkpoint_after_a_stop_and_after_a_kill(cluster: Cluster) -> None:
-    """It reads what it missed from the log: its digest is that of the replica that was there all the time."""
+def test_replicas_start_from_checkpoints_after_a_stop_and_a_kill_and_new_ones_from_a_copy(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """They read what they missed from the log: their digest is that of the replica that was there all the time."""
     course = ModelledGraph(cluster, "checkpoint")
     publish(course, 6)
     course.check()
-    cluster.start("late", *ROLES[FRONT])
+    shared = {"GRAPHTIDE_CHECKPOINTS_URL": str(tmp_path / "checkpoints")}
+    cluster.start("late", *ROLES[FRONT], settings=shared)
     for number, end in enumerate((cluster.stop, cluster.kill)):
         end("late")
         course.put(f"missed-{number}", random_body(random.Random(number)))
         course.check()
-        late = cluster.start("late", *ROLES[FRONT])
-        assert "graph checkpoint is restored at version" in late.logged()
-        assert "loading its snapshot" not in late.logged()
-        assert digest_at(late) == digest_at(cluster.processes[FRONT])
+        late = cluster.start("late", *ROLES[FRONT], settings=shared)
+        check_restored(late, cluster)
+    new = cluster.start("new", *ROLES[FRONT], settings=shared)
+    assert "graph checkpoint: its checkpoint was copied from file://" in new.logged()
+    check_restored(new, cluster)
     cluster.stop("late")
+    cluster.stop("new")
+
+
+def check_restored(replica: Process, cluster: Cluster) -> None:
+    """Check that a replica started from a checkpoint, and shows what the front shows."""
+    assert "graph checkpoint is restored at version" in replica.logged()
+    assert "loading its snapshot" not in replica.logged()
+    assert digest_at(replica) == digest_at(cluster.processes[FRONT])
 
 
 def digest_at(process: Process) -> dict[str, object]:

@@ -1,33 +1,20 @@
-"""Object stores and other trees that fsspec reads: S3, Google Cloud Storage, GitHub, memory and more.
-
-Credentials come from the environment and files of the store's own client. The invariant: neither a URL with a password
-nor an error of a client that contains it is printed.
-"""
+"""Object stores as trees of files that `sync` follows (infra/object_store.py)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from graphtide.infra.files.types import UnreadableFileError
+from graphtide.infra.object_store import UnusableStoreError, open_filesystem, shown_url, store_errors
 from graphtide.services.cli.exit_codes import USAGE, CommandError
 from graphtide.services.cli.sync.tree import FoundFile, TreeEntry, state_folder
 
-INSTALL = "pip install 'graphtide[remote]'"
 _ETAGS = ("ETag", "etag", "generation", "md5Hash", "content_md5", "checksum", "sha")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
-_NO_CREDENTIALS = ("github", "gist")
-"""Protocols whose URLs have the form user:name@ref without a password."""
-_SECRETS = re.compile(
-    r"(?i)((?:secret|token|password|signature|credential|key)[\w-]{0,40}+\s{0,8}+[=:]\s{0,8}+)[^\s&,;'\"]+"
-)
-_MAX_REASON = 300
 
 
 class RemoteTree:
@@ -52,7 +39,7 @@ class RemoteTree:
     def entries(self, folder: str) -> Sequence[TreeEntry]:
         path = self._path(folder)
         try:
-            with _translated():
+            with store_errors():
                 self._files.invalidate_cache()
                 listed = self._files.ls(path, detail=True)
         except FileNotFoundError:
@@ -68,7 +55,7 @@ class RemoteTree:
 
     def has(self, name: str) -> bool:
         try:
-            with _translated():
+            with store_errors():
                 self._files.invalidate_cache()
                 return _is_file(self._files.info(self._path(name)))
         except FileNotFoundError:
@@ -77,7 +64,7 @@ class RemoteTree:
     def read(self, name: str, size: int) -> bytes:
         if size == 0:
             return b""
-        with _translated():
+        with store_errors():
             raw = bytes(self._files.cat_file(self._path(name), start=0, end=size + 1))
         if len(raw) > size:
             raise OSError("it grew while it was read; the next run reads it")
@@ -95,7 +82,7 @@ class RemoteTree:
         while "/" in parent.strip("/"):
             parent = parent.rpartition("/")[0]
             try:
-                with _translated():
+                with store_errors():
                     self._files.ls(parent, detail=True)
             except FileNotFoundError:
                 continue
@@ -105,54 +92,13 @@ class RemoteTree:
 
 def open_remote(url: str) -> RemoteTree:
     """Return the tree at a URL that fsspec knows. Raises CommandError, which never contains a password."""
-    scheme, place = url.split("://", 1)
-    if scheme not in _NO_CREDENTIALS and ":" in place.partition("/")[0].rpartition("@")[0]:
-        raise CommandError(
-            f"the {scheme}:// URL contains a password, which other users of this machine can read;"
-            " pass credentials by the environment or the configuration of the store's client",
-            USAGE,
-        )
     try:
-        import fsspec
-    except ImportError as error:
-        raise CommandError(f"{scheme}:// needs fsspec: {INSTALL}", USAGE) from error
-    if scheme.partition("::")[0] not in fsspec.available_protocols():
-        raise CommandError(f"{scheme}:// is not a protocol of fsspec; use one such as s3, gs or github", USAGE)
-    try:
-        with _translated():
-            filesystem, root = fsspec.core.url_to_fs(url, skip_instance_cache=True)
-    except ImportError as error:
-        message = f"{scheme}:// needs a package that is missing ({error}): {INSTALL}, or install that package"
-        raise CommandError(message, USAGE) from error
+        filesystem, root = open_filesystem(url)
+    except UnusableStoreError as error:
+        raise CommandError(str(error), USAGE) from error
     except OSError as error:
-        raise CommandError(f"{_shown(url)} cannot be opened: {error}") from error
-    return RemoteTree(_shown(url), filesystem, root)
-
-
-def _shown(url: str) -> str:
-    """Return the URL without a query, which may be signed, and without a trailing slash."""
-    return url.partition("?")[0].rstrip("/") if urlsplit(url).query else url.rstrip("/")
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Raise every error of a store's client as OSError, without secrets.
-
-    FileNotFoundError stays what it is: a store states it, while any other error means that the answer is unknown.
-    """
-    try:
-        yield
-    except ImportError:
-        raise
-    except FileNotFoundError as error:
-        raise FileNotFoundError(_clean(error)) from error
-    except Exception as error:  # each store raises the errors of its own client, of no common class
-        raise OSError(_clean(error)) from error
-
-
-def _clean(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return _SECRETS.sub(r"\1***", re.sub(r"//[^/@\s]+@", "//***@", text))[:_MAX_REASON]
+        raise CommandError(str(error)) from error
+    return RemoteTree(shown_url(url), filesystem, root)
 
 
 def _entry(info: Mapping[str, Any], path: str, folder: str) -> TreeEntry | None:

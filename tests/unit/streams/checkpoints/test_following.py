@@ -14,11 +14,11 @@ import pytest
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
 from graphtide.graph.records import DocumentChange
-from graphtide.infra.checkpoint_folder import FILE, CheckpointFolder
+from graphtide.infra.checkpoints.folder import FILE, CheckpointFolder
 from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.streams.changes.purge_marker import mark_purge
-from graphtide.streams.checkpoints.view_checkpoints import ViewCheckpoints
+from graphtide.streams.checkpoints.view_checkpoints import MIN_MISSED, ViewCheckpoints
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.follow.evicting_views import EvictingViews, EvictionLimits
@@ -197,6 +197,23 @@ async def test_checkpoint_that_the_log_does_not_continue_is_replaced(writers: Wr
         await replica.views.save(least_versions=5)
         assert (replica.folder / "g0" / FILE).exists()
         await replica.check()
+
+
+async def test_checkpoints_are_saved_before_they_are_outdated(writers: Writers, replica: Replica) -> None:
+    """A graph without one is saved at the first occasion, and again before it lacks too many versions."""
+    await writers.steps(3)
+    async with replica.started():
+        file = replica.folder / "g0" / FILE
+        await replica.views.save(least_versions=500)
+        first = file.read_bytes()
+        await writers.steps(MIN_MISSED - 1)
+        await eventually(replica.current)
+        await replica.views.save(least_versions=500)
+        assert file.read_bytes() == first
+        await writers.steps(1)
+        await eventually(replica.current)
+        await replica.views.save(least_versions=500)
+        assert file.read_bytes() != first
 
 
 async def test_versions_that_were_not_announced_are_loaded_before_the_start_ends(

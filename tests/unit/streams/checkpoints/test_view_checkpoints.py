@@ -14,7 +14,7 @@ import pytest
 from graphtide.graph.digest import canonical_lines
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.view import LiveView
-from graphtide.infra.checkpoint_folder import FILE, CheckpointFolder
+from graphtide.infra.checkpoints.folder import FILE, CheckpointFolder
 from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.streams.checkpoints.view_checkpoints import HEADER, Retained, ViewCheckpoints
@@ -159,9 +159,9 @@ def test_checkpoint_without_a_log_is_used_only_at_its_version(saving: Saving) ->
     """A graph that is loaded on demand reads nothing from the log."""
     saving.save()
     assert saving.checkpoints.size_bytes(GRAPH, saving.view.version) == 1
-    assert saving.checkpoints.size_bytes(GRAPH, saving.view.version + 1) == 0
     assert saving.restored() is not None
-    assert saving.restored(saving.view.version + 1) is None
+    assert saving.checkpoints.size_bytes(GRAPH, saving.view.version + 1) == 0
+    assert saving.restored() is None, "it was deleted as outdated"
 
 
 def test_indexes_of_another_version_are_noticed(saving: Saving) -> None:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
 from graphtide.streams.checkpoints.columns import Columns
 from graphtide.streams.checkpoints.view_checkpoints import HEADER
@@ -36,10 +37,14 @@ T = TypeVar("T")
 
 
 class CheckpointFolder:
-    """The `CheckpointKeeper` of the folder of an IndexFolder, which deletes a graph's checkpoint with its indexes."""
+    """The `CheckpointKeeper` of the folder of an IndexFolder, which deletes a graph's checkpoint with its indexes.
 
-    def __init__(self, folder: Path) -> None:
+    `shared` has copies for new replicas; None: there are none.
+    """
+
+    def __init__(self, folder: Path, shared: SharedCheckpoints | None = None) -> None:
         self._folder = folder
+        self._shared = shared
 
     def save(self, graph: str, columns: Columns) -> None:
         """See CheckpointKeeper.save."""
@@ -77,6 +82,21 @@ class CheckpointFolder:
             (self._folder / graph / FILE).unlink(missing_ok=True)
         except OSError as error:
             log.warning("the checkpoint of graph %s was not deleted: %s", graph, error)
+
+    def publish(self, graph: str, version: int) -> None:
+        """See CheckpointKeeper.publish."""
+        if self._shared is not None and (self._folder / graph / FILE).exists():
+            self._shared.publish(self._folder / graph, graph, version)
+
+    def fetch(self, graph: str, oldest: int, newest: int) -> bool:
+        """See CheckpointKeeper.fetch."""
+        return self._shared is not None and self._shared.fetch(self._folder / graph, graph, oldest, newest)
+
+    def forget(self, graph: str) -> None:
+        """See CheckpointKeeper.forget."""
+        self.delete(graph)
+        if self._shared is not None:
+            self._shared.delete(graph)
 
     def _read(self, graph: str, read: Callable[[zipfile.ZipFile], T]) -> T | None:
         path = self._folder / graph / FILE

@@ -1,0 +1,168 @@
+"""Copies of saved graphs in a folder or an object store that all replicas of a cluster reach, for new replicas.
+
+A copy is one archive of a graph's saved indexes and rows, named by version and history of the graph database. Whoever
+can write to the place decides what replicas answer, as whoever can write to the graph database does.
+
+Invariant: an archive under its name is complete; what a replica extracts is checked as its own files are, and is used
+only if it is of the history and version asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+from graphtide.infra.object_store import open_filesystem, shown_url, store_errors
+from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
+
+log = logging.getLogger("graphtide.index")
+
+KEPT = 2
+"""Archives of a graph that are kept: a replica may be reading the older one."""
+AVOIDED_S = 60.0
+"""Seconds for which nothing is fetched after the place could not be reached: the graph database has everything."""
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "file": {"auto_mkdir": True},
+    "s3": {"config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 2}}},
+}
+"""Options of a store's client, by protocol. A start does not wait for minutes for a store that is away."""
+_SAVED = re.compile(r"view\.npz|(?:chunks|entities|statements)/(?:manifest\.json|[0-9a-f]{16}\.(?:vectors|ids))")
+"""Files of a graph's folder that a copy has. No other member of an archive is extracted."""
+_NAME = re.compile(r"([0-9]{20})-([0-9a-f]{1,64})\.zip")
+DAMAGES = (OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An archive of a graph in the shared place."""
+
+    path: str
+    version: int
+    history: str
+
+
+class SharedCheckpoints:
+    """The copies of a cluster. Blocking; failures are logged, and do nothing else."""
+
+    def __init__(self, url: str, history: str) -> None:
+        """Open the place: a URL that fsspec knows, or a folder. Raises UnusableStoreError and OSError."""
+        url = url if "://" in url else f"file://{Path(url).absolute()}"
+        self._files, self._root = open_filesystem(url, **OPTIONS.get(url.partition("://")[0], {}))
+        self._shown = shown_url(url)
+        self._history = history
+        self._avoided_until = 0.0
+
+    def publish(self, folder: Path, graph: str, version: int) -> None:
+        """Copy the saved files of a graph at that version, unless there is a copy that is as new."""
+        part = f"{self._root}/{graph}/.{version:020d}-{uuid4().hex}.part"
+        try:
+            with store_errors():
+                if any(copy.version >= version for copy in self._copies(graph)):
+                    return
+                with self._files.open(part, "wb") as file:
+                    _write(file, folder)
+                self._files.mv(part, f"{self._root}/{graph}/{version:020d}-{self._history}.zip")
+                self._tidy(graph, version)
+        except DAMAGES as error:
+            log.warning("graph %s was not copied to %s: %s", graph, self._shown, error)
+
+    def fetch(self, folder: Path, graph: str, oldest: int, newest: int) -> bool:
+        """Replace `folder` by the newest copy of version `oldest` to `newest`. Returns False without one."""
+        if time.monotonic() < self._avoided_until:
+            return False
+        beside = folder.parent.parent / f"{folder.parent.name}.fetched" / graph
+        try:
+            with store_errors():
+                found = [copy for copy in self._copies(graph) if oldest <= copy.version <= newest]
+                if not found:
+                    return False
+                shutil.rmtree(beside, ignore_errors=True)
+                with self._files.open(max(found, key=lambda copy: copy.version).path, "rb") as file:
+                    _extract(file, beside)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            beside.rename(folder)
+        except DAMAGES as error:
+            shutil.rmtree(beside, ignore_errors=True)
+            self._avoided_until = time.monotonic() + AVOIDED_S
+            log.warning("graph %s was not copied from %s: %s", graph, self._shown, error)
+            return False
+        log.info("graph %s: its checkpoint was copied from %s", graph, self._shown)
+        return True
+
+    def delete(self, graph: str) -> None:
+        """Delete every copy of a graph, of any history."""
+        try:
+            with store_errors():
+                if self._exists(graph):
+                    self._files.rm(f"{self._root}/{graph}", recursive=True)
+        except DAMAGES as error:
+            log.warning("the copies of graph %s in %s were not deleted: %s", graph, self._shown, error)
+
+    def graphs(self) -> list[str]:
+        """Return the graphs that have copies; none if the place cannot be reached."""
+        try:
+            with store_errors():
+                return sorted({path.rpartition("/")[2] for path in self._listed("")})
+        except DAMAGES as error:
+            log.warning("%s cannot be listed: %s", self._shown, error)
+            return []
+
+    def _exists(self, graph: str) -> bool:
+        return bool(self._listed(graph))
+
+    def _listed(self, graph: str) -> list[str]:
+        """Return the paths of what is under the folder of a graph, or under the place; none without the folder."""
+        self._files.invalidate_cache()
+        folder = f"{self._root}/{graph}".rstrip("/")
+        try:
+            found = self._files.ls(folder, detail=False)
+        except FileNotFoundError:
+            return []
+        return [path.rstrip("/") for path in found if path.strip("/") != folder.strip("/")]
+
+    def _copies(self, graph: str) -> Iterator[Copy]:
+        """Yield the copies of this history."""
+        for path in self._listed(graph):
+            found = _NAME.fullmatch(path.rpartition("/")[2])
+            if found is not None and found[2] == self._history:
+                yield Copy(path, int(found[1]), found[2])
+
+    def _tidy(self, graph: str, version: int) -> None:
+        """Delete all but the newest copies, those of other histories, and what killed processes left of older ones."""
+        kept = sorted(self._copies(graph), key=lambda copy: copy.version)[-KEPT:]
+        names = {copy.path.rpartition("/")[2] for copy in kept}
+        for path in self._listed(graph):
+            name = path.rpartition("/")[2]
+            is_unfinished = name.endswith(".part") and name[1:21] >= f"{version:020d}"
+            if name not in names and not is_unfinished:
+                self._files.rm_file(path)
+
+
+def _write(file: IO[bytes], folder: Path) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder).as_posix()
+            if path.is_file() and _SAVED.fullmatch(name):
+                archive.write(path, name)
+
+
+def _extract(file: Any, folder: Path) -> None:
+    """Write the members of the archive as private files, comparing their checksums. Raises ValueError for others."""
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            if not _SAVED.fullmatch(name):
+                raise ValueError(f"the archive has {name[:80]!r}, which is no saved file")
+            path = folder / name
+            path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            make_private_file(path)
+            with archive.open(name) as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
