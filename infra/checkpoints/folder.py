@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
 from graphtide.streams.checkpoints.columns import Columns
-from graphtide.streams.checkpoints.view_checkpoints import HEADER
+from graphtide.streams.checkpoints.ports import HEADER
 
 log = logging.getLogger("graphtide.index")
 

@@ -1,7 +1,7 @@
 """Copies of saved graphs in a folder or an object store that all replicas of a cluster reach, for new replicas.
 
-A copy is one archive of a graph's saved indexes and rows, named by version and history of the graph database. Whoever
-can write to the place decides what replicas answer, as whoever can write to the graph database does.
+A copy is one archive of a graph's saved indexes and rows, named by version and history of the graph database. A process
+that can write to the place decides what replicas answer, as one that can write to the graph database does.
 
 Invariant: an archive under its name is complete; what a replica extracts is checked as its own files are, and is used
 only if it is of the history and version asked for.
@@ -33,7 +33,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "file": {"auto_mkdir": True},
     "s3": {"config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 2}}},
 }
-"""Options of a store's client, by protocol. A start does not wait for minutes for a store that is away."""
+"""Options of a store's client, by protocol. A start does not wait for minutes for an unreachable store."""
 _SAVED = re.compile(r"view\.npz|(?:chunks|entities|statements)/(?:manifest\.json|[0-9a-f]{16}\.(?:vectors|ids))")
 """Files of a graph's folder that a copy has. No other member of an archive is extracted."""
 _NAME = re.compile(r"([0-9]{20})-([0-9a-f]{1,64})\.zip")

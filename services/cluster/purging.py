@@ -19,9 +19,9 @@ from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.models.cache.keys import scope_of
 from graphtide.services.administration.purge import purge_reports
+from graphtide.streams.checkpoints.saved_views import dimensions
 from graphtide.streams.dead_letters.queue import letter_places
 from graphtide.streams.errors import Rejected
-from graphtide.streams.follow.view_registry import dimensions
 from graphtide.streams.log.log_scan import read_up_to_end
 from graphtide.streams.log.topics import BY_NAME, FOR_EVER
 from graphtide.streams.messages import (

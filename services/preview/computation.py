@@ -20,7 +20,7 @@ from graphtide.graph.validity.predicates import FunctionalPredicates
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.services.standing.types import EvidenceItem
-from graphtide.streams.follow.view_registry import dimensions
+from graphtide.streams.checkpoints.saved_views import dimensions
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,17 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
-from graphtide.streams.checkpoints.columns import Columns
+from graphtide.streams.checkpoints.ports import HEADER, CheckpointKeeper
 from graphtide.streams.checkpoints.view_columns import view_columns, view_rows
 
 log = logging.getLogger("graphtide.streams")
 
-HEADER = "header"
 SCHEMA = 1
 """The format of the columns. A checkpoint of another one is not read."""
 MIN_MISSED = 50
@@ -41,39 +40,6 @@ OpenIndexes = Callable[[str, int, int], tuple[VectorIndexes, IndexVersions]]
 def max_missed(documents: int) -> int:
     """Return how many versions a checkpoint of so many documents may lack and still be used."""
     return max(MIN_MISSED, documents // MISSED_SHARE)
-
-
-class CheckpointKeeper(Protocol):
-    """Durable storage of the columns of views, one set per graph. Blocking: called in threads."""
-
-    def save(self, graph: str, columns: Columns) -> None:
-        """Replace the graph's columns, all or none. A failure is logged: the store has the rows."""
-        ...
-
-    def header(self, graph: str) -> bytes | None:
-        """Return the column HEADER, without reading the others; None if there is none, or it is damaged."""
-        ...
-
-    def load(self, graph: str) -> Columns | None:
-        """Return the columns as they were saved; None if there are none, or they are damaged."""
-        ...
-
-    def delete(self, graph: str) -> None: ...
-
-    def publish(self, graph: str, version: int) -> None:
-        """Copy what is saved of the graph, at that version, to where new processes find it. A failure is logged."""
-        ...
-
-    def fetch(self, graph: str, oldest: int, newest: int) -> bool:
-        """Replace what is saved of the graph by a copy from version `oldest` to `newest`, the newest of them.
-
-        Returns False if there is none. A failure is logged.
-        """
-        ...
-
-    def forget(self, graph: str) -> None:
-        """Delete the graph's columns and every copy: the graph was deleted, or content in them was."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +124,10 @@ class ViewCheckpoints:
     def publish(self, graph: str, version: int) -> None:
         """See CheckpointKeeper.publish."""
         self._keeper.publish(graph, version)
+
+    def delete(self, graph: str) -> None:
+        """Delete the graph's checkpoint, not the copies of it."""
+        self._keeper.delete(graph)
 
     def forget(self, graph: str) -> None:
         """See CheckpointKeeper.forget."""

@@ -127,7 +127,10 @@ class DeltaFollower:
         """
         ends = dict(await self._log.end(DELTAS))
         stored = await self._store.graphs()
-        retained = None if self._views.checkpoints is None else Retained(await self._log.start(DELTAS), ends)
+        retained, checkpoints = None, self._views.saved.checkpoints
+        if checkpoints is not None:
+            retained = Retained(await self._log.start(DELTAS), ends)
+            checkpoints.offsets = lambda: ends  # of views that are loaded from the store now
         resumed = await self._views.open(self._store, without_damaged=True, retained=retained)
         self._fresh.begin({**stored, **self._views.evicted, **self._views.versions()})
         positions = {
@@ -138,8 +141,8 @@ class DeltaFollower:
         for graph in stored:
             await self._reload_if_missed(graph, stored[graph])
         self._next = positions
-        if self._views.checkpoints is not None:
-            self._views.checkpoints.offsets = self.offsets
+        if checkpoints is not None:
+            checkpoints.offsets = self.offsets
         self._moved()
 
     async def run(self) -> None:

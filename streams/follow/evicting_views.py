@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import LiveView
+from graphtide.streams.checkpoints.ports import IndexKeeper
 from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpoints
 from graphtide.streams.errors import DeadlineExceeded, NotLoaded, Overloaded
 from graphtide.streams.follow.load_policy import LOAD_POLICY, LoadPolicy
 from graphtide.streams.follow.loaded_bytes import LoadedBytes
-from graphtide.streams.follow.view_ports import EvictionReason, IndexKeeper
+from graphtide.streams.follow.view_ports import EvictionReason
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.follow.view_size import snapshot_bytes, view_bytes
 from graphtide.streams.ports import GraphStore
@@ -181,7 +182,7 @@ class EvictingViews(ViewRegistry):
             async with self._saving:  # an eviction that began before has ended
                 evicted = list(self._evicted)
             for graph in evicted:
-                await asyncio.to_thread(self._forget, graph)
+                await asyncio.to_thread(self.saved.forget, graph)
             await asyncio.gather(*self._loads.values(), return_exceptions=True)  # they may have opened a deleted index
             return await super().purge()
         finally:
@@ -233,14 +234,14 @@ class EvictingViews(ViewRegistry):
             view = self._views.get(graph)
             if view is None or not may_leave():
                 return
-            if view.version > self._saved.get(graph, 0) and not self._purges:
-                await self._save(view)
+            if self.saved.is_due(view, 1, with_rows=True) and not self._purges:
+                await self._save(view, with_rows=True)
             if self._purges:
-                await asyncio.to_thread(self._forget, graph)
+                await asyncio.to_thread(self.saved.forget, graph)
             if not may_leave() or self._views.get(graph) is not view:
                 return
             del self._views[graph]
-            self._saved.pop(graph, None)
+            self.saved.left(graph)
             self._used.pop(graph, None)
             self._evicted[graph] = view.version
         self._memory.forget(graph)
@@ -249,7 +250,7 @@ class EvictingViews(ViewRegistry):
             self.recorder.restart(graph)
         self.on_ended(graph)
         log.info("graph %s is evicted at version %d (%s)", graph, view.version, reason)
-        await asyncio.to_thread(self._keeper.close, view.indexes)
+        await asyncio.to_thread(self.saved.close, view)
 
     def _loaded(self, graph: str, load: asyncio.Task[None]) -> None:
         del self._loads[graph]
@@ -266,7 +267,7 @@ class EvictingViews(ViewRegistry):
                 if not snapshot.version or graph not in self._evicted:  # deleted, which the follower will read
                     return
                 async with self._room(graph, snapshot_bytes(snapshot)):
-                    opened = await outcome_of(asyncio.to_thread(self._open, snapshot))
+                    opened = await outcome_of(asyncio.to_thread(self.saved.open, snapshot))
                     if isinstance(opened, Exception):
                         self._evicted.pop(graph, None)
                         self._note_damage(graph, snapshot.version, opened)
@@ -278,13 +279,13 @@ class EvictingViews(ViewRegistry):
     async def _restore_unchanged(self, graph: str) -> bool:
         """Show the view of a graph's checkpoint if it has the newest known version. Returns True if it is shown."""
         newest = self._evicted.get(graph)
-        if self.checkpoints is None or newest is None:
+        if self.saved.checkpoints is None or newest is None:
             return False
-        size_bytes = await asyncio.to_thread(self.checkpoints.size_bytes, graph, newest)
+        size_bytes = await asyncio.to_thread(self.saved.checkpoints.size_bytes, graph, newest)
         if not size_bytes:
             return False
         async with self._room(graph, size_bytes):
-            restored = await self._restored(graph, newest, None)
+            restored = await self.saved.restored(graph, newest, None)
             return restored is not None and await self._show(restored.view, whatever_was_skipped=False)
 
     @asynccontextmanager
@@ -311,7 +312,7 @@ class EvictingViews(ViewRegistry):
             await self._put(view)
             self._touch(view.graph)
             return True
-        await asyncio.to_thread(self._keeper.close, view.indexes)
+        await asyncio.to_thread(self.saved.close, view)
         return newest is None
 
     def _replaced(self, graph: str) -> None:

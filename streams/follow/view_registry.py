@@ -12,14 +12,11 @@ from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import LiveView
-from graphtide.streams.checkpoints.view_checkpoints import (
-    RestoredView,
-    Retained,
-    ViewCheckpoints,
-    max_missed,
-)
+from graphtide.streams.checkpoints.ports import IndexKeeper
+from graphtide.streams.checkpoints.saved_views import SavedViews, dimensions, is_large
+from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpoints
 from graphtide.streams.errors import Broken, GraphtideError, NotFound
-from graphtide.streams.follow.view_ports import EvictionReason, IndexKeeper, ViewRecorder
+from graphtide.streams.follow.view_ports import EvictionReason, ViewRecorder
 from graphtide.streams.follow.view_size import view_bytes
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
@@ -47,11 +44,8 @@ class ViewRegistry:
         functional_predicates: FunctionalPredicates = DEFAULT,
         checkpoints: ViewCheckpoints | None = None,
     ) -> None:
-        self._keeper = keeper
-        self.checkpoints = checkpoints
-        self._functional_predicates = functional_predicates
+        self.saved = SavedViews(keeper, functional_predicates, checkpoints)
         self._views: dict[str, LiveView] = {}
-        self._saved: dict[str, int] = {}
         self._moved = asyncio.Event()
         self.recorder: ViewRecorder | None = None
         self.on_ended: Callable[[str], None] = lambda graph: None
@@ -169,12 +163,12 @@ class ViewRegistry:
         offsets: list[Mapping[int, int]] = []
         for graph in graphs:
             self._opening = (graph, len(graphs))
-            restored = await self._restored(graph, graphs[graph], retained) if retained is not None else None
+            restored = await self.saved.restored(graph, graphs[graph], retained) if retained else None
             if restored is not None:
                 self._views[graph] = restored.view
                 offsets.append(restored.offsets)
                 continue
-            opened = await outcome_of(asyncio.to_thread(self._open, await store.snapshot(graph)))
+            opened = await outcome_of(asyncio.to_thread(self.saved.open, await store.snapshot(graph)))
             if isinstance(opened, Exception) and without_damaged:
                 self._note_damage(graph, graphs[graph], opened)
                 continue
@@ -184,25 +178,9 @@ class ViewRegistry:
                     " restore the data folder from a backup"
                 ) from opened
             self._views[graph] = opened
+            if self.saved.checkpoints is not None and is_large(opened):
+                await self._save(opened, with_rows=True)
         return offsets
-
-    async def _restored(self, graph: str, newest: int, retained: Retained | None) -> RestoredView | None:
-        """Return the graph's view from its checkpoint, None without a usable one. See ViewCheckpoints.restore."""
-        if self.checkpoints is None:
-            return None
-        restored = await asyncio.to_thread(
-            self.checkpoints.restore,
-            graph,
-            newest,
-            retained,
-            self._keeper.open,
-            self._keeper.close,
-            self._functional_predicates,
-        )
-        if restored is not None:
-            self._saved[graph] = restored.view.version
-            log.info("graph %s is restored at version %d of %d", graph, restored.view.version, newest)
-        return restored
 
     async def load(self, snapshot: GraphDelta) -> None:
         """Replace the view of a graph by a stored snapshot; one that cannot be shown makes the graph `damaged`.
@@ -256,11 +234,10 @@ class ViewRegistry:
         view = self._views.get(delta.graph)
         if delta.snapshot:
             if view is None or view.version < delta.version:
-                await self._put(await asyncio.to_thread(self._open, delta))
+                await self._put(await asyncio.to_thread(self.saved.open, delta))
             return
         if view is None or _misfits(view, delta):
-            indexes, _ = await asyncio.to_thread(self._keeper.open, delta.graph, dimensions(delta), 0)
-            view = LiveView(delta.graph, indexes, self._functional_predicates)
+            view = await asyncio.to_thread(self.saved.empty, delta.graph, dimensions(delta))
             view.version = delta.version - 1
             await self._put(view)
         recorder = self.recorder
@@ -290,15 +267,15 @@ class ViewRegistry:
         async with self._saving:
             self._views.pop(graph, None)
             self._damaged.pop(graph, None)
-            self._saved.pop(graph, None)
+            self.saved.left(graph)
             self._dropped[graph] = version
             if self.recorder is not None:
                 self.recorder.restart(graph)
-            await asyncio.to_thread(self._forget, graph)
+            await asyncio.to_thread(self.saved.forget, graph)
         self.on_ended(graph)
         self._announce()
         if view is not None:
-            await asyncio.to_thread(self._keeper.close, view.indexes)
+            await asyncio.to_thread(self.saved.close, view)
 
     def _announce(self) -> None:
         self._moved.set()
@@ -306,14 +283,14 @@ class ViewRegistry:
 
     async def replace(self, snapshot: GraphDelta) -> None:
         """Replace the view of a graph by one of the rebuilt graph."""
-        await self._put(await asyncio.to_thread(self._build, snapshot))
+        await self._put(await asyncio.to_thread(self.saved.build, snapshot))
 
     async def replace_all(self, snapshots: AsyncIterator[GraphDelta], switch: Callable[[], None]) -> None:
         """Replace views as `replace` does, all at one moment, at which `switch` is called.
 
         A question that has its view by then is answered from it.
         """
-        views = [await asyncio.to_thread(self._build, snapshot) async for snapshot in snapshots]
+        views = [await asyncio.to_thread(self.saved.build, snapshot) async for snapshot in snapshots]
         old = [self._views[view.graph] for view in views if view.graph in self._views]
         switch()
         for view in views:
@@ -321,13 +298,13 @@ class ViewRegistry:
         for view in views:
             self._replaced(view.graph)
         for view in old:
-            await asyncio.to_thread(self._keeper.close, view.indexes)
+            await asyncio.to_thread(self.saved.close, view)
 
     async def _put(self, view: LiveView) -> None:
         old, self._views[view.graph] = self._views.get(view.graph), view
         self._replaced(view.graph)
         if old is not None:
-            await asyncio.to_thread(self._keeper.close, old.indexes)
+            await asyncio.to_thread(self.saved.close, old)
 
     def _replaced(self, graph: str) -> None:
         self._damaged.pop(graph, None)
@@ -336,30 +313,28 @@ class ViewRegistry:
         self.on_ended(graph)
         self._announce()
 
-    async def save(self, *, least_versions: int = 1, within_s: float = math.inf) -> None:
+    async def save(self, *, least_versions: int = 1, within_s: float = math.inf, at_end: bool = False) -> None:
         """Save the indexes and rows of views that advanced by at least that many versions since the last save.
 
         With checkpoints, a view that has none is saved in any case, and one whose checkpoint would soon be too old. The
-        largest graphs are first. None is begun after `within_s` seconds: a start fills those from the rows.
+        rows of large views are saved `at_end` alone, since nothing can be followed meanwhile. The largest graphs are
+        first. None is begun after `within_s` seconds: a start fills those from the rows.
         """
         loop, late = asyncio.get_running_loop(), 0
         until = loop.time() + within_s
         for graph, view in sorted(self._views.items(), key=lambda item: -len(item[1].statements)):
             async with self._saving:  # one view at a time: an eviction waits for it
-                if self._views.get(graph) is not view or not self._is_due(view, least_versions):
+                with_rows = at_end or not is_large(view)
+                if self._views.get(graph) is not view or not self.saved.is_due(
+                    view, least_versions, with_rows=with_rows
+                ):
                     continue
                 if loop.time() >= until:
                     late += 1
                 else:
-                    await self._save(view)
+                    await self._save(view, with_rows=with_rows)
         if late:
-            log.info("the indexes of %d graphs were not saved within %g s: a start fills them", late, within_s)
-
-    def _is_due(self, view: LiveView, least_versions: int) -> bool:
-        saved = self._saved.get(view.graph, 0)
-        if self.checkpoints is not None:
-            least_versions = min(least_versions, max_missed(len(view.documents)) if saved else 1)
-        return view.version - saved >= least_versions
+            log.info("%d graphs were not saved within %g s: a start loads them from the store", late, within_s)
 
     async def purge(self) -> int:
         """Save every index without the vectors of removed rows. Returns the number of graphs. Cost: rebuilds each."""
@@ -368,54 +343,19 @@ class ViewRegistry:
         async with self._saving:
             views = list(self._views.values())
             for view in views:
-                await asyncio.to_thread(self._keeper.compact, view.indexes)
-                await asyncio.to_thread(self._forget, view.graph)  # even if the new ones cannot be saved
-                await self._save(view)
+                await asyncio.to_thread(self.saved.compact, view)
+                await asyncio.to_thread(self.saved.forget, view.graph)  # even if the new ones cannot be saved
+                await self._save(view, with_rows=not is_large(view))
         return len(views)
 
     async def close(self) -> None:
-        """Save the indexes of views that advanced, for LAST_SAVES_S at most, and end all background work."""
-        await self.save(within_s=LAST_SAVES_S)
+        """Save the views that advanced, for LAST_SAVES_S at most, and end all background work."""
+        await self.save(within_s=LAST_SAVES_S, at_end=True)
         for view in self._views.values():
-            await asyncio.to_thread(self._keeper.close, view.indexes)
+            await asyncio.to_thread(self.saved.close, view)
 
-    def _open(self, snapshot: GraphDelta) -> LiveView:
-        indexes, indexed = self._keeper.open(snapshot.graph, dimensions(snapshot), snapshot.version)
-        view = LiveView(snapshot.graph, indexes, self._functional_predicates)
-        view.apply(snapshot, indexed=indexed)
-        # A graph without a usable checkpoint is saved soon.
-        indexed_version = min(indexed.chunks, indexed.entities, indexed.statements)
-        self._saved[snapshot.graph] = indexed_version if self.checkpoints is None else 0
-        log.info("graph %s is open at version %d", snapshot.graph, snapshot.version)
-        return view
-
-    def _build(self, snapshot: GraphDelta) -> LiveView:
-        self._keeper.drop(snapshot.graph)
-        indexes, _ = self._keeper.open(snapshot.graph, dimensions(snapshot), 0)
-        view = LiveView(snapshot.graph, indexes, self._functional_predicates)
-        view.apply(snapshot)
-        self._saved.pop(snapshot.graph, None)
-        return view
-
-    def _forget(self, graph: str) -> None:
-        """Delete what is saved of a graph that was deleted, or of which content was."""
-        self._keeper.drop(graph)
-        if self.checkpoints is not None:
-            self.checkpoints.forget(graph)
-
-    async def _save(self, view: LiveView) -> None:
-        """Save a view's indexes, and its rows with the offsets of `deltas` that it includes for certain."""
-        offsets = self.checkpoints.offsets() if self.checkpoints is not None else {}
-        self._saved[view.graph] = version = await asyncio.to_thread(self._save_parts, view, offsets)
-        if self.checkpoints is not None:
-            await asyncio.to_thread(self.checkpoints.publish, view.graph, version)
-
-    def _save_parts(self, view: LiveView, offsets: Mapping[int, int]) -> int:
-        with view.lock.read():
-            self._keeper.save(view.graph, view.indexes, view.version)
-            if self.checkpoints is not None:
-                self.checkpoints.save(view, offsets, view_bytes(view))
-            return view.version
+    async def _save(self, view: LiveView, *, with_rows: bool) -> None:
+        await self.saved.save(view, view_bytes(view), with_rows=with_rows)
 
 
 def _apply(view: LiveView, delta: GraphDelta) -> None:
@@ -426,8 +366,3 @@ def _apply(view: LiveView, delta: GraphDelta) -> None:
 def _misfits(view: LiveView, delta: GraphDelta) -> bool:
     """Return True if an empty view was opened for vectors of another length: its graph had none, or lost all."""
     return not view.documents and bool(delta.chunks) and view.indexes.chunks.dimensions != dimensions(delta)
-
-
-def dimensions(delta: GraphDelta) -> int:
-    """Return the length of the delta's vectors; 1 when it has none, and there is nothing to search."""
-    return max((row.vector.size for row in delta.chunks), default=1) or 1

@@ -33,7 +33,7 @@ SERVE = ("serve", "--port", "0", "--grpc-port", "0")
 MODES = ("vector", "local")
 POLL_INTERVAL_S = 0.05
 MISSED = 100
-"""Documents that are written while a killed replica is away."""
+"""Documents that are written while a killed replica does not run."""
 
 
 @dataclass(frozen=True, slots=True)

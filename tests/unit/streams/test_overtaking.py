@@ -58,8 +58,13 @@ class OvertakingHarness:
         return set(doc_ids) <= {doc_id async for doc_id, _ in self.backend.store.extractions(graph)}
 
     async def consumed(self) -> bool:
-        """Return True once the watermark is at the end of the log."""
-        return (await self.backend.log.committed(EXTRACTIONS, STAGE))[0] == (await self.backend.log.end(EXTRACTIONS))[0]
+        """Return True once the watermark is at the end of the log, and the observer knows of every document's end."""
+        at_end = (await self.backend.log.committed(EXTRACTIONS, STAGE)) == (await self.backend.log.end(EXTRACTIONS))
+        return at_end and await self.observed(len(self.live))
+
+    async def observed(self, count: int) -> bool:
+        """Return True once the observer knows of so many ends: they are stored before."""
+        return len(self.seen.ends) >= count
 
     async def check(self) -> None:
         """Check that each graph is that of its documents, and that each revision ended once."""
@@ -157,6 +162,7 @@ async def test_overtaking_documents_are_not_applied_again_after_a_restart(
             await harness.publish("big", "heavy", heavy=True)
             await harness.publish("a", "x")
             await eventually(lambda: harness.applied("a", "x"))
+            await eventually(lambda: harness.observed(1))
     version = (await harness.backend.store.graphs())["a"]
     async with running(harness.stage().run):
         await eventually(harness.consumed)

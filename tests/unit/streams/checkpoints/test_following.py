@@ -15,9 +15,11 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
 from graphtide.graph.records import DocumentChange
 from graphtide.infra.checkpoints.folder import FILE, CheckpointFolder
+from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.streams.changes.purge_marker import mark_purge
+from graphtide.streams.checkpoints import saved_views
 from graphtide.streams.checkpoints.view_checkpoints import MIN_MISSED, ViewCheckpoints
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records
@@ -55,6 +57,8 @@ class Replica:
     backend: MemoryBackend
     folder: Path
     idle_s: float = 0.0
+    place: Path | None = None
+    """The folder that it shares with other replicas."""
     purges: int = 0
     views: ViewRegistry = field(init=False)
     follower: DeltaFollower = field(init=False)
@@ -62,15 +66,16 @@ class Replica:
     @asynccontextmanager
     async def started(self) -> AsyncIterator[None]:
         """Follow in the block. At its end nothing is saved, as after kill -9."""
-        indexes, checkpoints = IndexFolder(self.folder, SMALL), ViewCheckpoints(CheckpointFolder(self.folder))
+        shared = SharedCheckpoints(str(self.place), "a" * 32) if self.place is not None else None
+        indexes, checkpoints = IndexFolder(self.folder, SMALL), ViewCheckpoints(CheckpointFolder(self.folder, shared))
         self.views = ViewRegistry(indexes, checkpoints=checkpoints)
         if self.idle_s:
             limits = EvictionLimits(self.idle_s)
             self.views = EvictingViews(indexes, self.backend.store, limits, checkpoints=checkpoints)
 
         async def purged() -> None:
-            self.purges += 1
             await self.views.purge()
+            self.purges += 1
 
         self.follower = DeltaFollower(self.backend.log, self.backend.store, self.views, lambda: None, purged=purged)
         try:
@@ -155,7 +160,7 @@ async def test_start_reads_the_changes_since_the_checkpoint_and_no_snapshot(writ
     store = CountingStore(writers.backend)
     async with replica.started():
         assert await replica.current() and not store.read and not replica.follower.reloads
-        assert replica.views.checkpoints is not None and replica.views.checkpoints.restored == len(GRAPHS)
+        assert replica.views.saved.checkpoints is not None and replica.views.saved.checkpoints.restored == len(GRAPHS)
         await writers.steps(5, "g1")
         await replica.check()
 
@@ -216,6 +221,35 @@ async def test_checkpoints_are_saved_before_they_are_outdated(writers: Writers, 
         assert file.read_bytes() != first
 
 
+async def test_rows_of_a_large_graph_are_saved_while_nothing_is_followed(
+    writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """At its load from the store and at the end. Between them its indexes are saved, which outdates the checkpoint."""
+    monkeypatch.setattr(saved_views, "LARGE_STATEMENTS", 0)
+    replica.folder, replica.place = tmp_path / "replica", tmp_path / "shared"
+    await writers.steps(5)
+    await writers.backend.log.trim(DELTAS, Position(0, (await writers.backend.log.end(DELTAS))[0]))
+    store = CountingStore(writers.backend)
+    async with replica.started():
+        file = replica.folder / "g0" / FILE
+        assert file.exists() and store.read == ["g0"]
+        await writers.steps(4)
+        await eventually(replica.current)
+        await replica.views.save(least_versions=5)
+        assert file.exists()
+        await replica.views.save(least_versions=4)
+        assert not file.exists()
+    async with replica.started():  # from the copy of the first checkpoint
+        assert store.read == ["g0"] and await replica.current()
+        await replica.check()
+        store.read.clear()
+        await replica.views.save(at_end=True)
+        assert file.exists()
+    async with replica.started():
+        assert not store.read
+        await replica.check()
+
+
 async def test_versions_that_were_not_announced_are_loaded_before_the_start_ends(
     writers: Writers, replica: Replica
 ) -> None:
@@ -262,6 +296,43 @@ async def test_checkpoint_that_is_saved_amid_a_delta_is_followed_from_its_notice
     async with replica.started():
         assert await replica.current() and not store.read and not replica.follower.reloads
         await replica.check()
+
+
+@pytest.mark.parametrize("is_evicted", [False, True])
+async def test_purge_leaves_no_text_of_a_deleted_document_in_any_file(
+    writers: Writers, replica: Replica, tmp_path: Path, is_evicted: bool
+) -> None:
+    """It is in the checkpoint, and in copies that replicas share, until the purge; a deletion of the graph ends all."""
+    replica.folder, replica.place = tmp_path / "replica", tmp_path / "shared"
+    replica.idle_s = 1e-6 if is_evicted else 0.0
+    world = writers.worlds["g0"]
+
+    def files_with(text: str) -> set[str]:
+        found = {path for path in tmp_path.rglob("*") if path.is_file() and text.encode() in path.read_bytes()}
+        return {path.suffix for path in found}
+
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.wake("g0")
+        await replica.views.save()
+        view = replica.views.get("g0")
+        assert view is not None
+        doc_id, text = max(((one.doc_id, one.text) for one in view.chunks.values()), key=lambda pair: len(pair[1]))
+        assert files_with(text) == {".npz", ".zip"}
+        delta = world.change(doc_id)
+        store = writers.backend.store
+        await store.commit(Commit(0, await store.claim(0), 0, (GraphCommit(delta, {}),), ()))
+        await writers.announce(*full_records(delta))
+        if is_evicted:
+            await replica.views.evict_idle()
+        else:
+            await eventually(replica.current)
+        assert files_with(text) == {".npz", ".zip"}
+        await mark_purge(writers.backend.log)
+        await eventually(lambda: _is(replica.purges == 1))
+        assert files_with(text) == set()
+        await replica.views.drop("g0", 12)
+        assert files_with("") == set()
 
 
 async def test_rebuilt_graph_is_loaded(writers: Writers, replica: Replica) -> None:

@@ -17,7 +17,8 @@ from graphtide.graph.view import LiveView
 from graphtide.infra.checkpoints.folder import FILE, CheckpointFolder
 from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
-from graphtide.streams.checkpoints.view_checkpoints import HEADER, Retained, ViewCheckpoints
+from graphtide.streams.checkpoints.ports import HEADER
+from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpoints
 from graphtide.streams.checkpoints.view_columns import VectorPlace
 from tests.support.full_disk import file_size_limit
 from tests.support.worlds import DIMENSIONS, RandomWorld
