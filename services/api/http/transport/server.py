@@ -20,6 +20,12 @@ from graphtide.services.api.http.transport.header_limits import HeaderLimitedPro
 from graphtide.streams.errors import Broken
 
 
+KEEP_ALIVE_S = 75
+"""Seconds after an answer in which a connection waits for the next request. Longer than proxies and clients keep idle
+connections (nginx 60 s, the load balancers of clouds 60 s, httpx 5 s): one that the server closes in the moment in which a
+request arrives loses it, and the client cannot know whether it was handled."""
+
+
 def http_server(
     app: ASGIApp, shutdown_timeout_s: float, trusted_proxies: str = "", tls: Callable[[], SSLContext] | None = None
 ) -> uvicorn.Server:
@@ -34,6 +40,7 @@ def http_server(
             log_config=None,
             access_log=False,
             lifespan="off",
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=max(1, round(shutdown_timeout_s)),
             ssl_context_factory=None if tls is None else lambda *_: tls(),
         )
