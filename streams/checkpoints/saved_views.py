@@ -1,4 +1,4 @@
-"""What a process saves of its views between runs: their vector indexes, and with checkpoints their rows.
+"""Storage of a process's views between runs: their vector indexes, and with checkpoints their rows.
 
 Invariant: a checkpoint in use has vectors of the indexes that were saved with it; indexes that are saved without it end
 it. Everything here is derived from the store.

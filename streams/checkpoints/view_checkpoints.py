@@ -31,7 +31,7 @@ MIN_MISSED = 50
 MISSED_SHARE = 4
 """Reading a version from `deltas` costs as much as loading this many documents from the store."""
 
-MISFITS = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
+MISFITS = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RuntimeError)
 """What columns raise that are not those of a view with these indexes."""
 
 OpenIndexes = Callable[[str, int, int], tuple[VectorIndexes, IndexVersions]]

@@ -19,11 +19,10 @@ from graphtide.services.api.http.transport.forwarded import ForwardedClient
 from graphtide.services.api.http.transport.header_limits import HeaderLimitedProtocol
 from graphtide.streams.errors import Broken
 
-
 KEEP_ALIVE_S = 75
-"""Seconds after an answer in which a connection waits for the next request. Longer than proxies and clients keep idle
-connections (nginx 60 s, the load balancers of clouds 60 s, httpx 5 s): one that the server closes in the moment in which a
-request arrives loses it, and the client cannot know whether it was handled."""
+"""Seconds after an answer in which a connection waits for the next request. Proxies and clients keep idle connections
+for less (nginx and load balancers of clouds 60 s, httpx 5 s): a server that closes one first loses the request that
+arrives at that moment, and the client cannot know whether it was handled."""
 
 
 def http_server(
