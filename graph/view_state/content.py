@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, MutableMapping
+from itertools import chain
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -46,6 +47,8 @@ from graphtide.graph.view_state.tables import (
     ViewLabel,
     ViewStatement,
 )
+
+T = TypeVar("T")
 
 
 class DeltaObserver(Protocol):
@@ -155,7 +158,7 @@ class ViewContent:
 
         Call under `lock.read()`. Cost: the whole graph.
         """
-        tables: dict[str, Any] = {name: tuple(rows) for name, rows in self.row_tables(vectors=vectors).items()}
+        tables: dict[str, Any] = {name: tuple(rows) for name, rows in row_tables(self, vectors=vectors).items()}
         return GraphDelta(
             self.graph,
             self.version,
@@ -165,38 +168,52 @@ class ViewContent:
             predicate_links=self.predicates.links(),
         )
 
-    def row_tables(self, *, vectors: bool = False) -> dict[str, Iterator[Any]]:
-        """Return the rows of each table by its name in `GraphDelta`, made one at a time. Call under `lock.read()`."""
+    def each(self, table: str, make: Callable[[Any, Any], T]) -> Iterator[T]:
+        """Yield what `make` returns for the key and the row of each row of a table."""
+        return (make(key, row) for key, row in getattr(self, table).items())
 
-        def vector(row: ViewChunk | ViewStatement | ViewEntity) -> Vector:
-            return row.vector if vectors else NO_VECTOR
 
-        version = self.version
-        return {
-            "documents": iter(self.documents.values()),
-            "chunks": (_chunk_row(number, chunk, vector(chunk), version) for number, chunk in self.chunks.items()),
-            "labels": (
-                LabelRow(number, label.name, label.type, label.node, label.mentions, b"")
-                for number, label in self.labels.items()
-            ),
-            "mentions": (row for chunk in self.chunks.values() for row in chunk.mentions),
-            "statements": (
-                TripleRow(n, s.subject, s.predicate, s.object, s.count, s.weight_milli, b"", vector(s), version)
-                for n, s in self.statements.items()
-            ),
-            "evidence": (row for chunk in self.chunks.values() for row in chunk.evidence),
-            "same_as": iter(self.same_as.values()),
-            "entities": (
-                EntityRow(node, entity.name, entity.type, entity.labels, entity.mentions, vector(entity), version)
-                for node, entity in self.entities.items()
-            ),
-            "edges": (
-                EdgeRow(u, v, edge.weight, edge.trussness)
-                for u, ends in self.neighbours.items()
-                for v, edge in ends.items()
-                if u < v
-            ),
-        }
+class RowSource(Protocol):
+    """Tables of a view at one version: those of the view itself, or as they were while it follows deltas."""
+
+    @property
+    def version(self) -> int: ...
+
+    def each(self, table: str, make: Callable[[Any, Any], T]) -> Iterator[T]:
+        """Yield what `make` returns for the key and the row of each row of a table. `make` keeps neither."""
+        ...
+
+
+def row_tables(source: RowSource, *, vectors: bool = False) -> dict[str, Iterator[Any]]:
+    """Return the rows of each table by its name in `GraphDelta`, made as they are read."""
+    version = source.version
+
+    def vector(row: ViewChunk | ViewStatement | ViewEntity) -> Vector:
+        return row.vector if vectors else NO_VECTOR
+
+    def statement(number: int, row: ViewStatement) -> TripleRow:
+        fields = row.subject, row.predicate, row.object, row.count, row.weight_milli
+        return TripleRow(number, *fields, b"", vector(row), version)
+
+    def edges(u: int, ends: Neighbours) -> list[EdgeRow]:
+        return [EdgeRow(u, v, edge.weight, edge.trussness) for v, edge in ends.items() if u < v]
+
+    return {
+        "documents": source.each("documents", lambda _, row: row),
+        "chunks": source.each("chunks", lambda number, row: _chunk_row(number, row, vector(row), version)),
+        "labels": source.each(
+            "labels", lambda number, row: LabelRow(number, row.name, row.type, row.node, row.mentions, b"")
+        ),
+        "mentions": chain.from_iterable(source.each("chunks", lambda _, row: row.mentions)),
+        "statements": source.each("statements", statement),
+        "evidence": chain.from_iterable(source.each("chunks", lambda _, row: row.evidence)),
+        "same_as": source.each("same_as", lambda _, row: row),
+        "entities": source.each(
+            "entities",
+            lambda node, row: EntityRow(node, row.name, row.type, row.labels, row.mentions, vector(row), version),
+        ),
+        "edges": chain.from_iterable(source.each("neighbours", edges)),
+    }
 
 
 def _chunk_row(number: int, chunk: ViewChunk, vector: Vector, version: int) -> ChunkRow:

@@ -1,7 +1,7 @@
 """Storage of a process's views between runs: their vector indexes, and with checkpoints their rows.
 
-Invariant: a checkpoint in use has vectors of the indexes that were saved with it; indexes that are saved without it end
-it. Everything here is derived from the store.
+Invariant: a checkpoint that is used has the version of the indexes that were saved with it. Everything here is derived
+from the store.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from collections.abc import Mapping
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import LiveView
+from graphtide.graph.view_state.frozen import FrozenView
 from graphtide.streams.checkpoints.ports import IndexKeeper
 from graphtide.streams.checkpoints.view_checkpoints import RestoredView, Retained, ViewCheckpoints, max_missed
 
 log = logging.getLogger("graphtide.streams")
-
-LARGE_STATEMENTS = 20_000
-"""Statements above which the rows of a view are saved only while nothing is followed: a third of a second of work."""
 
 
 class SavedViews:
@@ -83,42 +81,40 @@ class SavedViews:
             log.info("graph %s is restored at version %d of %d", graph, restored.view.version, newest)
         return restored
 
-    def is_due(self, view: LiveView, least_versions: int, *, with_rows: bool) -> bool:
+    def is_due(self, view: LiveView, least_versions: int) -> bool:
         """Return whether the view advanced by so many versions since it was saved.
 
         A view without a checkpoint is due in any case, and one whose checkpoint would soon be too old to be used.
         """
-        if self.checkpoints is None or not with_rows:
+        if self.checkpoints is None:
             return view.version - self._indexes.get(view.graph, 0) >= least_versions
         saved = self._rows.get(view.graph, 0)
         missed = max_missed(len(view.documents)) if saved else 1
         return view.version - saved >= min(least_versions, missed)
 
-    async def save(self, view: LiveView, size_bytes: int, *, with_rows: bool) -> None:
+    async def save(self, view: LiveView, size_bytes: int) -> None:
         """Save a view's indexes, and its rows with the offsets of `deltas` that it includes for certain.
 
-        Nothing is followed meanwhile. `size_bytes` is the estimated memory of the view. Without its rows its checkpoint
-        is deleted.
+        Nothing is followed while the indexes are saved. `size_bytes` is the estimated memory of the view.
         """
-        graph, checkpoints = view.graph, self.checkpoints if with_rows else None
-        offsets = checkpoints.offsets() if checkpoints is not None else {}
-        version = await asyncio.to_thread(self._save, view, checkpoints, offsets, size_bytes)
-        self._indexes[graph] = version
-        if checkpoints is not None:
-            self._rows[graph] = version
-            await asyncio.to_thread(checkpoints.publish, graph, version)
-        elif self.checkpoints is not None:
-            self._rows.pop(graph, None)
-            await asyncio.to_thread(self.checkpoints.delete, graph)
+        offsets = self.checkpoints.offsets() if self.checkpoints is not None else {}
+        version = await asyncio.to_thread(self._save, view, offsets, size_bytes)
+        self._indexes[view.graph] = version
+        if self.checkpoints is not None:
+            self._rows[view.graph] = version
+            await asyncio.to_thread(self.checkpoints.publish, view.graph, version)
 
-    def _save(
-        self, view: LiveView, checkpoints: ViewCheckpoints | None, offsets: Mapping[int, int], size_bytes: int
-    ) -> int:
+    def _save(self, view: LiveView, offsets: Mapping[int, int], size_bytes: int) -> int:
         with view.lock.read():
-            self._keeper.save(view.graph, view.indexes, view.version)
-            if checkpoints is not None:
-                checkpoints.save(view, offsets, size_bytes)
-            return view.version
+            version = view.version
+            self._keeper.save(view.graph, view.indexes, version)
+            frozen = FrozenView(view) if self.checkpoints is not None else None
+        if self.checkpoints is not None and frozen is not None:
+            try:
+                self.checkpoints.save(frozen, offsets, size_bytes)
+            finally:
+                frozen.release()
+        return version
 
     def left(self, graph: str) -> None:
         """Note that the graph's view is closed. What is saved stays."""
@@ -138,11 +134,6 @@ class SavedViews:
     def close(self, view: LiveView) -> None:
         """End the background work of a view's indexes."""
         self._keeper.close(view.indexes)
-
-
-def is_large(view: LiveView) -> bool:
-    """Return whether saving the rows of the view would delay what it follows."""
-    return len(view.statements) > LARGE_STATEMENTS
 
 
 def dimensions(delta: GraphDelta) -> int:

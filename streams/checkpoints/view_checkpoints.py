@@ -19,6 +19,7 @@ import numpy as np
 
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
+from graphtide.graph.view_state.frozen import FrozenView
 from graphtide.streams.checkpoints.ports import HEADER, CheckpointKeeper
 from graphtide.streams.checkpoints.view_columns import view_columns, view_rows
 
@@ -111,12 +112,12 @@ class ViewCheckpoints:
         self.restored = 0
         """Views restored from checkpoints."""
 
-    def save(self, view: LiveView, offsets: Mapping[int, int], size_bytes: int) -> None:
+    def save(self, view: FrozenView, offsets: Mapping[int, int], size_bytes: int) -> None:
         """Save the rows of a view, which includes what `deltas` has before `offsets`, after its indexes.
 
-        `size_bytes` is its estimated memory. Call under `view.lock.read()`. Cost: the whole graph.
+        `size_bytes` is its estimated memory. The view may follow deltas meanwhile. Cost: the whole graph.
         """
-        dimensions, documents = view.indexes.chunks.dimensions, len(view.documents)
+        dimensions, documents = view.indexes.chunks.dimensions, view.document_count
         header = CheckpointHeader(view.graph, view.version, dimensions, documents, size_bytes, dict(offsets))
         columns: dict[str, Any] = {HEADER: np.frombuffer(header.encode(), np.uint8), **view_columns(view)}
         self._keeper.save(view.graph, columns)
@@ -124,10 +125,6 @@ class ViewCheckpoints:
     def publish(self, graph: str, version: int) -> None:
         """See CheckpointKeeper.publish."""
         self._keeper.publish(graph, version)
-
-    def delete(self, graph: str) -> None:
-        """Delete the graph's checkpoint, not the copies of it."""
-        self._keeper.delete(graph)
 
     def forget(self, graph: str) -> None:
         """See CheckpointKeeper.forget."""

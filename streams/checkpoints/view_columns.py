@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import IntEnum
-from itertools import repeat
+from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
@@ -38,8 +38,10 @@ from graphtide.graph.text.place import decode_place
 from graphtide.graph.vector_index import VectorIndex
 from graphtide.graph.vector_store import VectorBytes
 from graphtide.graph.vector_sum import vector_of
-from graphtide.graph.view import LiveView, VectorIndexes
-from graphtide.graph.view_state.indexes import HasVector, HoldsRows, float16_rows
+from graphtide.graph.view import VectorIndexes
+from graphtide.graph.view_state.content import row_tables
+from graphtide.graph.view_state.frozen import FrozenView
+from graphtide.graph.view_state.indexes import PORTION_ROWS, HoldsRows, float16_rows
 from graphtide.streams.checkpoints.columns import Columns, ColumnTable, FieldKind, columns_of, rows_of
 
 ID, NUMBER, TEXT, NAME, IDS = FieldKind
@@ -135,19 +137,18 @@ class VectorPlace(IntEnum):
     INDEX = 2
 
 
-def view_columns(view: LiveView) -> dict[str, NDArray[Any]]:
-    """Return the rows of a view as columns. Call under `view.lock.read()`. Cost: the whole graph."""
-    tables = view.row_tables()
+def view_columns(view: FrozenView) -> dict[str, NDArray[Any]]:
+    """Return the rows of a view as columns, while it follows deltas. Cost: the whole graph."""
+    tables = row_tables(view)
     columns: dict[str, NDArray[Any]] = {}
     for table in TABLES:
         columns |= columns_of(table, tables[table.name])
-    columns |= columns_of(LINKS, view.predicates.links())
-    hierarchy = view.hierarchy.hierarchy()
-    columns |= {f"hierarchy.{name}": getattr(hierarchy, name) for name in _HIERARCHY}
-    columns["hierarchy.next_id"] = np.array([hierarchy.next_id], np.int64)
-    columns |= _vector_columns("chunks", view.chunks, view.indexes.chunks)
-    columns |= _vector_columns("entities", view.entities, view.indexes.entities)
-    columns |= _vector_columns("statements", view.statements, view.indexes.statements)
+    columns |= columns_of(LINKS, view.predicate_links)
+    columns |= {f"hierarchy.{name}": getattr(view.hierarchy, name) for name in _HIERARCHY}
+    columns["hierarchy.next_id"] = np.array([view.hierarchy.next_id], np.int64)
+    columns |= _vector_columns("chunks", view, view.indexes.chunks)
+    columns |= _vector_columns("entities", view, view.indexes.entities)
+    columns |= _vector_columns("statements", view, view.indexes.statements)
     return columns
 
 
@@ -211,27 +212,29 @@ def _document(
     return DocumentRow(doc_id, revision, DocumentInfo(title, source, occurred_at, pairs), chunks)
 
 
-def _vector_columns(name: str, rows: Mapping[int, HasVector], index: VectorIndex) -> dict[str, NDArray[Any]]:
+def _vector_columns(table: str, view: FrozenView, index: VectorIndex) -> dict[str, NDArray[Any]]:
     """Return where the vector of each row is, those that are in no index, and the checksum of all."""
     places = bytearray()
     kept: list[VectorBytes] = []
     checksum = 0
-    for row, saved in zip(rows.values(), _saved_rows(index, rows), strict=True):
-        data = row.vector_bytes
-        if not data:
-            places.append(VectorPlace.ABSENT)
-            continue
-        checksum = zlib.crc32(data, checksum)
-        if saved is not None and saved.tobytes() == data:
-            places.append(VectorPlace.INDEX)
-        else:
-            places.append(VectorPlace.COLUMN)
-            kept.append(data)
+    vectors = view.each(table, lambda number, row: (number, row.vector_bytes))
+    while portion := list(islice(vectors, PORTION_ROWS)):
+        saved = _saved_rows(index, [number for number, _ in portion])
+        for (_, data), loaded in zip(portion, saved, strict=True):
+            if not data:
+                places.append(VectorPlace.ABSENT)
+                continue
+            checksum = zlib.crc32(data, checksum)
+            if loaded is not None and loaded.tobytes() == data:
+                places.append(VectorPlace.INDEX)
+            else:
+                places.append(VectorPlace.COLUMN)
+                kept.append(data)
     size = len(kept[0]) // _NOTHING.itemsize if kept else 0
     return {
-        f"{name}.vector_places": np.frombuffer(places, np.uint8),
-        f"{name}.vectors": np.frombuffer(b"".join(kept), "<f2").reshape(len(kept), size),
-        f"{name}.vectors_crc32": np.array([checksum], np.uint32),
+        f"{table}.vector_places": np.frombuffer(places, np.uint8),
+        f"{table}.vectors": np.frombuffer(b"".join(kept), "<f2").reshape(len(kept), size),
+        f"{table}.vectors_crc32": np.array([checksum], np.uint32),
     }
 
 

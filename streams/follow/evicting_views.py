@@ -234,8 +234,8 @@ class EvictingViews(ViewRegistry):
             view = self._views.get(graph)
             if view is None or not may_leave():
                 return
-            if self.saved.is_due(view, 1, with_rows=True) and not self._purges:
-                await self._save(view, with_rows=True)
+            if self.saved.is_due(view, 1) and not self._purges:
+                await self._save(view)
             if self._purges:
                 await asyncio.to_thread(self.saved.forget, graph)
             if not may_leave() or self._views.get(graph) is not view:

@@ -13,7 +13,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
 from graphtide.graph.view import LiveView
 from graphtide.streams.checkpoints.ports import IndexKeeper
-from graphtide.streams.checkpoints.saved_views import SavedViews, dimensions, is_large
+from graphtide.streams.checkpoints.saved_views import SavedViews, dimensions
 from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpoints
 from graphtide.streams.errors import Broken, GraphtideError, NotFound
 from graphtide.streams.follow.view_ports import EvictionReason, ViewRecorder
@@ -178,8 +178,6 @@ class ViewRegistry:
                     " restore the data folder from a backup"
                 ) from opened
             self._views[graph] = opened
-            if self.saved.checkpoints is not None and is_large(opened):
-                await self._save(opened, with_rows=True)
         return offsets
 
     async def load(self, snapshot: GraphDelta) -> None:
@@ -313,26 +311,22 @@ class ViewRegistry:
         self.on_ended(graph)
         self._announce()
 
-    async def save(self, *, least_versions: int = 1, within_s: float = math.inf, at_end: bool = False) -> None:
+    async def save(self, *, least_versions: int = 1, within_s: float = math.inf) -> None:
         """Save the indexes and rows of views that advanced by at least that many versions since the last save.
 
-        With checkpoints, a view that has none is saved in any case, and one whose checkpoint would soon be too old. The
-        rows of large views are saved `at_end` alone, since nothing can be followed meanwhile. The largest graphs are
-        first. None is begun after `within_s` seconds: a start fills those from the rows.
+        See SavedViews.is_due. The largest graphs are first. None is begun after `within_s` seconds: a start fills those
+        from the store.
         """
         loop, late = asyncio.get_running_loop(), 0
         until = loop.time() + within_s
         for graph, view in sorted(self._views.items(), key=lambda item: -len(item[1].statements)):
             async with self._saving:  # one view at a time: an eviction waits for it
-                with_rows = at_end or not is_large(view)
-                if self._views.get(graph) is not view or not self.saved.is_due(
-                    view, least_versions, with_rows=with_rows
-                ):
+                if self._views.get(graph) is not view or not self.saved.is_due(view, least_versions):
                     continue
                 if loop.time() >= until:
                     late += 1
                 else:
-                    await self._save(view, with_rows=with_rows)
+                    await self._save(view)
         if late:
             log.info("%d graphs were not saved within %g s: a start loads them from the store", late, within_s)
 
@@ -345,17 +339,17 @@ class ViewRegistry:
             for view in views:
                 await asyncio.to_thread(self.saved.compact, view)
                 await asyncio.to_thread(self.saved.forget, view.graph)  # even if the new ones cannot be saved
-                await self._save(view, with_rows=not is_large(view))
+                await self._save(view)
         return len(views)
 
     async def close(self) -> None:
         """Save the views that advanced, for LAST_SAVES_S at most, and end all background work."""
-        await self.save(within_s=LAST_SAVES_S, at_end=True)
+        await self.save(within_s=LAST_SAVES_S)
         for view in self._views.values():
             await asyncio.to_thread(self.saved.close, view)
 
-    async def _save(self, view: LiveView, *, with_rows: bool) -> None:
-        await self.saved.save(view, view_bytes(view), with_rows=with_rows)
+    async def _save(self, view: LiveView) -> None:
+        await self.saved.save(view, view_bytes(view))
 
 
 def _apply(view: LiveView, delta: GraphDelta) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from graphtide.graph.digest import canonical_lines
 from graphtide.graph.view import LiveView
+from graphtide.graph.view_state.frozen import FrozenView
 from graphtide.infra.checkpoints.folder import FILE, CheckpointFolder
 from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.hnsw import HnswParameters
@@ -63,7 +64,9 @@ class Process:
 
     def save(self, view: LiveView) -> None:
         self.indexes.save(GRAPH, view.indexes, view.version)
-        self.checkpoints.save(view, {0: 7}, 1)
+        frozen = FrozenView(view)
+        self.checkpoints.save(frozen, {0: 7}, 1)
+        frozen.release()
         self.checkpoints.publish(GRAPH, view.version)
 
     def restored(self, newest: int, *, follows: bool = True) -> LiveView | None:

@@ -19,7 +19,6 @@ from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.streams.changes.purge_marker import mark_purge
-from graphtide.streams.checkpoints import saved_views
 from graphtide.streams.checkpoints.view_checkpoints import MIN_MISSED, ViewCheckpoints
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records
@@ -219,35 +218,6 @@ async def test_checkpoints_are_saved_before_they_are_outdated(writers: Writers, 
         await eventually(replica.current)
         await replica.views.save(least_versions=500)
         assert file.read_bytes() != first
-
-
-async def test_rows_of_a_large_graph_are_saved_while_nothing_is_followed(
-    writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """At its load from the store and at the end. Between them its indexes are saved, which outdates the checkpoint."""
-    monkeypatch.setattr(saved_views, "LARGE_STATEMENTS", 0)
-    replica.folder, replica.place = tmp_path / "replica", tmp_path / "shared"
-    await writers.steps(5)
-    await writers.backend.log.trim(DELTAS, Position(0, (await writers.backend.log.end(DELTAS))[0]))
-    store = CountingStore(writers.backend)
-    async with replica.started():
-        file = replica.folder / "g0" / FILE
-        assert file.exists() and store.read == ["g0"]
-        await writers.steps(4)
-        await eventually(replica.current)
-        await replica.views.save(least_versions=5)
-        assert file.exists()
-        await replica.views.save(least_versions=4)
-        assert not file.exists()
-    async with replica.started():  # from the copy of the first checkpoint
-        assert store.read == ["g0"] and await replica.current()
-        await replica.check()
-        store.read.clear()
-        await replica.views.save(at_end=True)
-        assert file.exists()
-    async with replica.started():
-        assert not store.read
-        await replica.check()
 
 
 async def test_versions_that_were_not_announced_are_loaded_before_the_start_ends(

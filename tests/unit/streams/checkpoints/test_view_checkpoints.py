@@ -14,6 +14,7 @@ import pytest
 from graphtide.graph.digest import canonical_lines
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.view import LiveView
+from graphtide.graph.view_state.frozen import FrozenView
 from graphtide.infra.checkpoints.folder import FILE, CheckpointFolder
 from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
@@ -29,6 +30,13 @@ SMALL = HnswParameters(exact_below=4)
 EXACT = HnswParameters(exact_below=10_000)
 """Every index holds unit vectors alone."""
 EMPTY = np.empty(0, np.float16)
+
+
+def save_rows(checkpoints: ViewCheckpoints, view: LiveView, offsets: dict[int, int]) -> None:
+    """Save the rows of a view that does not change meanwhile."""
+    frozen = FrozenView(view)
+    checkpoints.save(frozen, offsets, 1)
+    frozen.release()
 
 
 @dataclass
@@ -50,7 +58,7 @@ class Saving:
 
     def save(self, offsets: dict[int, int] | None = None) -> None:
         self.indexes.save(GRAPH, self.view.indexes, self.view.version)
-        self.checkpoints.save(self.view, offsets or {0: 1}, 1)
+        save_rows(self.checkpoints, self.view, offsets or {0: 1})
 
     def restored(self, newest: int | None = None, retained: Retained | None = None) -> LiveView | None:
         newest = self.view.version if newest is None else newest
@@ -215,7 +223,7 @@ def test_full_disk_leaves_the_earlier_checkpoint(saving: Saving, caplog: pytest.
     saving.save()
     data = (saving.folder / GRAPH / FILE).read_bytes()
     with file_size_limit(len(data) // 2):
-        saving.checkpoints.save(saving.view, {0: 9}, 1)
+        save_rows(saving.checkpoints, saving.view, {0: 9})
     assert "was not saved" in caplog.text
     assert [file.name for file in (saving.folder / GRAPH).iterdir() if file.is_file()] == [FILE]
     assert (saving.folder / GRAPH / FILE).read_bytes() == data
