@@ -19,8 +19,8 @@ from graphtide.infra.settings import Settings
 
 log = logging.getLogger("graphtide.index")
 
-HISTORY = "history"
-"""The file with the history of the graph database that everything was saved in."""
+HISTORY = ".history"
+"""The file with the history of the graph database that everything was saved in. No graph has such a name."""
 KINDS = ("chunks", "entities", "statements")
 
 

@@ -115,41 +115,40 @@ class DeltaFollower:
         self._compared = 0.0
         self._read, self._advanced = 0, 0.0
         self._stored: Mapping[str, int] = {}
+        self._positions: dict[int, int] = {}
         self._is_catching_up = False
         self._missed_purge = False
         self.reloads = 0
 
     async def start(self) -> None:
-        """Make the views of the stored graphs, at least of their versions now. The caller may serve them, then call
+        """Make the views of the stored graphs, with all that is announced by now. The caller may serve them, then call
         `run`.
 
         A graph whose rows cannot be shown is noted as damaged (`ViewRegistry.damaged`), and all others are served.
         """
         ends = dict(await self._log.end(DELTAS))
         stored = await self._store.graphs()
-        retained, checkpoints = None, self._views.saved.checkpoints
-        if checkpoints is not None:
-            retained = Retained(await self._log.start(DELTAS), ends)
-            checkpoints.offsets = lambda: ends  # of views that are loaded from the store now
+        checkpoints = self._views.saved.checkpoints
+        retained = None if checkpoints is None else Retained(await self._log.start(DELTAS), ends)
         resumed = await self._views.open(self._store, without_damaged=True, retained=retained)
         self._fresh.begin({**stored, **self._views.evicted, **self._views.versions()})
-        positions = {
+        self._positions = positions = {
             partition: min([end, *(offsets.get(partition, 0) for offsets in resumed)])
             for partition, end in ends.items()
         }
-        await self._catch_up(positions, ends)
-        for graph in stored:
-            await self._reload_if_missed(graph, stored[graph])
-        self._next = positions
         if checkpoints is not None:
             checkpoints.offsets = self.offsets
+        if not await self._catch_up(positions, ends):
+            for graph in stored:
+                await self._reload_if_missed(graph, stored[graph])
+        self._next = positions
         self._moved()
 
     async def run(self) -> None:
         """Follow until cancelled. Raises what log and store raise; the next run continues where this one was."""
         if self._next is None:
             await self.start()
-        positions: dict[int, int] = self._next if self._next is not None else {}
+        self._positions = positions = self._next if self._next is not None else {}
         if self._missed_purge:
             await self._purged()
             self._missed_purge = False
@@ -166,16 +165,16 @@ class DeltaFollower:
 
     def offsets(self) -> dict[int, int]:
         """Return offsets of `deltas`, by partition, such that the views include every delta before them."""
-        offsets = dict(self._next or {})
+        offsets = dict(self._positions)
         for at in (incoming.at for incoming in self._incoming.values()):
             if at is not None:
                 offsets[at.partition] = min(at.offset, offsets.get(at.partition, at.offset))
         return offsets
 
-    async def _catch_up(self, positions: dict[int, int], ends: Mapping[int, int]) -> None:
-        """Read the records before `ends`. Ends early when the log returns none, as `_compare` notices."""
+    async def _catch_up(self, positions: dict[int, int], ends: Mapping[int, int]) -> bool:
+        """Read the records before `ends`. Returns False if the log returned none for TIMEOUT_S."""
         if positions == ends:
-            return
+            return True
         consumer = self._log.reader(DELTAS, positions)
         self._is_catching_up = True
         try:
@@ -185,7 +184,8 @@ class DeltaFollower:
                 if await self._read_on(consumer, positions):
                     advanced = time.monotonic()
                 elif time.monotonic() - advanced >= TIMEOUT_S:
-                    return
+                    return False
+            return True
         finally:
             self._is_catching_up = False
             self._views.catching_up = ""
@@ -200,7 +200,7 @@ class DeltaFollower:
         return len(records)
 
     async def _reload_if_missed(self, graph: str, version: int) -> None:
-        """Load a graph whose view lacks a version that the store had when this process began to read `deltas`."""
+        """Load a graph whose view lacks a version that the store had at the start."""
         shown = self._views.version(graph)
         if shown < version and graph not in self._views.evicted and not self._views.is_damaged_at(graph, version):
             await self._reload(graph, f"version {version} did not come after version {shown}")

@@ -20,12 +20,14 @@ from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.streams.changes.purge_marker import mark_purge
 from graphtide.streams.checkpoints.view_checkpoints import MIN_MISSED, ViewCheckpoints
+from graphtide.streams.errors import Retryable
+from graphtide.streams.follow import delta_follower
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.follow.evicting_views import EvictingViews, EvictionLimits
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, GraphCommit, Position, Record
+from graphtide.streams.ports import Commit, ConsumedRecord, GraphCommit, Position, Record
 from tests.model.memory import MemoryBackend, MemoryOutbox
 from tests.support.stages import eventually, running
 from tests.support.worlds import RandomWorld
@@ -164,6 +166,35 @@ async def test_start_reads_the_changes_since_the_checkpoint_and_no_snapshot(writ
         await replica.check()
 
 
+async def test_start_that_fails_saves_nothing_that_the_next_one_would_misread(
+    writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends amid the missed versions and saves its views, as every process does: the next start continues there."""
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.save()
+    await writers.steps(20)
+    take, left = DeltaFollower._take, 25
+
+    async def failing(self: DeltaFollower, delivered: ConsumedRecord) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Retryable("the store is unreachable")
+        await take(self, delivered)
+
+    monkeypatch.setattr(DeltaFollower, "_take", failing)
+    with pytest.raises(Retryable):
+        async with replica.started():
+            raise AssertionError("the start should fail")
+    assert 10 < replica.views.version("g0") < 30
+    await replica.views.save()
+    store = CountingStore(writers.backend)
+    async with replica.started():
+        assert await replica.current() and not store.read and not replica.follower.reloads
+        await replica.check()
+
+
 async def test_start_without_missed_versions_reads_no_record(
     writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,15 +251,47 @@ async def test_checkpoints_are_saved_before_they_are_outdated(writers: Writers, 
         assert file.read_bytes() != first
 
 
-async def test_versions_that_were_not_announced_are_loaded_before_the_start_ends(
-    writers: Writers, replica: Replica
+async def test_version_that_was_not_announced_is_loaded_after_the_start(
+    writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The notice of the newest version is lost: the view has it nevertheless when the replica is ready."""
+    """The notice of the newest version is lost, or not sent yet: the start does not wait for it, and loads nothing."""
+    for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
+        monkeypatch.setattr(delta_follower, name, 0.02)
     await writers.steps(10)
     async with replica.started():
         await replica.views.save()
     await writers.steps(3)
     await writers.commit("g0")
+    store = CountingStore(writers.backend)
+    started = DeltaFollower.start
+
+    async def noted(self: DeltaFollower) -> None:
+        await started(self)
+        assert replica.views.version("g0") == 13 and not store.read
+
+    monkeypatch.setattr(DeltaFollower, "start", noted)
+    async with replica.started():
+        await replica.check()
+        assert replica.follower.reloads == 1
+
+
+async def test_records_that_the_log_does_not_return_are_replaced_by_the_store(
+    writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader of the missed records returns nothing: the start ends nevertheless, with the graph of the store."""
+    for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
+        monkeypatch.setattr(delta_follower, name, 0.02)
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.save()
+    await writers.steps(3)
+    reader = writers.backend.log.reader
+    deaf = [True]
+
+    def deaf_once(topic: str, offsets: dict[int, int]) -> object:
+        return reader(topic, dict.fromkeys(offsets, 10**9) if deaf and deaf.pop() else offsets)
+
+    monkeypatch.setattr(writers.backend.log, "reader", deaf_once)
     async with replica.started():
         assert await replica.current() and replica.follower.reloads == 1
         await replica.check()
@@ -340,10 +403,12 @@ async def test_graph_that_was_evicted_unchanged_comes_back_from_its_checkpoint(
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.thorough if seed else ()) for seed in range(12)])
 async def test_views_are_the_stored_graphs_wherever_the_process_was_killed(
-    backend: MemoryBackend, tmp_path: Path, seed: int
+    backend: MemoryBackend, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Saved at any moment, also amid a delta, killed, restarted; records lost, repeated, swapped; rebuilds, purges."""
     print(f"seed {seed}")
+    for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
+        monkeypatch.setattr(delta_follower, name, 0.05)
     rng = random.Random(seed)
     writers, replica = Writers(backend, rng), Replica(backend, tmp_path)
     kept: list[Record] = []
@@ -367,7 +432,6 @@ async def test_views_are_the_stored_graphs_wherever_the_process_was_killed(
             number = rng.randrange(len(GRAPHS))
             await backend.log.trim(DELTAS, Position(number, (await backend.log.end(DELTAS))[number]))
         async with replica.started():
-            assert await replica.current()
             await replica.check()
 
 
