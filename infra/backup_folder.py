@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from graphtide.infra.durable_files import to_disk
 from graphtide.infra.private_files import PRIVATE_FILE, PRIVATE_FOLDER
 from graphtide.streams.errors import Broken
 
@@ -170,15 +171,6 @@ def check_files(folder: Path, manifest: BackupManifest, on_progress: Progress = 
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def to_disk(path: Path) -> None:
-    """Flush a file, or the entries of a folder, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def copy_private(source: Path, target: Path) -> None:

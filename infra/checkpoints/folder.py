@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.infra.checkpoints.shared import SharedCheckpoints
+from graphtide.infra.durable_files import to_disk
 from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
 from graphtide.streams.checkpoints.columns import Columns
 from graphtide.streams.checkpoints.ports import HEADER
@@ -32,7 +33,7 @@ DAMAGES = (
     OSError, EOFError, ValueError, KeyError, RuntimeError, OverflowError, MemoryError, struct.error, zlib.error,
     zipfile.BadZipFile,
 )  # fmt: skip
-"""What reading a damaged archive raises."""
+"""Exceptions that reading a damaged archive raises."""
 T = TypeVar("T")
 
 
@@ -59,7 +60,7 @@ class CheckpointFolder:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(folder / FILE)
-            _to_disk(folder)
+            to_disk(folder)
         except OSError as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -114,11 +115,3 @@ def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     """Return an array of the archive, whose checksum is compared before its bytes are interpreted."""
     found: NDArray[Any] = np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
     return found
-
-
-def _to_disk(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

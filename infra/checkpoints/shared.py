@@ -79,24 +79,43 @@ class SharedCheckpoints:
         if time.monotonic() < self._avoided_until:
             return False
         beside = folder.parent.parent / f"{folder.parent.name}.fetched" / graph
+        archive = beside.with_name(f"{graph}.zip")
         try:
-            with store_errors():
-                found = [copy for copy in self._copies(graph) if oldest <= copy.version <= newest]
-                if not found:
-                    return False
-                shutil.rmtree(beside, ignore_errors=True)
-                with self._files.open(max(found, key=lambda copy: copy.version).path, "rb") as file:
-                    _extract(file, beside)
+            if not self._download(graph, oldest, newest, archive):
+                return False
+            shutil.rmtree(beside, ignore_errors=True)
+            _extract(archive, beside)
             shutil.rmtree(folder, ignore_errors=True)
             folder.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             beside.rename(folder)
         except DAMAGES as error:
             shutil.rmtree(beside, ignore_errors=True)
-            self._avoided_until = time.monotonic() + AVOIDED_S
             log.warning("graph %s was not copied from %s: %s", graph, self._shown, error)
             return False
+        finally:
+            archive.unlink(missing_ok=True)
         log.info("graph %s: its checkpoint was copied from %s", graph, self._shown)
         return True
+
+    def _download(self, graph: str, oldest: int, newest: int, target: Path) -> bool:
+        """Write the newest copy of these versions to `target`. Returns False without one. Raises OSError.
+
+        After an error nothing is fetched for AVOIDED_S.
+        """
+        try:
+            with store_errors():
+                found = [copy for copy in self._copies(graph) if oldest <= copy.version <= newest]
+                if not found:
+                    return False
+                target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+                make_private_file(target)
+                self._files.get_file(max(found, key=lambda copy: copy.version).path, str(target))
+                return True
+        except FileNotFoundError:  # another replica has replaced it meanwhile
+            raise
+        except OSError:
+            self._avoided_until = time.monotonic() + AVOIDED_S
+            raise
 
     def delete(self, graph: str) -> None:
         """Delete every copy of a graph, of any history."""
@@ -155,7 +174,7 @@ def _write(file: IO[bytes], folder: Path) -> None:
                 archive.write(path, name)
 
 
-def _extract(file: Any, folder: Path) -> None:
+def _extract(file: Path, folder: Path) -> None:
     """Write the members of the archive as private files, comparing their checksums. Raises ValueError for others."""
     with zipfile.ZipFile(file) as archive:
         for name in archive.namelist():

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from graphtide.graph.vector_index import PADDING, Ids, Vectors
+from graphtide.infra.durable_files import to_disk
 from graphtide.infra.hnsw.bulk import BulkGeneration
 from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import SPACE, HnswGeneration
@@ -92,7 +92,7 @@ class Snapshot:
         """
         with _not_saved(self._folder):
             make_private_folder(self._folder)
-            _to_disk(self._folder.parent)
+            to_disk(self._folder.parent)
             vectors, ids = self._folder / "vectors.tmp", self._folder / "ids.tmp"
             if isinstance(generation, HnswGeneration):
                 kind, owner = "hnsw", generation.owner()
@@ -118,12 +118,12 @@ class Snapshot:
             for file, size_bytes in sizes.items():  # 1
                 if file.stat().st_size != size_bytes:
                     raise OSError(errno.ENOSPC, f"{file.stat().st_size} of {size_bytes} bytes written", str(file))
-                _to_disk(file)  # 2
+                to_disk(file)  # 2
             manifest = self._manifest(written, version)
             self._prove(written, manifest)  # 3
             written.vectors.replace(self._folder / manifest.vectors)  # 4
             written.ids.replace(self._folder / manifest.ids)
-            _to_disk(self._folder)  # 5
+            to_disk(self._folder)  # 5
             self._write_manifest(manifest)  # 6
             for file in self._folder.iterdir():
                 if file.name not in {MANIFEST, manifest.vectors, manifest.ids}:
@@ -209,9 +209,9 @@ class Snapshot:
         temporary = self._folder / "manifest.tmp"
         temporary.write_text(json.dumps({"manifest": body, "sha256": seal}) + "\n", encoding="utf-8")
         make_private_file(temporary)
-        _to_disk(temporary)
+        to_disk(temporary)
         temporary.replace(self._folder / MANIFEST)
-        _to_disk(self._folder)
+        to_disk(self._folder)
 
     def _read_manifest(self) -> Manifest:
         try:
@@ -260,14 +260,6 @@ def _not_saved(folder: Path) -> Iterator[None]:
             file.unlink(missing_ok=True)
         code = error.errno if isinstance(error, OSError) and error.errno else errno.EIO
         raise IndexNotSaved(code, f"index snapshot not saved: {error}", str(folder)) from error
-
-
-def _to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sha256(path: Path) -> str:

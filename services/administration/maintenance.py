@@ -251,9 +251,14 @@ async def request_deletion(log: Log, graph: str) -> GraphDeletion:
 
 async def drop_deleted_indexes(indexes: IndexFolder, store: GraphStore) -> None:
     """Delete the saved indexes of graphs that were deleted while this process was down, or died."""
+    await drop_deleted(indexes.saved(), indexes.drop, store)
+
+
+async def drop_deleted(saved: Sequence[str], drop: Callable[[str], None], store: GraphStore) -> None:
+    """Call `drop`, in a thread, with each graph of `saved` that was deleted."""
     existing = await store.graphs()
-    for graph in await store.deletions([graph for graph in indexes.saved() if graph not in existing]):
-        await asyncio.to_thread(indexes.drop, graph)
+    for graph in await store.deletions([graph for graph in saved if graph not in existing]):
+        await asyncio.to_thread(drop, graph)
 
 
 def rows_of(view: LiveView) -> tuple[int, GraphDelta]:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from graphtide.infra.backup_folder import Progress, silent, to_disk
+from graphtide.infra.backup_folder import Progress, silent
+from graphtide.infra.durable_files import to_disk
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.private_files import make_private_folder

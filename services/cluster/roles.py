@@ -25,7 +25,7 @@ from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
 from graphtide.infra.sources.decoder import DirectValues
-from graphtide.services.administration.maintenance import ClusterMaintenance, drop_deleted_indexes
+from graphtide.services.administration.maintenance import ClusterMaintenance, drop_deleted, drop_deleted_indexes
 from graphtide.services.application import Application, Health
 from graphtide.services.cluster.backing import Backing
 from graphtide.services.cluster.gauges import EvictionGauges, FollowerGauges, PartitionGauges
@@ -287,10 +287,7 @@ async def _shared_checkpoints(tools: RoleDependencies) -> SharedCheckpoints | No
     except OSError as error:
         log.warning("checkpoints are not shared: %s", error)
         return None
-    existing = await backing.store.graphs()
-    copied = [graph for graph in await asyncio.to_thread(shared.graphs) if graph not in existing]
-    for graph in await backing.store.deletions(copied):
-        await asyncio.to_thread(shared.delete, graph)
+    await drop_deleted(await asyncio.to_thread(shared.graphs), shared.delete, backing.store)
     return shared
 
 

@@ -33,7 +33,7 @@ MISSED_SHARE = 4
 """Reading a version from `deltas` costs as much as loading this many documents from the store."""
 
 MISFITS = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RuntimeError)
-"""What columns raise that are not those of a view with these indexes."""
+"""Exceptions that columns raise which are not those of a view with these indexes."""
 
 OpenIndexes = Callable[[str, int, int], tuple[VectorIndexes, IndexVersions]]
 
@@ -91,8 +91,9 @@ def decode_header(value: bytes) -> CheckpointHeader:
     body = json.loads(value)
     if body["schema"] != SCHEMA:
         raise ValueError(f"schema {str(body['schema'])[:40]}; this version reads {SCHEMA}")
+    numbers = {name: int(body[name]) for name in ("version", "dimensions", "documents", "size_bytes")}
     offsets = {int(partition): int(offset) for partition, offset in body["offsets"].items()}
-    return CheckpointHeader(**{**body, "offsets": offsets})
+    return CheckpointHeader(**{**body, **numbers, "offsets": offsets})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,6 @@ class ViewCheckpoints:
     def __init__(self, keeper: CheckpointKeeper) -> None:
         self._keeper = keeper
         self.offsets: Callable[[], Mapping[int, int]] = dict
-        self.restored = 0
-        """Views restored from checkpoints."""
 
     def save(self, view: FrozenView, offsets: Mapping[int, int], size_bytes: int) -> None:
         """Save the rows of a view, which includes what `deltas` has before `offsets`, after its indexes.
@@ -164,7 +163,6 @@ class ViewCheckpoints:
             close_indexes(indexes)
             self._discard(graph, f"{type(error).__name__}: {error!s:.200}")
             return None
-        self.restored += 1
         if retained is not None and header.version == newest:
             return RestoredView(view, retained.end)
         return RestoredView(view, header.offsets)

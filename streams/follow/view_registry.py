@@ -54,7 +54,7 @@ class ViewRegistry:
         """Called by `purge`: they forget what they keep of earlier versions."""
         self._opening = ("", 0)
         self.catching_up = ""
-        """What the follower says of its progress after `open`."""
+        """The progress of the follower after `open`, as text; "" before and afterwards."""
         self._arriving: dict[str, frozenset[str]] = {}
         self._saving = asyncio.Lock()
         self._damaged: dict[str, tuple[int, str]] = {}

@@ -24,9 +24,9 @@ from graphtide.infra.backup_folder import (
     read_manifest,
     seal,
     silent,
-    to_disk,
     writing,
 )
+from graphtide.infra.durable_files import to_disk
 from graphtide.infra.private_files import PRIVATE_FILE
 from graphtide.infra.sqlite.administration.embedding_model import MODEL_FILE
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION, schema_version

@@ -183,6 +183,10 @@ def test_archive_with_other_files_is_not_extracted(
     assert second.restored(view.version) is None
     assert "no saved file" in caplog.text
     assert {path.name for path in set(tmp_path.rglob("*")) - set(before)} <= {"second.fetched"}
+    first.save(view)
+    copy.unlink()
+    first.checkpoints.publish(GRAPH, view.version)
+    assert second.restored(view.version) is not None, "the place itself is not avoided"
 
 
 def test_damaged_copy_is_not_used(tmp_path: Path) -> None:

@@ -4,135 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.digest import canonical_lines
-from graphtide.graph.records import DocumentChange
-from graphtide.infra.checkpoints.folder import FILE, CheckpointFolder
-from graphtide.infra.checkpoints.shared import SharedCheckpoints
-from graphtide.infra.hnsw import HnswParameters
-from graphtide.infra.index_folder import IndexFolder
+from graphtide.infra.checkpoints.folder import FILE
 from graphtide.streams.changes.purge_marker import mark_purge
-from graphtide.streams.checkpoints.view_checkpoints import MIN_MISSED, ViewCheckpoints
+from graphtide.streams.checkpoints.view_checkpoints import MIN_MISSED
 from graphtide.streams.errors import Retryable
 from graphtide.streams.follow import delta_follower
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records
-from graphtide.streams.follow.evicting_views import EvictingViews, EvictionLimits
-from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import Commit, ConsumedRecord, GraphCommit, Position, Record
 from tests.model.memory import MemoryBackend, MemoryOutbox
-from tests.support.stages import eventually, running
-from tests.support.worlds import RandomWorld
-
-SMALL = HnswParameters(exact_below=20)
-PART_BYTES = 512
-GRAPHS = ("g0", "g1", "g2")
-
-
-class CountingStore:
-    """The graphs whose snapshots were read."""
-
-    def __init__(self, backend: MemoryBackend) -> None:
-        self.read: list[str] = []
-        snapshot = backend.store.snapshot
-
-        async def counted(graph: str) -> object:
-            self.read.append(graph)
-            return await snapshot(graph)
-
-        backend.store.snapshot = counted  # type: ignore[method-assign, assignment]
-
-
-@dataclass
-class Replica:
-    """A process that follows the graphs: each `started` is a new one on the same data folder."""
-
-    backend: MemoryBackend
-    folder: Path
-    idle_s: float = 0.0
-    place: Path | None = None
-    """The folder that it shares with other replicas."""
-    purges: int = 0
-    views: ViewRegistry = field(init=False)
-    follower: DeltaFollower = field(init=False)
-
-    @asynccontextmanager
-    async def started(self) -> AsyncIterator[None]:
-        """Follow in the block. At its end nothing is saved, as after kill -9."""
-        shared = SharedCheckpoints(str(self.place), "a" * 32) if self.place is not None else None
-        indexes, checkpoints = IndexFolder(self.folder, SMALL), ViewCheckpoints(CheckpointFolder(self.folder, shared))
-        self.views = ViewRegistry(indexes, checkpoints=checkpoints)
-        if self.idle_s:
-            limits = EvictionLimits(self.idle_s)
-            self.views = EvictingViews(indexes, self.backend.store, limits, checkpoints=checkpoints)
-
-        async def purged() -> None:
-            await self.views.purge()
-            self.purges += 1
-
-        self.follower = DeltaFollower(self.backend.log, self.backend.store, self.views, lambda: None, purged=purged)
-        try:
-            await self.follower.start()
-            async with running(self.follower.run):
-                yield
-        finally:
-            for view in self.views.all():
-                indexes.close(view.indexes)
-
-    async def current(self) -> bool:
-        return all(self.views.version(graph) == stored for graph, stored in (await self.backend.store.graphs()).items())
-
-    async def check(self) -> None:
-        """Check that each view becomes the stored graph, vectors included."""
-        await eventually(self.current)
-        for graph in await self.backend.store.graphs():
-            view, stored = self.views.get(graph), await self.backend.store.snapshot(graph)
-            assert view is not None
-            shown = view.rows(vectors=True)
-            assert sorted(canonical_lines(shown)) == sorted(canonical_lines(stored))
-            vectors = {row.statement: row.vector.tobytes() for row in stored.statements}
-            assert {row.statement: row.vector.tobytes() for row in shown.statements} == vectors
-            assert set(view.indexes.chunks.live_ids().tolist()) == {row.chunk for row in stored.chunks}
-
-
-class Writers:
-    """Graphs that another process writes, each in a partition of its own."""
-
-    def __init__(self, backend: MemoryBackend, rng: random.Random) -> None:
-        self.backend = backend
-        self.worlds = {graph: RandomWorld(rng) for graph in GRAPHS}
-        for graph, world in self.worlds.items():
-            world.writer = Consolidator(graph)
-
-    async def commit(self, graph: str, *, rebuilt: bool = False) -> list[Record]:
-        """Store the next version of a graph, by a change or a rebuild, and return the records that announce it."""
-        world, partition = self.worlds[graph], GRAPHS.index(graph)
-        if rebuilt:
-            changes = [DocumentChange(name, None, one) for name, one in sorted(world.live.items(), reverse=True)]
-            fresh = Consolidator(graph)
-            fresh.version = world.writer.version
-            world.writer = fresh
-            delta = replace(fresh.apply(changes), snapshot=True, communities=fresh.hierarchy())
-        else:
-            delta = world.step()
-        store = self.backend.store
-        await store.commit(Commit(partition, await store.claim(partition), 0, (GraphCommit(delta, {}),), ()))
-        return [replace(record, partition=partition) for record in full_records(delta, part_bytes=PART_BYTES)]
-
-    async def announce(self, *records: Record) -> None:
-        await self.backend.log.append(DELTAS, records)
-
-    async def steps(self, times: int, graph: str = "g0") -> None:
-        for _ in range(times):
-            await self.announce(*await self.commit(graph))
+from tests.support.checkpoint_replica import GRAPHS, CountingStore, Replica, Writers
+from tests.support.stages import eventually
 
 
 @pytest.fixture
@@ -151,6 +38,13 @@ def replica(backend: MemoryBackend, tmp_path: Path) -> Replica:
     return Replica(backend, tmp_path)
 
 
+async def saved(writers: Writers, replica: Replica) -> None:
+    """Commit ten versions of a graph, and save a replica at the tenth, which then ends."""
+    await writers.steps(10)
+    async with replica.started():
+        await replica.views.save()
+
+
 async def test_start_reads_the_changes_since_the_checkpoint_and_no_snapshot(writers: Writers, replica: Replica) -> None:
     """Thirty versions were missed: at the end of the start the view has them, and nothing was read from the store."""
     for graph in GRAPHS:
@@ -161,7 +55,6 @@ async def test_start_reads_the_changes_since_the_checkpoint_and_no_snapshot(writ
     store = CountingStore(writers.backend)
     async with replica.started():
         assert await replica.current() and not store.read and not replica.follower.reloads
-        assert replica.views.saved.checkpoints is not None and replica.views.saved.checkpoints.restored == len(GRAPHS)
         await writers.steps(5, "g1")
         await replica.check()
 
@@ -170,9 +63,7 @@ async def test_start_that_fails_saves_nothing_that_the_next_one_would_misread(
     writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends amid the missed versions and saves its views, as every process does: the next start continues there."""
-    await writers.steps(10)
-    async with replica.started():
-        await replica.views.save()
+    await saved(writers, replica)
     await writers.steps(20)
     take, left = DeltaFollower._take, 25
 
@@ -199,9 +90,7 @@ async def test_start_without_missed_versions_reads_no_record(
     writers: Writers, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All graphs are as they were saved: the log is read from its end, also where it kept nothing of the time since."""
-    await writers.steps(10)
-    async with replica.started():
-        await replica.views.save()
+    await saved(writers, replica)
     await writers.backend.log.append(DELTAS, [Record("elsewhere", b"x", (), number) for number in range(3)])
     for number, end in (await writers.backend.log.end(DELTAS)).items():
         await writers.backend.log.trim(DELTAS, Position(number, end))
@@ -221,9 +110,7 @@ async def test_start_without_missed_versions_reads_no_record(
 
 async def test_checkpoint_that_the_log_does_not_continue_is_replaced(writers: Writers, replica: Replica) -> None:
     """The log has lost records since: the graph is loaded from the store, and saved again at once."""
-    await writers.steps(10)
-    async with replica.started():
-        await replica.views.save()
+    await saved(writers, replica)
     await writers.steps(4)
     await writers.backend.log.trim(DELTAS, Position(0, (await writers.backend.log.end(DELTAS))[0] - 1))
     store = CountingStore(writers.backend)
@@ -257,9 +144,7 @@ async def test_version_that_was_not_announced_is_loaded_after_the_start(
     """The notice of the newest version is lost, or not sent yet: the start does not wait for it, and loads nothing."""
     for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
         monkeypatch.setattr(delta_follower, name, 0.02)
-    await writers.steps(10)
-    async with replica.started():
-        await replica.views.save()
+    await saved(writers, replica)
     await writers.steps(3)
     await writers.commit("g0")
     store = CountingStore(writers.backend)
@@ -281,9 +166,7 @@ async def test_records_that_the_log_does_not_return_are_replaced_by_the_store(
     """The reader of the missed records returns nothing: the start ends nevertheless, with the graph of the store."""
     for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
         monkeypatch.setattr(delta_follower, name, 0.02)
-    await writers.steps(10)
-    async with replica.started():
-        await replica.views.save()
+    await saved(writers, replica)
     await writers.steps(3)
     reader = writers.backend.log.reader
     deaf = [True]
@@ -299,9 +182,7 @@ async def test_records_that_the_log_does_not_return_are_replaced_by_the_store(
 
 async def test_purge_that_was_announced_meanwhile_is_done_after_the_start(writers: Writers, replica: Replica) -> None:
     """The checkpoint may hold deleted texts: after the purge that the log announces, none is left in the file."""
-    await writers.steps(10)
-    async with replica.started():
-        await replica.views.save()
+    await saved(writers, replica)
     await writers.steps(3)
     await mark_purge(writers.backend.log)
     async with replica.started():
@@ -370,9 +251,7 @@ async def test_purge_leaves_no_text_of_a_deleted_document_in_any_file(
 
 async def test_rebuilt_graph_is_loaded(writers: Writers, replica: Replica) -> None:
     """A rebuilt graph has other internal numbers: it is loaded anew."""
-    await writers.steps(10)
-    async with replica.started():
-        await replica.views.save()
+    await saved(writers, replica)
     await writers.steps(2)
     await writers.announce(*await writers.commit("g0", rebuilt=True))
     await writers.steps(2)

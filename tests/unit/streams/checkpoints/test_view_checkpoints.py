@@ -209,7 +209,16 @@ def test_damaged_checkpoint_is_not_used(saving: Saving) -> None:
     assert saving.restored() is not None
 
 
-@pytest.mark.parametrize("header", [b"", b"[]", b"{}", b'{"schema": 2}', b'{"schema": 1, "graph": 1}', b"\xff"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"", b"[]", b"{}", b'{"schema": 2}', b'{"schema": 1, "graph": 1}', b"\xff",
+        b'{"schema": 1, "graph": "world", "version": "many", "dimensions": 1, "documents": 1, "size_bytes": 1,'
+        b' "offsets": {}}',
+        b'{"schema": 1, "graph": "world", "version": [], "dimensions": 1, "documents": 1, "size_bytes": 1,'
+        b' "offsets": {}}',
+    ],
+)  # fmt: skip
 def test_header_of_another_kind_is_not_used(saving: Saving, header: bytes) -> None:
     """It is of another release, or of nothing known."""
     saving.save()
