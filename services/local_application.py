@@ -1,6 +1,6 @@
 """The application on the views of this process, for the embedded runtime and for query replicas.
 
-It owns no driver (`services/wiring.py` and `services/cluster/roles.py` choose those), runs no stage and implements no
+It owns no driver (`services/wiring.py` and `services/cluster/roles` choose those), runs no stage and implements no
 protocol. Views are read in threads, under their read locks, so each answer reflects one version.
 """
 

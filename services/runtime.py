@@ -1,6 +1,6 @@
 """The components of an application on local views, and its limits.
 
-`services/wiring.py` builds them for a single process, `services/cluster/roles.py` for a query replica.
+`services/wiring.py` builds them for a single process, `services/cluster/roles` for a query replica.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ from graphtide.graph.consolidation.signed_counts import (
     diff_units,
 )
 from graphtide.graph.consolidation.state import EdgeKey, LabelState, Tables
+from graphtide.graph.consolidation.stored_rows import StoredRows, stored_rows
 from graphtide.graph.consolidation.topology import edge_array, edge_pairs
 from graphtide.graph.int_sets import shared_value
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
@@ -132,6 +133,11 @@ class Consolidator:
     def hierarchy(self) -> communities.Hierarchy:
         """Return the whole present hierarchy of communities. Cost: linear in the nodes."""
         return self._communities.hierarchy()
+
+    def stored_rows(self) -> StoredRows:
+        """Return the rows from which `restore` makes this model again, between two changes."""
+        links = self._predicates.resolver.stored if self._predicates is not None else ()
+        return stored_rows(self._tables, self._entities, self._resolver.links(), links, self.hierarchy())
 
     def violations(self) -> list[str]:
         """Return the errors that the trussness self-check finds; empty when it proves every value exact."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import chain
 
 from graphtide.graph.consolidation.state import LabelState, StatementState, Tables
 from graphtide.graph.consolidation.topology import edge_between
@@ -36,4 +37,4 @@ def fill(tables: Tables, snapshot: GraphDelta) -> None:
         statement.edge = edge_between(*tables.nodes(statement), statement.count)
         statement.edge_count = statement.count if statement.edge else 0
     tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}
-    tables.renumber(row.chunk for row in snapshot.chunks)
+    tables.renumber(chain.from_iterable(tables.documents.values()))

@@ -13,7 +13,7 @@ model is asked only for pairs that the rules leave open and for pairs with simil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -124,6 +124,13 @@ class Resolver:
         """Return the links of a label that hold, in the order of the other label's number."""
         links = (self._same_as(link) for _, link in sorted(self._links.get(label, {}).items()))
         return tuple(link for link in links if link.holds)
+
+    def links(self) -> Iterator[SameAs]:
+        """Yield every link once, those that were overruled too. Cost: the links."""
+        for a, others in self._links.items():
+            for b, link in others.items():
+                if a < b:
+                    yield self._same_as(link)
 
     def evidence(self, a: int, b: int) -> SameAs | None:
         """Return the link between two labels, whether it holds or was overruled; None if none was proposed."""

@@ -61,7 +61,7 @@ write_models: max_write_models
 {{- $_ := set $known "tls_key_file" "/etc/graphtide/tls/tls.key" -}}
 {{- if $root.Values.tls.mutual }}{{ $_ := set $known "tls_client_ca_file" "/etc/graphtide/tls/ca.crt" }}{{ end -}}
 {{- end -}}
-{{- if and (eq .component "query") $root.Values.processes.query.checkpointsClaim }}{{ $_ := set $known "checkpoints_url" "/var/lib/graphtide-checkpoints" }}{{ end -}}
+{{- if and (has .component (list "query" "consolidate")) (get $root.Values.processes .component).checkpointsClaim }}{{ $_ := set $known "checkpoints_url" "/var/lib/graphtide-checkpoints" }}{{ end -}}
 {{- $own := dict -}}
 {{- if hasKey $root.Values.processes .component }}{{ $own = (get $root.Values.processes .component).settings }}{{ end -}}
 {{- $renamed := include "graphtide.renamed" . | fromYaml -}}
@@ -105,7 +105,7 @@ envFrom:
 volumeMounts:
   - { name: data, mountPath: /var/lib/graphtide }
   - { name: tmp, mountPath: /tmp }
-  {{- if and (eq .component "query") .root.Values.processes.query.checkpointsClaim }}
+  {{- if and (has .component (list "query" "consolidate")) (get .root.Values.processes .component).checkpointsClaim }}
   - { name: checkpoints, mountPath: /var/lib/graphtide-checkpoints }
   {{- end }}
   {{- if and (has .component (list "gateway" "query")) .root.Values.credentials.existingSecret }}
@@ -193,7 +193,7 @@ spec:
     - { name: tmp, emptyDir: { sizeLimit: 256Mi } }
     - name: data
       emptyDir: { sizeLimit: {{ .process.indexes | default "256Mi" | quote }} }
-    {{- if and (eq .component "query") .process.checkpointsClaim }}
+    {{- if and (has .component (list "query" "consolidate")) .process.checkpointsClaim }}
     - name: checkpoints
       persistentVolumeClaim: { claimName: {{ .process.checkpointsClaim | quote }} }
     {{- end }}
@@ -220,7 +220,7 @@ spec:
 {{- end -}}
 {{- if and $settings.otlp_endpoint (ne .component "topics") }}{{ $reached = append $reached "traces" }}{{ end -}}
 {{- $checkpoints := $settings.checkpoints_url | default "" -}}
-{{- if and (eq .component "query") (contains "://" $checkpoints) (not (hasPrefix "file://" $checkpoints)) }}{{ $reached = append $reached "checkpoints" }}{{ end -}}
+{{- if and (has .component (list "query" "consolidate")) (contains "://" $checkpoints) (not (hasPrefix "file://" $checkpoints)) }}{{ $reached = append $reached "checkpoints" }}{{ end -}}
 {{- $inside := dict "kafka" "kafka" "bolt" "memgraph" -}}
 {{- $anywhere := list -}}
 {{- range $each := $reached -}}

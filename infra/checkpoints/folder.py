@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphtide.infra.checkpoints.archives import DAMAGES, read_array
 from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.durable_files import to_disk
 from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
@@ -29,11 +26,6 @@ from graphtide.streams.checkpoints.ports import HEADER
 log = logging.getLogger("graphtide.index")
 
 FILE = "view.npz"
-DAMAGES = (
-    OSError, EOFError, ValueError, KeyError, RuntimeError, OverflowError, MemoryError, struct.error, zlib.error,
-    zipfile.BadZipFile,
-)  # fmt: skip
-"""Exceptions that reading a damaged archive raises."""
 T = TypeVar("T")
 
 
@@ -68,13 +60,13 @@ class CheckpointFolder:
 
     def header(self, graph: str) -> bytes | None:
         """See CheckpointKeeper.header."""
-        return self._read(graph, lambda archive: _array(archive, f"{HEADER}.npy").tobytes())
+        return self._read(graph, lambda archive: read_array(archive, f"{HEADER}.npy").tobytes())
 
     def load(self, graph: str) -> Columns | None:
         """See CheckpointKeeper.load."""
         return self._read(
             graph,
-            lambda archive: {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()},
+            lambda archive: {name.removesuffix(".npy"): read_array(archive, name) for name in archive.namelist()},
         )
 
     def delete(self, graph: str) -> None:
@@ -109,9 +101,3 @@ class CheckpointFolder:
         except DAMAGES as error:
             log.warning("%s cannot be read: %s; the graph is loaded from the store", path, error)
             return None
-
-
-def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """Return an array of the archive, whose checksum is compared before its bytes are interpreted."""
-    found: NDArray[Any] = np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
-    return found

@@ -14,30 +14,23 @@ import re
 import shutil
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from uuid import uuid4
 
-from graphtide.infra.object_store import open_filesystem, shown_url, store_errors
+from graphtide.infra.checkpoints.archives import AVOIDED_S, DAMAGES, open_place
+from graphtide.infra.object_store import store_errors
 from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
 
 log = logging.getLogger("graphtide.index")
 
 KEPT = 2
 """Archives of a graph that are kept: a replica may be reading the older one."""
-AVOIDED_S = 60.0
-"""Seconds for which nothing is fetched after the place could not be reached: the graph database has everything."""
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "file": {"auto_mkdir": True},
-    "s3": {"config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 2}}},
-}
-"""Options of a store's client, by protocol. A start does not wait for minutes for an unreachable store."""
 _SAVED = re.compile(r"view\.npz|(?:chunks|entities|statements)/(?:manifest\.json|[0-9a-f]{16}\.(?:vectors|ids))")
 """Files of a graph's folder that a copy has. No other member of an archive is extracted."""
 _NAME = re.compile(r"([0-9]{20})-([0-9a-f]{1,64})\.zip")
-DAMAGES = (OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +47,7 @@ class SharedCheckpoints:
 
     def __init__(self, url: str, history: str) -> None:
         """Open the place: a URL that fsspec knows, or a folder. Raises UnusableStoreError and OSError."""
-        url = url if "://" in url else f"file://{Path(url).absolute()}"
-        self._files, self._root = open_filesystem(url, **OPTIONS.get(url.partition("://")[0], {}))
-        self._shown = shown_url(url)
+        self._files, self._root, self._shown = open_place(url)
         self._history = history
         self._avoided_until = 0.0
 
@@ -127,10 +118,12 @@ class SharedCheckpoints:
             log.warning("the copies of graph %s in %s were not deleted: %s", graph, self._shown, error)
 
     def graphs(self) -> list[str]:
-        """Return the graphs that have copies; none if the place cannot be reached."""
+        """Return the graphs that have copies; none if the place cannot be reached. Names with a dot are no graphs."""
         try:
             with store_errors():
-                return sorted({path.rpartition("/")[2] for path in self._listed("")})
+                return sorted(
+                    {name for path in self._listed("") if not (name := path.rpartition("/")[2]).startswith(".")}
+                )
         except DAMAGES as error:
             log.warning("%s cannot be listed: %s", self._shown, error)
             return []

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
+from graphtide.infra.checkpoints.archives import open_place
 from graphtide.infra.kafka.address import kafka_address
+from graphtide.infra.object_store import UnusableStoreError
 from graphtide.infra.settings import Settings
 from graphtide.streams.errors import Broken
 
@@ -19,6 +21,7 @@ def check_cluster(settings: Settings) -> None:
     _check_kafka(settings)
     for name in ("bolt_ca_file", "query_ca_file"):
         _check_authority(name, getattr(settings, name))
+    _check_checkpoints(settings.checkpoints_url)
 
 
 def _check_kafka(settings: Settings) -> None:
@@ -47,3 +50,14 @@ def _check_authority(name: str, file: str) -> None:
     except OSError as error:  # ssl.SSLError is one
         reason = error.strerror or getattr(error, "reason", None) or type(error).__name__
         raise Broken(f"GRAPHTIDE_{name.upper()} names {file}, which cannot be used: {reason}") from None
+
+
+def _check_checkpoints(url: str) -> None:
+    if not url:
+        return
+    try:
+        open_place(url)
+    except UnusableStoreError as error:
+        raise Broken(f"GRAPHTIDE_CHECKPOINTS_URL cannot be used: {error}") from None
+    except OSError:
+        return  # an unreachable place is avoided later: processes run without it

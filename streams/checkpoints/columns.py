@@ -2,7 +2,7 @@
 
 A table is a name and its fields. A field of numbers is one array; one of texts is the UTF-8 bytes of all values and
 their lengths; one of names, which repeat, is the texts of the distinct names and a number for each row; one of lists is
-the numbers of all lists and their lengths.
+the numbers of all lists and their lengths; one of bytes is those of all values and their lengths.
 
 Invariant: `rows_of(table, columns_of(table, rows))` are the fields of the rows, in order.
 """
@@ -39,6 +39,7 @@ class FieldKind(Enum):
     """A text that many rows have."""
     IDS = auto()
     """A tuple of numbers of rows."""
+    BYTES = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,20 @@ class _Lists:
         yield ".sizes", _narrow(np.frombuffer(self._sizes, np.int64))
 
 
+class _Blobs:
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._sizes = array("q")
+
+    def extend(self, values: Sequence[bytes]) -> None:
+        self._bytes += b"".join(values)
+        self._sizes.extend(map(len, values))
+
+    def columns(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield ".bytes", np.frombuffer(self._bytes, np.uint8)
+        yield ".sizes", _narrow(np.frombuffer(self._sizes, np.int64))
+
+
 def _narrow(numbers: NDArray[np.int64]) -> NDArray[Any]:
     """Return the numbers as little-endian int32 if they fit, else int64."""
     bounds = np.iinfo(np.int32)
@@ -154,6 +169,11 @@ def _lists(columns: Columns, name: str) -> list[tuple[int, ...]]:
     return [shared_tuple(members[start:end]) for start, end in _spans(columns[f"{name}.sizes"], len(members))]
 
 
+def _blobs(columns: Columns, name: str) -> list[bytes]:
+    data = columns[f"{name}.bytes"].tobytes()
+    return [data[start:end] for start, end in _spans(columns[f"{name}.sizes"], len(data))]
+
+
 def _spans(sizes: NDArray[Any], total: int) -> Iterator[tuple[int, int]]:
     lengths = sizes.tolist()
     if sum(lengths) != total or min(lengths, default=0) < 0:
@@ -167,6 +187,7 @@ _WRITERS: Mapping[FieldKind, Callable[[], Any]] = {
     FieldKind.TEXT: _Texts,
     FieldKind.NAME: _Names,
     FieldKind.IDS: _Lists,
+    FieldKind.BYTES: _Blobs,
 }
 _READERS: Mapping[FieldKind, Callable[[Columns, str], list[Any]]] = {
     FieldKind.ID: _ids,
@@ -174,4 +195,5 @@ _READERS: Mapping[FieldKind, Callable[[Columns, str], list[Any]]] = {
     FieldKind.TEXT: _texts,
     FieldKind.NAME: _names,
     FieldKind.IDS: _lists,
+    FieldKind.BYTES: _blobs,
 }

@@ -1,8 +1,12 @@
-"""The ports of saved views: durable vector indexes, and durable columns of rows. Blocking: called in threads."""
+"""The ports of checkpoints: durable vector indexes, and durable columns of rows. Blocking: called in threads."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from graphtide.graph.view import IndexVersions, VectorIndexes
 from graphtide.streams.checkpoints.columns import Columns
@@ -68,4 +72,34 @@ class CheckpointKeeper(Protocol):
 
     def forget(self, graph: str) -> None:
         """Delete the graph's columns and every copy: the graph was deleted, or content in them was."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """A saved write model. `is_current` is False for one of another history of the store."""
+
+    graph: str
+    version: int
+    name: str
+    is_current: bool
+
+
+class ModelKeeper(Protocol):
+    """Durable storage of the columns of write models, which every writer of the cluster may reach."""
+
+    def save(self, graph: str, version: int, columns: Iterable[tuple[str, NDArray[Any]]]) -> bool:
+        """Save the columns, all or none. Returns False after a failure, which is logged: the store has the rows."""
+        ...
+
+    def take(self, graph: str, version: int) -> Columns | None:
+        """Return the columns saved at exactly this version, and delete them; None without them, or damaged ones."""
+        ...
+
+    def saved(self) -> Sequence[SavedModel]:
+        """Return what is saved of all graphs; nothing if the place cannot be reached."""
+        ...
+
+    def delete(self, models: Iterable[SavedModel]) -> None:
+        """Delete saved models. A failure is logged."""
         ...

@@ -44,7 +44,7 @@ from graphtide.graph.view_state.frozen import FrozenView
 from graphtide.graph.view_state.indexes import PORTION_ROWS, HoldsRows, float16_rows
 from graphtide.streams.checkpoints.columns import Columns, ColumnTable, FieldKind, columns_of, rows_of
 
-ID, NUMBER, TEXT, NAME, IDS = FieldKind
+ID, NUMBER, TEXT, NAME, IDS, _ = FieldKind
 _HIERARCHY = ("nodes", "communities", "ids", "levels", "parents")
 _NOTHING: Vector = np.empty(0, np.float16)
 
@@ -144,8 +144,7 @@ def view_columns(view: FrozenView) -> dict[str, NDArray[Any]]:
     for table in TABLES:
         columns |= columns_of(table, tables[table.name])
     columns |= columns_of(LINKS, view.predicate_links)
-    columns |= {f"hierarchy.{name}": getattr(view.hierarchy, name) for name in _HIERARCHY}
-    columns["hierarchy.next_id"] = np.array([view.hierarchy.next_id], np.int64)
+    columns |= hierarchy_columns(view.hierarchy)
     columns |= _vector_columns("chunks", view, view.indexes.chunks)
     columns |= _vector_columns("entities", view, view.indexes.entities)
     columns |= _vector_columns("statements", view, view.indexes.statements)
@@ -160,9 +159,6 @@ def view_rows(graph: str, version: int, columns: Columns, indexes: VectorIndexes
     chunk_vectors = _vectors("chunks", columns, columns["chunks.chunk"], indexes.chunks)
     entity_vectors = _vectors("entities", columns, columns["entities.node"], indexes.entities)
     statement_vectors = _vectors("statements", columns, columns["statements.statement"], indexes.statements)
-    hierarchy = Hierarchy(
-        **{name: columns[f"hierarchy.{name}"] for name in _HIERARCHY}, next_id=int(columns["hierarchy.next_id"][0])
-    )
     return GraphDelta(
         graph,
         version,
@@ -193,10 +189,22 @@ def view_rows(graph: str, version: int, columns: Columns, indexes: VectorIndexes
             )
         ),
         edges=tuple(EdgeRow(*row) for row in rows_of(EDGES, columns)),
-        communities=hierarchy,
+        communities=hierarchy_of(columns),
         snapshot=True,
         predicate_links=tuple((a, b) for a, b in rows_of(LINKS, columns)),
     )
+
+
+def hierarchy_columns(hierarchy: Hierarchy) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a hierarchy as columns."""
+    arrays: dict[str, NDArray[Any]] = {f"hierarchy.{name}": getattr(hierarchy, name) for name in _HIERARCHY}
+    return arrays | {"hierarchy.next_id": np.array([hierarchy.next_id], np.int64)}
+
+
+def hierarchy_of(columns: Columns) -> Hierarchy:
+    """Return the hierarchy of the output of `hierarchy_columns`. Raises KeyError or TypeError for others."""
+    arrays = {name: columns[f"hierarchy.{name}"] for name in _HIERARCHY}
+    return Hierarchy(**arrays, next_id=int(columns["hierarchy.next_id"][0]))
 
 
 def _document(

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from graphtide.graph.records import GraphDelta
+from graphtide.streams.checkpoints.model_checkpoints import ModelCheckpoints
 from graphtide.streams.consolidate.batches import STAGE
 from graphtide.streams.consolidate.outbox_relay import OutboxRelay
 from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES, PartitionBuffer
@@ -57,6 +58,8 @@ class ConsolidateSettings:
     """True if pairs of labels with similar vectors are proposed to a judge."""
     predicates: bool = False
     """True if pairs of predicates with similar vectors are proposed to a judge."""
+    checkpoints: ModelCheckpoints | None = None
+    """The place where models are saved that leave memory; None: they are restored from the store."""
     window_s: float = 0.0
     """Minimum time between the starts of two batches of a partition, unless the second one is full: a commit costs
     more by itself than by its documents. A record that arrives later than that after a batch started does not wait."""
@@ -95,7 +98,7 @@ class PartitionWorker:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self.writer.forget()
+        self.writer.leave()
 
     def _note(self, reason: str) -> None:
         self.trouble = reason
@@ -105,6 +108,7 @@ class PartitionWorker:
             claimed = await self.writer.claim()
             if self.stopped and await self.writer.rebuild_stopped(self.stopped):
                 self.stopped = ""
+            self.done = claimed - 1 if claimed else None  # the writer before may have died between its commit and this
             self.go_to(claimed)
             if self._relay is not None:
                 self._relay.wake()
@@ -121,12 +125,13 @@ class PartitionWorker:
                 self._changed.set()
                 if self._relay is not None:
                     self._relay.wake()
-        except GraphStopped as error:
-            self.stopped = error.graph
+        except Exception as error:
+            self.writer.forget()
+            if isinstance(error, GraphStopped):
+                self.stopped = error.graph
             raise
         finally:
             self.inbox.restart(None)
-            self.writer.forget()
 
     def offer(self, delivered: ConsumedRecord) -> None:
         """Accept the expected record, and drop a record that was read before a seek.

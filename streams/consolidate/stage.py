@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from graphtide.graph.communities.drift import Partition, leiden
 from graphtide.graph.communities.types import Int32, Int64
@@ -25,6 +26,7 @@ from graphtide.graph.view import LiveView
 from graphtide.streams.consolidate.batches import STAGE
 from graphtide.streams.consolidate.forwarding import Forwarder
 from graphtide.streams.consolidate.graph_deletion import GraphEraser
+from graphtide.streams.consolidate.model_saving import ModelSaver
 from graphtide.streams.consolidate.outbox_relay import OutboxRelay
 from graphtide.streams.consolidate.partition_worker import (
     FULL_S,
@@ -43,7 +45,6 @@ from graphtide.streams.observer import Observer
 from graphtide.streams.ports import (
     ConsumedRecord,
     Consumer,
-    GraphCommit,
     GraphStore,
     Log,
     Position,
@@ -83,7 +84,9 @@ class ConsolidateStage:
         self._observer = observer
         self._settings = settings or ConsolidateSettings()
         proposes = {"synonyms": self._settings.synonyms, "predicates": self._settings.predicates}
-        self._models = WriteModels(store, self._settings.max_write_models, **proposes, view=view)
+        checkpoints = self._settings.checkpoints
+        saver = ModelSaver(checkpoints) if checkpoints is not None else None
+        self._models = WriteModels(store, self._settings.max_write_models, **proposes, view=view, saver=saver)
         following = LocalFollowers(follow, store, expect)
         forwarder = Forwarder(log, Routes(store.bindings), observer)
         eraser = GraphEraser(log, store, self._settings.tombstones)
@@ -214,6 +217,7 @@ class ConsolidateStage:
         await asyncio.gather(*(worker.end() for worker in self._workers.values()))
         self._workers.clear()
         await consumer.close()
+        await self._models.finish()
 
     # -- beside the loop -----------------------------------------------------------------------------------------------
 
@@ -247,7 +251,7 @@ class ConsolidateStage:
             fresh = await (run or _leiden_in_thread)(check.edges, check.weights)
             async with owner.writing:
                 if self._models.peek(model.writer.graph) is model:
-                    await self._adopt(owner, model.writer, check, fresh)
+                    await self._adopt(owner, model, check, fresh)
 
     async def judge(self, ask: PairJudge, limit: int = 16) -> int:
         """Have a judge decide up to `most` borderline pairs per graph, and apply its verdicts. Returns their number.
@@ -267,12 +271,9 @@ class ConsolidateStage:
                         taken += await owner.decide(model, question.pair, question.verdict(same))
         return taken
 
-    async def _adopt(
-        self, owner: PartitionWriter, writer: Consolidator, check: DriftSnapshot, fresh: Partition
-    ) -> None:
-        delta = await asyncio.to_thread(writer.adopt, check, fresh)
+    async def _adopt(self, owner: PartitionWriter, model: WriteModel, check: DriftSnapshot, fresh: Partition) -> None:
+        delta = await owner.change(model, partial(model.writer.adopt, check, fresh))
         if delta is not None:
-            await owner.publish(GraphCommit(delta, {}))
             log.info("graph %s: adopted the communities of a fresh run, modularity %.4f", delta.graph, fresh.modularity)
 
     def writer(self, graph: str) -> Consolidator | None:

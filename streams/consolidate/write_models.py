@@ -1,12 +1,14 @@
-"""Cache of the write models of a consolidator: restored from the store on demand, evicted by least recent use.
+"""Cache of the write models of a consolidator: restored on demand, evicted by least recent use.
 
 Invariant: a cached model equals the stored graph, or the graph of the commit in progress: a caller that could not
-commit what it applied calls `forget`. At most `most` models are cached, and one more per active partition.
+commit what it applied calls `forget`. At most `max_models` are cached, and one more per active partition. A model that
+is evicted or left is saved only if it `is_settled`: it equals the stored graph.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,9 +19,13 @@ from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.view import LiveView
 from graphtide.graph.view_state.indexes import with_loaded_vectors
+from graphtide.streams.checkpoints.model_checkpoints import SavedRows
+from graphtide.streams.consolidate.model_saving import ModelSaver
 from graphtide.streams.errors import GraphStopped, GraphtideError
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
+
+log = logging.getLogger("graphtide.streams")
 
 MAX_WRITE_MODELS = 256
 
@@ -31,6 +37,8 @@ class WriteModel:
     writer: Consolidator
     dimensions: int
     partition: int
+    is_settled: bool = False
+    """True while the model equals the stored graph: no change of it waits for a commit, or is being made."""
 
 
 def _restore(
@@ -59,16 +67,23 @@ class WriteModels:
         synonyms: bool = False,
         predicates: bool = False,
         view: Callable[[str], LiveView | None] | None = None,
+        saver: ModelSaver | None = None,
     ) -> None:
-        """Create an empty cache. `view` returns the view of a graph in this process: models share its vectors."""
+        """Create an empty cache. `view` returns the view of a graph in this process: models share its vectors.
+
+        `saver` saves models that leave memory; None: they are restored from the store.
+        """
         self._store = store
         self._view = view
+        self._saver = saver
         self._synonyms, self._predicates = synonyms, predicates
         self._max_models = max_models
         self._models: OrderedDict[str, WriteModel] = OrderedDict()
 
     async def of(self, graph: str, partition: int) -> WriteModel:
-        """Return the partition's model of the graph. Raises GraphStopped for inconsistent rows.
+        """Return the partition's model of the graph, for a change. Raises GraphStopped for inconsistent rows.
+
+        It is not settled until `committed`.
 
         Until a commit binds a graph to a partition, records of it may be in several, whose workers must not share a
         model: each applies changes of its own to it, and only one of them can commit.
@@ -83,18 +98,43 @@ class WriteModels:
             if isinstance(restored, Exception):
                 raise _stopped(graph, restored) from restored
             model = self._models[graph] = restored
+        model.is_settled = False
         self._models.move_to_end(graph)
         while len(self._models) > self._max_models:
-            self._models.popitem(last=False)
+            _, evicted = self._models.popitem(last=False)
+            if self._saver is not None and evicted.is_settled:
+                self._saver.evicted(evicted.writer, evicted.dimensions)
         return model
 
     async def _restored(self, graph: str, partition: int) -> WriteModel:
-        snapshot, verdicts = await self._store.snapshot(graph), await self._store.verdicts(graph)
+        saved = await self._saved(graph)
+        if saved is not None:
+            restored = await outcome_of(self._made(graph, saved.snapshot))
+            if not isinstance(restored, Exception):
+                log.info("graph %s continues from its saved write model at version %d", graph, restored.version)
+                return WriteModel(restored, saved.dimensions, partition)
+            log.warning("graph %s is not restored from its checkpoint: %.200s", graph, restored)
+        snapshot = await self._store.snapshot(graph)
+        dimensions = max((row.vector.size for row in snapshot.chunks), default=0)
+        return WriteModel(await self._made(graph, snapshot), dimensions, partition)
+
+    async def _saved(self, graph: str) -> SavedRows | None:
+        """Return the saved rows of the stored version; None without them."""
+        if self._saver is None or not (version := await self._store.version(graph)):
+            return None
+        return await self._saver.take(graph, version)
+
+    async def _made(self, graph: str, snapshot: GraphDelta) -> Consolidator:
         view = self._view(graph) if self._view is not None else None
         proposes = {"synonyms": self._synonyms, "predicates": self._predicates}
-        restore = partial(_restore, snapshot, view, verdicts=verdicts, **proposes)
-        writer = await asyncio.to_thread(restore)
-        return WriteModel(writer, max((row.vector.size for row in snapshot.chunks), default=0), partition)
+        verdicts = await self._store.verdicts(graph)
+        return await asyncio.to_thread(partial(_restore, snapshot, view, verdicts=verdicts, **proposes))
+
+    def committed(self, graph: str, version: int, partition: int) -> None:
+        """Note that a change of the partition's model is committed, if it was one."""
+        model = self._models.get(graph)
+        if model is not None and (model.partition, model.writer.version) == (partition, version):
+            model.is_settled = True
 
     def peek(self, graph: str) -> WriteModel | None:
         """Return the graph's model if it is in memory; does not count as use."""
@@ -109,8 +149,28 @@ class WriteModels:
 
     def forget_partition(self, partition: int) -> None:
         """Evict the models of a partition that was reassigned, or whose changes could not be committed."""
-        for graph in [graph for graph, model in self._models.items() if model.partition == partition]:
-            del self._models[graph]
+        self._take_out(partition)
+
+    def leave_partition(self, partition: int) -> None:
+        """Evict the models of a partition that another worker may continue, and save those that are settled."""
+        models = [model for model in self._take_out(partition) if model.is_settled]
+        if self._saver is not None:
+            self._saver.put([(model.writer, model.dimensions) for model in reversed(models)])
+
+    async def finish(self) -> None:
+        """Wait until the models that were left are saved."""
+        if self._saver is not None:
+            await self._saver.finish()
+
+    async def erase(self, graph: str) -> None:
+        """Evict the model of a deleted graph, and delete what is saved of it."""
+        self.forget(graph)
+        if self._saver is not None:
+            await self._saver.forget(graph)
+
+    def _take_out(self, partition: int) -> list[WriteModel]:
+        graphs = [graph for graph, model in self._models.items() if model.partition == partition]
+        return [self._models.pop(graph) for graph in graphs]
 
 
 def _stopped(graph: str, error: Exception) -> GraphStopped:

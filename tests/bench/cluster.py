@@ -35,6 +35,13 @@ POLL_INTERVAL_S = 0.05
 MISSED = 100
 """Documents that are written while a killed replica does not run."""
 
+NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+"""Requests that wait for a connection cost the client its whole time: each answer has it look at all of them."""
+STEADY_SHARE = 4
+"""The steady rate is this part of that of the burst, which is published in batches and without questions."""
+FIRST_CHANGES = 3
+"""Documents that are published alone before and after restarts of the consolidator."""
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -181,6 +188,27 @@ async def starts(bench: Bench) -> None:
     await asyncio.to_thread(cluster.stop, "newer")
 
 
+async def first_changes(bench: Bench) -> None:
+    """Measure how long the first change of a graph takes to be queryable: of a running consolidator, and restarted."""
+    cluster, count = bench.cluster, bench.size.staged // bench.size.graphs
+    process = {"consolidate": ("worker", "consolidate", *NO_PORTS)}
+    made = iter(bodies(FIRST_CHANGES, seed=10))
+
+    async def changed(figure: str) -> None:
+        started = time.perf_counter()
+        for graph, token in (await bench.publish([next(made)], "f")).items():
+            await _reached(bench, graph, token)
+        taken_s = time.perf_counter() - started
+        bench.rows.append(Row(f"a document of a graph of {count:,}: {figure}", f"{taken_s:.1f} s until queryable"))
+        print(bench.rows[-1].line(), flush=True)
+
+    await changed("after a pause")
+    for figure, end in (("write model saved at SIGTERM", cluster.stop), ("after kill -9", cluster.kill)):
+        await asyncio.to_thread(end, "consolidate")
+        await asyncio.to_thread(cluster.start_all, process)
+        await changed(f"consolidator restarted, {figure}")
+
+
 async def _settled(bench: Bench) -> dict[str, int]:
     """Return the front's versions once they have not changed for a second: nothing is being written any more."""
     seen, since = await bench.versions("front"), time.monotonic()
@@ -289,13 +317,14 @@ async def with_a_model(bench: Bench) -> None:
 async def measure(cluster: Cluster, size: Size) -> list[Row]:
     log = KafkaLog(cluster.kafka)
     try:
-        async with httpx.AsyncClient(timeout=120) as client:
+        async with httpx.AsyncClient(timeout=120, limits=NO_LIMITS) as client:
             bench = Bench(cluster, log, size, client)
             await one_by_one(bench)
             await starts(bench)
+            await first_changes(bench)
             await asking(bench)
             rate = await burst(bench)
-            await steady(bench, max(1.0, rate / 2))
+            await steady(bench, max(1.0, rate / STEADY_SHARE))
             await with_a_model(bench)
             return bench.rows
     finally:

@@ -214,8 +214,8 @@ def test_network_policies_let_the_gateway_reach_query_alone() -> None:
 REACHED = {
     "gateway": {"traces"},
     "topics": {"kafka"},
-    **{key: {"kafka", "bolt", "models", "traces"} for key in ("extract", "summarize", "consolidate")},
-    "query": {"kafka", "bolt", "models", "traces", "checkpoints"},
+    **{key: {"kafka", "bolt", "models", "traces"} for key in ("extract", "summarize")},
+    **{key: {"kafka", "bolt", "models", "traces", "checkpoints"} for key in ("query", "consolidate")},
 }
 """The destinations of each process, besides query replicas and DNS."""
 ENDPOINTS = {
@@ -284,7 +284,7 @@ def test_network_policies_reach_servers_of_the_release_by_their_label() -> None:
     assert rules["gateway"] == []
 
 
-def test_query_replicas_share_checkpoints_in_the_claim_alone() -> None:
+def test_query_replicas_and_consolidators_have_checkpoints_in_their_claims_alone() -> None:
     """The setting names the folder where the claim is mounted; no other process has it, and two places are refused."""
     for name, pod in pods("everything"):
         container = pod["spec"]["containers"][0]
@@ -295,11 +295,12 @@ def test_query_replicas_share_checkpoints_in_the_claim_alone() -> None:
             if one["name"] == "checkpoints"
         }
         named = {one["value"] for one in container.get("env", ()) if one["name"] == "GRAPHTIDE_CHECKPOINTS_URL"}
-        is_query = name == "graphtide-query"
-        assert (mounts, claims) == ((named, {"checkpoints"}) if is_query else (set(), set())), name
-        assert len(named) == is_query
-    both = "processes.query.checkpointsClaim=c,settings.checkpoints_url=s3://b/c"
-    assert "exclude each other" in refused(*ELSEWHERE, "--set", both)
+        has_some = name.startswith(("graphtide-query", "graphtide-consolidate"))
+        assert (mounts, claims) == ((named, {"checkpoints"}) if has_some else (set(), set())), name
+        assert len(named) == has_some
+    for process in ("query", "consolidate"):
+        both = f"processes.{process}.checkpointsClaim=c,settings.checkpoints_url=s3://b/c"
+        assert f"processes.{process}.checkpointsClaim and" in refused(*ELSEWHERE, "--set", both)
 
 
 def test_broker_keeps_its_log_in_a_folder_of_its_volume() -> None:

@@ -50,6 +50,11 @@ async def asked(settings: Settings) -> list[DoctorFinding]:
         ({"kafka_ssl_ca_file": "ca.pem"}, "choose one with SSL"),
         ({"bolt_ca_file": "/nowhere/ca"}, "GRAPHTIDE_BOLT_CA_FILE names /nowhere/ca, which cannot be used: No such"),
         ({"query_ca_file": __file__}, "GRAPHTIDE_QUERY_CA_FILE names"),
+        (
+            {"checkpoints_url": "s4://bucket/prefix"},
+            "CHECKPOINTS_URL cannot be used: s4:// is not a protocol",
+        ),
+        ({"checkpoints_url": "s3://me:secret@bucket"}, "the s3:// URL contains a password"),
         ({"tls_cert_file": "/nowhere/cert"}, "GRAPHTIDE_TLS_KEY_FILE"),
         ({"kafka": "127.0.0.1:9"}, "GRAPHTIDE_BOLT is not"),
         ({"max_body_bytes": 2000, "max_batch_bytes": 1999}, "max_batch_bytes"),

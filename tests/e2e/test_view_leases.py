@@ -17,7 +17,7 @@ import pytest
 
 from graphtide.services.application import ChangeQuery, LetterQuery, PreviewRequest, QueryRequest
 from graphtide.services.browsing import DocumentQuery, EntityQuery
-from graphtide.services.cluster import roles
+from graphtide.services.cluster.roles import query
 from graphtide.services.local_application import LocalApplication
 from graphtide.streams.errors import GraphtideError, NotFound
 from graphtide.streams.follow.evicting_views import EvictingViews
@@ -138,7 +138,7 @@ async def two_replicas(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
         texts = TEXTS | {"alias": "MARIE CURIE discovered POLONIUM.", "again": "Who discovered polonium? Irene Curie."}
         receipt = await full.publish([document(*each) for each in texts.items()])
         await full.query("g", replace(ASKED, after=receipt.token))
-        monkeypatch.setattr(roles, "EvictingViews", EagerViews)
+        monkeypatch.setattr(query, "EvictingViews", EagerViews)
         cluster.idle_graph_s = 1e-6
         eager: Any = await cluster.replica("eager")
         async with running(eager._runtime.views.evict):

@@ -107,6 +107,24 @@ def test_replicas_start_from_checkpoints_after_a_stop_and_a_kill_and_new_ones_fr
     cluster.stop("new")
 
 
+def test_consolidator_continues_graphs_from_what_the_one_before_saved(cluster: Cluster, tmp_path: Path) -> None:
+    """After SIGTERM the next one reads no rows of the graph; after kill -9 it does. The graph is the same."""
+    course = ModelledGraph(cluster, "models")
+    shared = {"GRAPHTIDE_CHECKPOINTS_URL": str(tmp_path)}
+    cluster.stop("consolidate")
+    cluster.start("consolidate", *ROLES["consolidate"], settings=shared)
+    publish(course, 7)
+    for number, (end, is_saved) in enumerate(((cluster.stop, True), (cluster.stop, True), (cluster.kill, False))):
+        course.check()
+        end("consolidate")
+        assert any(tmp_path.glob(".write-models/models.*.npz")) == is_saved
+        writer = cluster.start("consolidate", *ROLES["consolidate"], settings=shared)
+        course.put(f"after-{number}", random_body(random.Random(number)))
+        course.check()
+        assert ("graph models continues from its saved write model" in writer.logged()) == is_saved
+        assert not any(tmp_path.glob(".write-models/models.*"))
+
+
 def check_restored(replica: Process, cluster: Cluster) -> None:
     """Check that a replica started from a checkpoint, and shows what the front shows."""
     assert "graph checkpoint is restored at version" in replica.logged()

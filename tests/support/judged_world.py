@@ -14,6 +14,7 @@ from graphtide.graph.resolution import PairQuestion, Verdict
 from graphtide.graph.resolution.pair_scoring import PairKey
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView, VectorIndexes
+from graphtide.streams.checkpoints.model_columns import model_columns, model_snapshot
 
 EVERYTHING = 10_000
 
@@ -57,6 +58,11 @@ class JudgedWorld:
         self.writer = Consolidator.restore(rows, verdicts=self.verdicts, synonyms=True, predicates=self._predicates)
         self.view = self._new_view()
         self.view.apply(rows)
+
+    def resume(self) -> None:
+        """Restore the writer from its checkpoint. The follower continues."""
+        rows = model_snapshot("world", self.writer.version, dict(model_columns(self.writer.stored_rows())))
+        self.writer = Consolidator.restore(rows, verdicts=self.verdicts, synonyms=True, predicates=self._predicates)
 
     def rebuilt(self) -> GraphDelta:
         """Return the rows of a build by a process that asks no judge."""

@@ -67,6 +67,11 @@ class PredicateResolver:
         """Take over the links of stored rows: the next `drain` returns the differences from them."""
         self._known = set(links)
 
+    @property
+    def stored(self) -> tuple[PredicatePair, ...]:
+        """Return the links of the stored rows, sorted: those at the last `drain`, or given to `know` since."""
+        return tuple(sorted(self._known))
+
     def update(self, changed: Mapping[str, PredicateFeatures | None]) -> None:
         """Add new and changed predicates, and remove those that are None.
 

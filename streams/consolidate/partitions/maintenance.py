@@ -63,7 +63,7 @@ class MaintenanceServer:
         if part is not None:  # 1.
             await self._watermark.commit(ConsolidationBatch(parts=[part]), self._watermark.next_offset)
             self._planner.forget(graph)
-            self._dependencies.models.forget(graph)
+            await self._dependencies.models.erase(graph)
             await self._dependencies.following.take(part.delta)
         await eraser.leave_marks(request)  # 2. and 3.
         progress = partial(self._report_progress, request)

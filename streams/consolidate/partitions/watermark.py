@@ -121,6 +121,8 @@ class PartitionWatermark:
             raise
         self.current = Watermark(self.current.epoch, next_offset)
         self._overtaken = {offset for offset in self._overtaken if offset > next_offset}
+        for part in parts:
+            self._dependencies.models.committed(part.delta.graph, part.delta.version, self._partition)
 
     def _notices(self, batch: ConsolidationBatch) -> tuple[Record, ...]:
         times, outcomes = batch.accepted_ms(), tuple(batch.outcomes)

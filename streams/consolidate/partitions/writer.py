@@ -25,11 +25,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from graphtide.graph.algorithms.in_parts import free_in_parts
 from graphtide.graph.algorithms.yield_points import yielding
+from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.streams.consolidate.batches import STAGE, ConsolidationBatch
 from graphtide.streams.consolidate.fault_attribution import raise_if_stopped
@@ -251,14 +253,26 @@ class PartitionWriter:
         await self._graphs.apply(batch)
         await self._watermark.commit(batch, self._watermark.next_offset)
 
-    async def publish(self, part: GraphCommit) -> None:
-        """Commit a change that no record caused, and have the followers apply it. Call while holding `writing`."""
+    async def change(
+        self, model: WriteModel, work: Callable[[], GraphDelta | None], verdicts: Mapping[PairKey, Verdict] = {}
+    ) -> GraphDelta | None:
+        """Make a change of a model that no record caused, commit it, and have the followers apply it.
+
+        Returns None when it changed nothing. Call while holding `writing`, for a model that is in memory.
+        """
+        was_settled, model.is_settled = model.is_settled, False
+        delta = await asyncio.to_thread(work)
+        if delta is None:
+            model.is_settled = was_settled
+            return None
+        part = GraphCommit(delta, {}, verdicts)
         try:
             await self._watermark.commit(ConsolidationBatch(parts=[part]), self._watermark.next_offset)
         except BaseException:
             self.forget()
             raise
         await self._dependencies.following.take(part.delta)
+        return delta
 
     async def decide(self, model: WriteModel, pair: PairKey, verdict: Verdict) -> bool:
         """Apply a judge's verdict. Returns False when a label or the model no longer exists.
@@ -268,10 +282,7 @@ class PartitionWriter:
         graph = model.writer.graph
         if self._dependencies.models.peek(graph) is not model:
             return False
-        delta = await asyncio.to_thread(model.writer.decide, pair, verdict)
-        if delta is not None:
-            await self.publish(GraphCommit(delta, {}, {pair: verdict}))
-        return delta is not None
+        return await self.change(model, partial(model.writer.decide, pair, verdict), {pair: verdict}) is not None
 
     async def rebuild_stopped(self, graph: str) -> bool:
         """Serve a request to rebuild or delete a stopped graph that waits after the watermark. Returns False without
@@ -296,6 +307,10 @@ class PartitionWriter:
     def forget(self) -> None:
         """Evict the write models of this partition's graphs."""
         self._dependencies.models.forget_partition(self.partition)
+
+    def leave(self) -> None:
+        """Evict them and save those that equal the stored graphs: another writer may continue the partition."""
+        self._dependencies.models.leave_partition(self.partition)
 
     def _report(self, batch: ConsolidationBatch, started: float) -> None:
         report(batch, time.monotonic() - started, self._dependencies.observer, self._dependencies.following.exist)

@@ -124,8 +124,8 @@ def test_links_are_those_of_the_live_documents_when_a_judge_answers_at_any_time(
     for news in random_changes(rng, 24, _document):
         world.change(news)
         world.judge(rng.choice((0, 0, 1, 4)))
-        if rng.random() < 0.1:
-            world.restart()
+        if rng.random() < 0.2:
+            rng.choice((world.restart, world.resume))()
         assert differences(world.view.rows(), world.rebuilt()) == ()
         assert differences(world.view.rows(), world.rebuilt(batch=2)) == ()
         links += len(world.view.predicates)

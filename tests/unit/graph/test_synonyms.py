@@ -63,8 +63,8 @@ def test_graph_is_that_of_the_live_documents_when_a_judge_answers_at_any_time(se
     for news in random_changes(rng, 24, _document):
         world.change(news)
         world.judge(rng.choice((0, 0, 1, 4)))
-        if rng.random() < 0.1:
-            world.restart()
+        if rng.random() < 0.2:
+            rng.choice((world.restart, world.resume))()
         assert differences(world.view.rows(), world.rebuilt()) == ()
         links += sum(link.rule == "synonym" for link in world.view.same_as.values())
     assert links, "the walk was made to link synonyms"

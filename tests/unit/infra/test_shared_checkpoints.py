@@ -10,7 +10,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
 from graphtide.graph.digest import canonical_lines
@@ -22,6 +21,7 @@ from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.object_store import UnusableStoreError
 from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpoints
+from tests.support.checkpoint_places import KINDS, empty_place, names
 from tests.support.object_store import s3_server
 from tests.support.worlds import DIMENSIONS, RandomWorld
 
@@ -36,18 +36,11 @@ def s3() -> Iterator[Any]:
         yield client
 
 
-@pytest.fixture(params=["folder", "s3", "memory"])
+@pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Yield the URL of an empty place of each kind."""
-    if request.param == "folder":
-        yield str(tmp_path / "shared with spaces %20")
-    elif request.param == "s3":
-        bucket = f"checkpoints-{abs(hash(tmp_path)) % 10**9}"
-        request.getfixturevalue("s3").create_bucket(Bucket=bucket)
-        yield f"s3://{bucket}/cluster/one"
-    else:
-        yield "memory://cluster/one"
-        fsspec.filesystem("memory").store.clear()
+    with empty_place(request.param, tmp_path, lambda: request.getfixturevalue("s3")) as url:
+        yield url
 
 
 class Process:
@@ -84,13 +77,6 @@ def followed(process: Process, times: int, seed: int = 3) -> LiveView:
     return view
 
 
-def copies(place: str) -> list[str]:
-    """Return the names of everything in the place."""
-    files, root = fsspec.core.url_to_fs(place if "://" in place else f"file://{place}")
-    files.invalidate_cache()
-    return sorted(path.rpartition("/")[2] for path in files.find(root))
-
-
 def test_new_process_restores_what_another_one_saved(tmp_path: Path, place: str) -> None:
     """Its view has the same rows, and its folder the same files, which only their owner reads."""
     first, second = Process(tmp_path / "first", place), Process(tmp_path / "second", place)
@@ -105,7 +91,7 @@ def test_new_process_restores_what_another_one_saved(tmp_path: Path, place: str)
         copied = tmp_path / "second" / name
         assert copied.read_bytes() == (tmp_path / "first" / name).read_bytes()
         assert copied.stat().st_mode & 0o077 == 0
-    assert len(files) == 10 and copies(place) == [f"{view.version:020d}-{HISTORY}.zip"]
+    assert len(files) == 10 and names(place) == [f"{view.version:020d}-{HISTORY}.zip"]
     assert second.restored(view.version, follows=False) is not None
 
 
@@ -118,15 +104,15 @@ def test_copy_is_made_once_for_a_version_and_the_newest_two_are_kept(tmp_path: P
         view.apply(world.step())
         first.save(view)
         made.append(f"{view.version:020d}-{HISTORY}.zip")
-        assert copies(place) == made[-2:]
+        assert names(place) == made[-2:]
         second.save(view)
-        assert copies(place) == made[-2:]
+        assert names(place) == made[-2:]
     files, root = first.shared._files, first.shared._root
     files.pipe_file(f"{root}/{GRAPH}/.{1:020d}-killed.part", b"half")
     files.pipe_file(f"{root}/{GRAPH}/.{view.version + 1:020d}-other.part", b"of a process that is writing")
     view.apply(world.step())
     first.save(view)
-    left = copies(place)
+    left = names(place)
     assert len(left) == 3 and left[0].endswith("-other.part")
 
 
@@ -139,7 +125,7 @@ def test_copies_of_another_history_are_not_used_and_give_way(tmp_path: Path, pla
     assert second.restored(view.version) is None
     own = followed(second, 5, seed=9)
     second.save(own)
-    assert copies(place) == [f"{own.version:020d}-{OTHER}.zip"]
+    assert names(place) == [f"{own.version:020d}-{OTHER}.zip"]
 
 
 def test_versions_that_a_process_cannot_use_are_not_fetched(tmp_path: Path, place: str) -> None:
@@ -158,7 +144,7 @@ def test_deleted_content_is_in_no_copy(tmp_path: Path, place: str) -> None:
     first.save(followed(first, 5))
     assert first.shared.graphs() == [GRAPH]
     first.checkpoints.forget(GRAPH)
-    assert copies(place) == [] and first.shared.graphs() == []
+    assert names(place) == [] and first.shared.graphs() == []
     assert not (tmp_path / "first" / GRAPH / FILE).exists()
     first.checkpoints.forget(GRAPH)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from graphtide.graph.digest import canonical_lines
-from graphtide.graph.records import GraphDelta
 from graphtide.graph.view import LiveView
 from graphtide.graph.view_state.frozen import FrozenView
 from graphtide.infra.checkpoints.folder import FILE, CheckpointFolder
@@ -22,6 +21,7 @@ from graphtide.streams.checkpoints.ports import HEADER
 from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpoints
 from graphtide.streams.checkpoints.view_columns import VectorPlace
 from tests.support.full_disk import file_size_limit
+from tests.support.row_texts import as_texts
 from tests.support.worlds import DIMENSIONS, RandomWorld
 
 GRAPH = "world"
@@ -82,31 +82,17 @@ def saving(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Saving]:
     one.indexes.close(one.view.indexes)
 
 
-def as_texts(rows: GraphDelta) -> list[str]:
-    """Return every row as text, with the bytes of its vector."""
-    found = []
-    for field in fields(rows):
-        value = getattr(rows, field.name)
-        if field.name == "communities":
-            value = [(each.name, np.asarray(getattr(value, each.name)).tolist()) for each in fields(value)]
-        for row in value if isinstance(value, tuple | list) else [value]:
-            vector = getattr(row, "vector", None)
-            shown = row if vector is None else replace(row, vector=EMPTY)
-            found.append(f"{field.name} {shown!r} {b'' if vector is None else vector.tobytes()!r}")
-    return found
-
-
 def test_view_is_restored_bit_for_bit_and_follows_on(saving: Saving) -> None:
     """Every row and vector is equal, in its order, and after further changes the two views still are."""
     saving.save()
     again = saving.restored()
     assert again is not None and again.version == saving.view.version
-    assert as_texts(again.rows(vectors=True)) == as_texts(saving.view.rows(vectors=True))
+    assert as_texts(again.rows(vectors=True), in_order=True) == as_texts(saving.view.rows(vectors=True), in_order=True)
     for _ in range(40):
         delta = saving.world.step()
         saving.view.apply(delta)
         again.apply(delta)
-    assert sorted(as_texts(again.rows(vectors=True))) == sorted(as_texts(saving.view.rows(vectors=True)))
+    assert as_texts(again.rows(vectors=True)) == as_texts(saving.view.rows(vectors=True))
     assert sorted(canonical_lines(again.rows())) == sorted(canonical_lines(saving.view.rows()))
     for kind in ("chunks", "entities", "statements"):
         ids = getattr(saving.view.indexes, kind).live_ids().tolist()
@@ -146,7 +132,7 @@ def test_texts_outside_of_unicode_are_restored(saving: Saving) -> None:
     saving.save()
     again = saving.restored()
     assert again is not None
-    assert as_texts(again.rows(vectors=True)) == as_texts(saving.view.rows(vectors=True))
+    assert as_texts(again.rows(vectors=True), in_order=True) == as_texts(saving.view.rows(vectors=True), in_order=True)
 
 
 @pytest.mark.parametrize(
@@ -176,13 +162,13 @@ def test_checkpoint_without_a_log_is_used_only_at_its_version(saving: Saving) ->
 def test_indexes_of_another_version_are_noticed(saving: Saving) -> None:
     """The indexes were saved later than the rows, or lost: no view has vectors of another version."""
     saving.save()
-    before = as_texts(saving.view.rows(vectors=True))
+    before = as_texts(saving.view.rows(vectors=True), in_order=True)
     version = saving.view.version
     saving.step(30)
     saving.indexes.save(GRAPH, saving.view.indexes, saving.view.version)
     again = saving.restored(version)
     if saving.parameters is EXACT:  # the columns have all vectors
-        assert again is not None and as_texts(again.rows(vectors=True)) == before
+        assert again is not None and as_texts(again.rows(vectors=True), in_order=True) == before
     else:
         assert again is None
     assert saving.restored() is None
@@ -192,7 +178,7 @@ def test_damaged_checkpoint_is_not_used(saving: Saving) -> None:
     """One byte anywhere is another one, or the file ends early: it is restored bit for bit, or not at all."""
     saving.save()
     file = saving.folder / GRAPH / FILE
-    data, rows = file.read_bytes(), as_texts(saving.view.rows(vectors=True))
+    data, rows = file.read_bytes(), as_texts(saving.view.rows(vectors=True), in_order=True)
     rng, restored = random.Random(11), 0
     for number in range(100):
         at = rng.randrange(len(data)) if number % 2 else rng.choice((rng.randrange(3000), -rng.randrange(1, 9000)))
@@ -202,7 +188,7 @@ def test_damaged_checkpoint_is_not_used(saving: Saving) -> None:
         again = saving.restored()
         if again is not None:  # a byte that no reader uses
             restored += 1
-            assert as_texts(again.rows(vectors=True)) == rows
+            assert as_texts(again.rows(vectors=True), in_order=True) == rows
             saving.indexes.close(again.indexes)
     assert restored < 50
     file.write_bytes(data)
