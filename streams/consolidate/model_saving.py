@@ -19,6 +19,9 @@ MAX_EVICTED = 8
 """Evicted models that may wait: with more, models would be evicted faster than they are saved, and fill the memory."""
 FINISH_S = 15.0
 """Seconds for which the end of a process waits for models to be saved: less than a container is given to stop."""
+HANDOVER_S = 3.0
+"""Seconds of that for which it keeps its partitions: the next writer of a graph, which may be another process, then
+continues from what is saved. Models that were used last are saved first."""
 
 
 class ModelSaver:
@@ -51,15 +54,19 @@ class ModelSaver:
         await self._leave_unsaved(graph)
         await asyncio.to_thread(self._checkpoints.forget, graph)
 
+    async def wait(self, within_s: float) -> None:
+        """Wait until all models are saved, or the time is over."""
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=within_s)
+
     async def finish(self, within_s: float = FINISH_S) -> None:
         """Wait until all models are saved, or the time is over: the others are restored from the store."""
-        if self._task is None:
-            return
-        await asyncio.wait([self._task], timeout=within_s)
+        await self.wait(within_s)
         if self._waiting:
             log.warning("%d write models were not saved within %.0f s", len(self._waiting), within_s)
             self._waiting.clear()
-        await asyncio.wait([self._task])
+        if self._task is not None:
+            await asyncio.wait([self._task])
 
     async def _leave_unsaved(self, graph: str) -> None:
         """Do not save the graph's model, or wait until it is saved."""

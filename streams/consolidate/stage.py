@@ -216,6 +216,7 @@ class ConsolidateStage:
             await _stop(reading)
         await asyncio.gather(*(worker.end() for worker in self._workers.values()))
         self._workers.clear()
+        await self._models.hand_over()
         await consumer.close()
         await self._models.finish()
 

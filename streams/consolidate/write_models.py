@@ -20,7 +20,7 @@ from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.view import LiveView
 from graphtide.graph.view_state.indexes import with_loaded_vectors
 from graphtide.streams.checkpoints.model_checkpoints import SavedRows
-from graphtide.streams.consolidate.model_saving import ModelSaver
+from graphtide.streams.consolidate.model_saving import HANDOVER_S, ModelSaver
 from graphtide.streams.errors import GraphStopped, GraphtideError
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
@@ -157,8 +157,13 @@ class WriteModels:
         if self._saver is not None:
             self._saver.put([(model.writer, model.dimensions) for model in reversed(models)])
 
+    async def hand_over(self) -> None:
+        """Wait for a while until the models that were left are saved, before another process continues them."""
+        if self._saver is not None:
+            await self._saver.wait(HANDOVER_S)
+
     async def finish(self) -> None:
-        """Wait until the models that were left are saved."""
+        """Wait until the models that were left are saved, as long as the end of a process may."""
         if self._saver is not None:
             await self._saver.finish()
 

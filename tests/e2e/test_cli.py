@@ -218,6 +218,9 @@ FAILING = [
     (["worker", "gateway", "--metrics-port", "0"], 1, "GRAPHTIDE_QUERY_TARGET"),
     (["worker", "dance"], 2, "dance"),
     (["query"], 2, "question"),
+    (["verify", "notes"], 2, "(notes); name a graph by --graph GRAPH"),
+    (["query", "Who", "leads it?"], 2, "put a text of several words in quotes"),
+    (["worker", "extract", "more"], 2, "argument(s) (more) "),
     (["stats", "--url", "http://127.0.0.1:1"], 4, "start it with graphtide serve"),
     (["stats", "--url", "nonsense"], 2, "nonsense is not a URL"),
 ]

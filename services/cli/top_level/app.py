@@ -33,6 +33,7 @@ from graphtide.services.cli.exit_codes import EXPLAINED, FAILED, CommandError
 from graphtide.services.cli.graphs import commands as graph_commands
 from graphtide.services.cli.terminal import tell
 from graphtide.services.cli.top_level import operating, publishing, reading
+from graphtide.services.cli.usage_hints import HintingCommand
 
 app = typer.Typer(
     name="graphtide",
@@ -74,7 +75,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("worker", operating.worker),
 )
 for name, command in _COMMANDS:
-    app.command(name)(command)
+    app.command(name, cls=HintingCommand)(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -17,7 +17,7 @@ from graphtide.graph.digest import canonical_lines
 from graphtide.infra.checkpoints.write_models import WriteModelArchives
 from graphtide.streams.checkpoints.columns import Columns
 from graphtide.streams.checkpoints.model_checkpoints import ModelCheckpoints
-from graphtide.streams.consolidate import model_saving
+from graphtide.streams.consolidate import model_saving, write_models
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceRequest
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Retryable
@@ -264,6 +264,7 @@ async def test_end_does_not_wait_longer_than_it_may(
     for graph in GRAPHS:
         await published.publish(graph, "a")
     monkeypatch.setattr(model_saving.ModelSaver.finish, "__defaults__", (0.0,))
+    monkeypatch.setattr(write_models, "HANDOVER_S", 0.0)
     async with running(writing(harness, archives).run):
         await eventually(harness.consumed)
     assert len(archives.names()) == 1 and "2 write models were not saved" in caplog.text
