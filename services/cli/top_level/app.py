@@ -33,7 +33,7 @@ from graphtide.services.cli.exit_codes import EXPLAINED, FAILED, CommandError
 from graphtide.services.cli.graphs import commands as graph_commands
 from graphtide.services.cli.terminal import tell
 from graphtide.services.cli.top_level import operating, publishing, reading
-from graphtide.services.cli.usage_hints import HintingCommand
+from graphtide.services.cli.top_level.usage_hints import HintingCommand
 
 app = typer.Typer(
     name="graphtide",
