@@ -9,7 +9,6 @@ of all live extractions to an empty consolidator, except for internal ints and c
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,11 +20,10 @@ from graphtide.graph.algorithms.trussness import Trussness
 from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.communities.drift import DriftGuard, Partition
 from graphtide.graph.consolidation.entities import Entities, PlacementResult
+from graphtide.graph.consolidation.judge_questions import label_questions, predicate_questions
 from graphtide.graph.consolidation.judged_labels import JudgedLabels
 from graphtide.graph.consolidation.kernel_work import KernelWork, kernel_work_of
-from graphtide.graph.consolidation.label_contexts import label_context
 from graphtide.graph.consolidation.predicate_features import LivePredicates
-from graphtide.graph.consolidation.restoration import fill
 from graphtide.graph.consolidation.rows import document_rows, entity_row, label_row, statement_row
 from graphtide.graph.consolidation.signed_counts import (
     LabelKey,
@@ -37,7 +35,7 @@ from graphtide.graph.consolidation.signed_counts import (
     diff_units,
 )
 from graphtide.graph.consolidation.state import EdgeKey, LabelState, Tables
-from graphtide.graph.consolidation.stored_rows import StoredRows, stored_rows
+from graphtide.graph.consolidation.stored_rows import StoredRows, fill, stored_rows
 from graphtide.graph.consolidation.topology import edge_array, edge_pairs
 from graphtide.graph.int_sets import shared_value
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
@@ -50,7 +48,7 @@ from graphtide.graph.resolution import (
     SameAs,
     Verdict,
 )
-from graphtide.graph.resolution.predicates.pairs import is_predicate_pair, pair_of
+from graphtide.graph.resolution.predicates.pairs import is_predicate_pair
 from graphtide.graph.resolution.predicates.resolver import PredicateResolver, has_link
 from graphtide.graph.vector_sum import VectorSum
 
@@ -136,7 +134,7 @@ class Consolidator:
 
     def stored_rows(self) -> StoredRows:
         """Return the rows from which `restore` makes this model again, between two changes."""
-        links = self._predicates.resolver.stored if self._predicates is not None else ()
+        links = self._predicates.resolver.stored_links if self._predicates is not None else ()
         return stored_rows(self._tables, self._entities, self._resolver.links(), links, self.hierarchy())
 
     def violations(self) -> list[str]:
@@ -172,42 +170,10 @@ class Consolidator:
         A pair found by vectors is asked about when no verdict on it saw the present statements. Cost: the sorted pairs,
         and the statements of the labels in those that changed since the last call.
         """
-        pairs = itertools.islice(self._resolver.borderline(), limit)
-        questions = [PairQuestion(self._keys(pair)) for pair in pairs]
-        for a, b in self._resolver.unchecked():
-            if len(questions) == limit:
-                break
-            question = self._question(a, b)
-            if self._resolver.verdict(a, b) in (question.verdict(True), question.verdict(False)):
-                self._resolver.note_checked(a, b)
-            else:
-                questions.append(question)
-        return questions + self._predicate_questions(limit - len(questions))
-
-    def _predicate_questions(self, limit: int) -> list[PairQuestion]:
-        questions: list[PairQuestion] = []
-        if self._predicates is None or limit <= 0:
-            return questions
-        resolver = self._predicates.resolver
-        for pair in resolver.unchecked():
-            question = PairQuestion(pair_of(*pair), resolver.contexts(pair))
-            if resolver.verdict(pair) in (question.verdict(True), question.verdict(False)):
-                resolver.note_checked(pair)
-            elif len(questions) < limit:
-                questions.append(question)
-            else:
-                break
+        questions = label_questions(self._tables, self._resolver, limit)
+        if self._predicates is not None:
+            questions += predicate_questions(self._predicates.resolver, limit - len(questions))
         return questions
-
-    def _question(self, a: int, b: int) -> PairQuestion:
-        labels = self._tables.labels
-        first, second = sorted((labels[a], labels[b]), key=lambda label: label.key)
-        contexts = (label_context(self._tables, first), label_context(self._tables, second))
-        return PairQuestion((first.key, second.key), contexts)
-
-    def _keys(self, pair: tuple[int, int]) -> PairKey:
-        first, second = sorted(self._tables.labels[number].key for number in pair)
-        return first, second
 
     def decide(self, pair: PairKey, verdict: Verdict) -> GraphDelta | None:
         """Apply a judge's verdict on a pair and return the delta; None when one of the labels no longer exists, or two

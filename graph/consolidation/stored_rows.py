@@ -1,25 +1,29 @@
-"""The rows from which a write model is restored, read from the model itself.
+"""The rows from which a write model's tables are restored, and the same rows read from the model itself.
 
-They are the stored rows of its version without what restoration does not read: texts, evidence, provenance, names and
-vectors of entities. So a checkpoint of them replaces the snapshot of a store.
+The latter are the stored rows of its version without what restoration does not read: texts, evidence, provenance, names
+and vectors of entities. So a checkpoint of them replaces the snapshot of a store.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.consolidation.entities import Entities
 from graphtide.graph.consolidation.rows import label_row
-from graphtide.graph.consolidation.state import Tables
+from graphtide.graph.consolidation.state import LabelState, StatementState, Tables
+from graphtide.graph.consolidation.topology import edge_between
 from graphtide.graph.records import (
     DocumentInfo,
     DocumentRow,
     EdgeRow,
     EntityRow,
+    GraphDelta,
     LabelRow,
     MentionRow,
     SameAsRow,
@@ -68,6 +72,36 @@ def stored_rows(
         predicate_links=predicate_links,
         hierarchy=hierarchy,
     )
+
+
+def fill(tables: Tables, snapshot: GraphDelta) -> None:
+    """Load the stored sums into empty tables.
+
+    Sums of one vector refer to that of the row, which a view of the same rows holds, too.
+    """
+    for row in snapshot.labels:
+        label = LabelState(row.label, (row.name, row.type), row.node)
+        label.load(bytes(row.vector_sum))
+        tables.labels[row.label] = label
+        tables.label_numbers[label.key] = row.label
+    for entity in snapshot.entities:
+        for number in entity.labels:
+            tables.labels[number].share(entity.vector)
+    forms: dict[int, Counter[str]] = defaultdict(Counter)
+    for mention in snapshot.mentions:
+        forms[mention.label][mention.name] += mention.count
+    for number, counts in forms.items():
+        tables.labels[number].forms = counts
+    for triple in snapshot.statements:
+        statement = StatementState(triple.statement, (triple.subject, triple.predicate, triple.object))
+        statement.load(bytes(triple.vector_sum))
+        statement.share(triple.vector)
+        statement.weight_milli = triple.weight_milli
+        tables.hold(statement)
+        statement.edge = edge_between(*tables.nodes(statement), statement.count)
+        statement.edge_count = statement.count if statement.edge else 0
+    tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}
+    tables.renumber(chain.from_iterable(tables.documents.values()))
 
 
 def _mentions(tables: Tables) -> Iterator[MentionRow]:

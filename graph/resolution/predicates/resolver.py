@@ -68,7 +68,7 @@ class PredicateResolver:
         self._known = set(links)
 
     @property
-    def stored(self) -> tuple[PredicatePair, ...]:
+    def stored_links(self) -> tuple[PredicatePair, ...]:
         """Return the links of the stored rows, sorted: those at the last `drain`, or given to `know` since."""
         return tuple(sorted(self._known))
 

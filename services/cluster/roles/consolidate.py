@@ -18,10 +18,7 @@ from graphtide.services.cluster.roles.role import (
 )
 from graphtide.services.component_state import degraded, task_states
 from graphtide.services.health import with_dependencies
-from graphtide.services.process.background_tasks import (
-    check_now_and_then,
-    judge_now_and_then,
-)
+from graphtide.services.process.background_tasks import check_now_and_then, judge_now_and_then
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.follow.delta_records import full_records, overwritten_records
 from graphtide.streams.messages import EXTRACTIONS

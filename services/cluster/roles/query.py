@@ -24,12 +24,7 @@ from graphtide.services.cluster.roles.role import (
 )
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.model_wiring import question_embedder, reranking_of
-from graphtide.services.process.background_tasks import (
-    purge_nightly,
-    save_now_and_then,
-    start,
-    stop,
-)
+from graphtide.services.process.background_tasks import purge_nightly, save_now_and_then, start, stop
 from graphtide.services.runtime import Runtime
 from graphtide.services.standing.service import EventSignal, StandingService, StoredRegistrar
 from graphtide.streams.changes.change_log import ChangeRetention

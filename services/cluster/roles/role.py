@@ -16,12 +16,7 @@ from graphtide.services.cluster.backing import Backing
 from graphtide.services.component_state import task_states
 from graphtide.services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
 from graphtide.services.model_wiring import ModelSet
-from graphtide.services.process.background_tasks import (
-    LOOK_EVERY_S,
-    look_now_and_then,
-    start,
-    stop,
-)
+from graphtide.services.process.background_tasks import LOOK_EVERY_S, look_now_and_then, start, stop
 from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.lag import look
 from graphtide.streams.messages import DOCUMENTS
@@ -74,6 +69,7 @@ def measured_lag(
 async def running_tasks(
     runs: Mapping[str, Callable[[], Awaitable[None]]], notes: dict[str, str]
 ) -> AsyncIterator[None]:
+    """Run the tasks during the block. `notes` has the reason why each waits."""
     tasks = [start(name, run, notes) for name, run in runs.items()]
     try:
         yield

@@ -19,9 +19,7 @@ from graphtide.services.cluster.roles.role import (
     measured_lag,
     running_tasks,
 )
-from graphtide.services.process.background_tasks import (
-    purge_nightly,
-)
+from graphtide.services.process.background_tasks import purge_nightly
 from graphtide.services.standing.evaluation import evaluated_here
 from graphtide.services.standing.history import RetainedHistory
 from graphtide.streams.changes.retained_deltas import RetainedDeltas

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import zipfile
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -21,26 +20,12 @@ from graphtide.infra.hnsw import HnswParameters
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.object_store import UnusableStoreError
 from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpoints
-from tests.support.checkpoint_places import KINDS, empty_place, names
-from tests.support.object_store import s3_server
+from tests.support.checkpoint_places import names
 from tests.support.worlds import DIMENSIONS, RandomWorld
 
 GRAPH = "world"
 SMALL = HnswParameters(exact_below=20)
 HISTORY, OTHER = "a" * 32, "b" * 32
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[Any]:
-    with s3_server() as client:
-        yield client
-
-
-@pytest.fixture(params=KINDS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Yield the URL of an empty place of each kind."""
-    with empty_place(request.param, tmp_path, lambda: request.getfixturevalue("s3")) as url:
-        yield url
 
 
 class Process:
@@ -77,9 +62,9 @@ def followed(process: Process, times: int, seed: int = 3) -> LiveView:
     return view
 
 
-def test_new_process_restores_what_another_one_saved(tmp_path: Path, place: str) -> None:
+def test_new_process_restores_what_another_one_saved(tmp_path: Path, checkpoint_place: str) -> None:
     """Its view has the same rows, and its folder the same files, which only their owner reads."""
-    first, second = Process(tmp_path / "first", place), Process(tmp_path / "second", place)
+    first, second = Process(tmp_path / "first", checkpoint_place), Process(tmp_path / "second", checkpoint_place)
     view = followed(first, 30)
     assert second.restored(view.version) is None
     first.save(view)
@@ -91,46 +76,46 @@ def test_new_process_restores_what_another_one_saved(tmp_path: Path, place: str)
         copied = tmp_path / "second" / name
         assert copied.read_bytes() == (tmp_path / "first" / name).read_bytes()
         assert copied.stat().st_mode & 0o077 == 0
-    assert len(files) == 10 and names(place) == [f"{view.version:020d}-{HISTORY}.zip"]
+    assert len(files) == 10 and names(checkpoint_place) == [f"{view.version:020d}-{HISTORY}.zip"]
     assert second.restored(view.version, follows=False) is not None
 
 
-def test_copy_is_made_once_for_a_version_and_the_newest_two_are_kept(tmp_path: Path, place: str) -> None:
+def test_copy_is_made_once_for_a_version_and_the_newest_two_are_kept(tmp_path: Path, checkpoint_place: str) -> None:
     """Further processes at the same version copy nothing; what a killed process left is deleted with old copies."""
-    first, second = Process(tmp_path / "first", place), Process(tmp_path / "second", place)
+    first, second = Process(tmp_path / "first", checkpoint_place), Process(tmp_path / "second", checkpoint_place)
     view, world = first.view(), RandomWorld(random.Random(4))
     made = []
     for _ in range(4):
         view.apply(world.step())
         first.save(view)
         made.append(f"{view.version:020d}-{HISTORY}.zip")
-        assert names(place) == made[-2:]
+        assert names(checkpoint_place) == made[-2:]
         second.save(view)
-        assert names(place) == made[-2:]
+        assert names(checkpoint_place) == made[-2:]
     files, root = first.shared._files, first.shared._root
     files.pipe_file(f"{root}/{GRAPH}/.{1:020d}-killed.part", b"half")
     files.pipe_file(f"{root}/{GRAPH}/.{view.version + 1:020d}-other.part", b"of a process that is writing")
     view.apply(world.step())
     first.save(view)
-    left = names(place)
+    left = names(checkpoint_place)
     assert len(left) == 3 and left[0].endswith("-other.part")
 
 
-def test_copies_of_another_history_are_not_used_and_give_way(tmp_path: Path, place: str) -> None:
+def test_copies_of_another_history_are_not_used_and_give_way(tmp_path: Path, checkpoint_place: str) -> None:
     """The graph database was restored from a backup: the same version may have other rows."""
-    first = Process(tmp_path / "first", place)
+    first = Process(tmp_path / "first", checkpoint_place)
     view = followed(first, 10)
     first.save(view)
-    second = Process(tmp_path / "second", place, OTHER)
+    second = Process(tmp_path / "second", checkpoint_place, OTHER)
     assert second.restored(view.version) is None
     own = followed(second, 5, seed=9)
     second.save(own)
-    assert names(place) == [f"{own.version:020d}-{OTHER}.zip"]
+    assert names(checkpoint_place) == [f"{own.version:020d}-{OTHER}.zip"]
 
 
-def test_versions_that_a_process_cannot_use_are_not_fetched(tmp_path: Path, place: str) -> None:
+def test_versions_that_a_process_cannot_use_are_not_fetched(tmp_path: Path, checkpoint_place: str) -> None:
     """A graph that is loaded on demand uses its newest version alone; no process uses a later one than the store's."""
-    first, second = Process(tmp_path / "first", place), Process(tmp_path / "second", place)
+    first, second = Process(tmp_path / "first", checkpoint_place), Process(tmp_path / "second", checkpoint_place)
     view = followed(first, 10)
     first.save(view)
     assert second.restored(view.version + 1, follows=False) is None
@@ -138,13 +123,13 @@ def test_versions_that_a_process_cannot_use_are_not_fetched(tmp_path: Path, plac
     assert not (tmp_path / "second" / GRAPH).exists()
 
 
-def test_deleted_content_is_in_no_copy(tmp_path: Path, place: str) -> None:
+def test_deleted_content_is_in_no_copy(tmp_path: Path, checkpoint_place: str) -> None:
     """`forget` deletes every copy and the checkpoint itself; a graph without copies is forgotten, too."""
-    first = Process(tmp_path / "first", place)
+    first = Process(tmp_path / "first", checkpoint_place)
     first.save(followed(first, 5))
     assert first.shared.graphs() == [GRAPH]
     first.checkpoints.forget(GRAPH)
-    assert names(place) == [] and first.shared.graphs() == []
+    assert names(checkpoint_place) == [] and first.shared.graphs() == []
     assert not (tmp_path / "first" / GRAPH / FILE).exists()
     first.checkpoints.forget(GRAPH)
 
@@ -198,7 +183,7 @@ def test_damaged_copy_is_not_used(tmp_path: Path) -> None:
 
 
 def test_place_that_is_away_is_named_and_avoided(
-    tmp_path: Path, s3: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, object_store: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A bucket that does not exist: saving and restoring continue without it, and it is not asked for every graph."""
     process = Process(tmp_path / "one", "s3://there-is-no-such-bucket/x")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from graphtide.graph.changes.tables import RowTables
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import DocumentChange
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction
 from graphtide.infra.checkpoints.archives import open_place
 from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.checkpoints.write_models import FOLDER, WriteModelArchives
@@ -25,29 +24,15 @@ from graphtide.streams.checkpoints.model_columns import PART_ROWS
 from graphtide.streams.ports import Commit, GraphCommit
 from tests.model.memory import MemoryBackend
 from tests.support.backends import Clock
-from tests.support.checkpoint_places import KINDS, empty_place, names
-from tests.support.extractions import random_extraction
+from tests.support.checkpoint_places import names
+from tests.support.extractions import random_extraction, unit
 from tests.support.full_disk import file_size_limit
-from tests.support.object_store import s3_server
 from tests.support.row_texts import as_texts
 from tests.support.seeds import seeds
 from tests.support.worlds import DIMENSIONS, RandomWorld
 
 HISTORY, OTHER = "a" * 32, "b" * 32
 GRAPH = "world"
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[Any]:
-    with s3_server() as client:
-        yield client
-
-
-@pytest.fixture(params=KINDS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Yield the URL of an empty place of each kind."""
-    with empty_place(request.param, tmp_path, lambda: request.getfixturevalue("s3")) as url:
-        yield url
 
 
 def opened(place: str | Path, history: str = HISTORY) -> ModelCheckpoints:
@@ -90,20 +75,20 @@ def test_restored_model_equals_that_of_the_store_and_continues_like_it(
     assert not resumed.violations()
 
 
-def test_checkpoint_is_used_once_and_at_its_version_alone(place: str) -> None:
+def test_checkpoint_is_used_once_and_at_its_version_alone(checkpoint_place: str) -> None:
     """Any process takes it, once; at another version or of another history there is none."""
     world = walked(10, seed=1)
-    first, second = opened(place), opened(place)
-    assert first.save(world.writer, DIMENSIONS) and names(place) == [saved_name(world.writer)]
+    first, second = opened(checkpoint_place), opened(checkpoint_place)
+    assert first.save(world.writer, DIMENSIONS) and names(checkpoint_place) == [saved_name(world.writer)]
     assert second.take(GRAPH, world.writer.version + 1) is None
     assert second.take(GRAPH, world.writer.version - 1) is None
     assert second.take("worl", world.writer.version) is None
-    assert opened(place, OTHER).take(GRAPH, world.writer.version) is None
+    assert opened(checkpoint_place, OTHER).take(GRAPH, world.writer.version) is None
     assert second.take(GRAPH, world.writer.version) is not None
-    assert first.take(GRAPH, world.writer.version) is None and names(place) == []
+    assert first.take(GRAPH, world.writer.version) is None and names(checkpoint_place) == []
 
 
-async def test_sweep_deletes_what_no_writer_will_use(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sweep_deletes_what_no_writer_will_use(checkpoint_place: str) -> None:
     """Older versions, deleted graphs, other histories, and what a killed process left unfinished an hour ago."""
     store = MemoryBackend(1, Clock()).store
     graphs = {name: Consolidator(name) for name in ("current", "old", "gone", "a.b-c_d")}
@@ -112,25 +97,25 @@ async def test_sweep_deletes_what_no_writer_will_use(place: str, monkeypatch: py
         delta = writer.apply([DocumentChange("d", None, random_extraction(rng, "d", 1))])
         if name != "gone":
             await store.commit(Commit(0, await store.claim(0), 0, (GraphCommit(delta, {}),), ()))
-        assert opened(place).save(writer, DIMENSIONS)
-    assert opened(place, OTHER).save(graphs["current"], DIMENSIONS)
+        assert opened(checkpoint_place).save(writer, DIMENSIONS)
+    assert opened(checkpoint_place, OTHER).save(graphs["current"], DIMENSIONS)
     delta = graphs["old"].apply([DocumentChange("e", None, random_extraction(random.Random(2), "e", 2))])
     await store.commit(Commit(0, await store.claim(0), 0, (GraphCommit(delta, {}),), ()))
-    files, root, _ = open_place(place)
+    files, root, _ = open_place(checkpoint_place)
     unfinished = [f"{round(time.time() - age_s)}-{letter * 32}.part" for age_s, letter in ((9, "a"), (9_999, "b"))]
     for name in (*unfinished, "something else"):
         files.pipe_file(f"{root}/{FOLDER}/{name}", b"text")
-    await opened(place).sweep(store)
+    await opened(checkpoint_place).sweep(store)
     kept = [saved_name(graphs["current"]), saved_name(graphs["a.b-c_d"]), unfinished[0], "something else"]
-    assert names(place) == sorted(kept)
-    opened(place).forget("current")
-    assert names(place) == sorted(kept[1:])
+    assert names(checkpoint_place) == sorted(kept)
+    opened(checkpoint_place).forget("current")
+    assert names(checkpoint_place) == sorted(kept[1:])
 
 
-def test_replicas_do_not_take_the_folder_of_write_models_for_a_graph(place: str) -> None:
+def test_replicas_do_not_take_the_folder_of_write_models_for_a_graph(checkpoint_place: str) -> None:
     """Both are in one place: deleting the copies of deleted graphs leaves it."""
-    assert opened(place).save(walked(3, seed=2).writer, DIMENSIONS)
-    assert SharedCheckpoints(place, HISTORY).graphs() == []
+    assert opened(checkpoint_place).save(walked(3, seed=2).writer, DIMENSIONS)
+    assert SharedCheckpoints(checkpoint_place, HISTORY).graphs() == []
 
 
 @pytest.mark.parametrize("seed", seeds(1, 3))
@@ -156,6 +141,23 @@ def test_damaged_checkpoint_is_not_used(tmp_path: Path, seed: int, caplog: pytes
     assert not any("Passage" in record.getMessage() for record in caplog.records)
 
 
+def test_names_outside_of_unicode_are_restored(tmp_path: Path) -> None:
+    """A lone surrogate, four bytes and a zero byte are what they were, in names, predicates and ids."""
+    odd = "a\ud800b \U0001f30a \x00 é"
+    writer = Consolidator(GRAPH)
+    plain = unit("Passage.", [("North", "", ""), ("Harbour", "place", "")], [(0, "is near", 1)])
+    north, harbour = plain.mentions
+    mentions = (replace(north, name=f"North {odd}"), replace(harbour, type=odd))
+    piece = replace(plain, mentions=mentions, facts=(replace(plain.facts[0], predicate=f"is near {odd}"),))
+    writer.apply([DocumentChange(odd, None, Extraction(odd, 1, DocumentInfo(), (piece,)))])
+    expected = as_texts(writer.stored_rows())
+    assert sum("ud800" in text for text in expected) >= 4
+    assert opened(tmp_path).save(writer, DIMENSIONS)
+    saved = opened(tmp_path).take(GRAPH, 1)
+    assert saved is not None
+    assert as_texts(Consolidator.restore(saved.snapshot).stored_rows()) == expected
+
+
 @pytest.mark.parametrize("name", ["world.00000000000000000010", "another"])
 def test_file_of_another_graph_or_version_under_this_name_is_not_used(tmp_path: Path, name: str) -> None:
     """An operator copied it: the header says what it is."""
@@ -178,7 +180,7 @@ def test_full_disk_leaves_no_file(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     assert opened(tmp_path).save(world.writer, DIMENSIONS)
 
 
-def test_unreachable_place_is_avoided_and_the_store_used(s3: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreachable_place_is_avoided_and_the_store_used(object_store: Any, caplog: pytest.LogCaptureFixture) -> None:
     """A bucket that does not exist: one warning, and nothing is tried again for a minute."""
     checkpoints, world = opened("s3://no-such-bucket-here/one"), walked(3, seed=5)
     with caplog.at_level(logging.WARNING):

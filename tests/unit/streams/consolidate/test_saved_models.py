@@ -228,6 +228,55 @@ async def test_model_ahead_of_the_store_is_not_saved(
     await published.check()
 
 
+async def test_store_is_read_where_saved_rows_contradict_each_other(
+    harness: ConsolidateHarness, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A whole archive whose statements name a label that it lacks: the graph continues from the store's rows."""
+    published, archives = Published(harness, random.Random(8)), Archives(tmp_path)
+    await published.publish("g", "a")
+    async with running(writing(harness, archives).run):
+        await eventually(harness.consumed)
+    columns = dict(archives.take("g", 1) or {})
+    name = "statements.00000.subject"
+    columns[name] = columns[name] + 1_000
+    assert archives.save("g", 1, columns.items())
+    await published.publish("g", "b")
+    async with running(writing(harness, archives).run):
+        await eventually(harness.consumed)
+    assert "graph g is not restored from its checkpoint" in caplog.text
+    await published.check()
+
+
+async def test_partitions_are_left_after_the_models_are_saved(
+    harness: ConsolidateHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the next writer, which may begin at once, finds them."""
+    published, archives = Published(harness, random.Random(9)), Archives(tmp_path)
+    found: list[list[str]] = []
+    consumer = harness.backend.log.consumer
+
+    def watched(topic: str, group: str) -> Any:
+        made = consumer(topic, group)
+        close = made.close
+
+        async def closing() -> None:
+            found.append(archives.names())
+            await close()
+
+        monkeypatch.setattr(made, "close", closing)
+        return made
+
+    await published.publish("g", "a")
+    with monkeypatch.context() as patched:
+        patched.setattr(harness.backend.log, "consumer", watched)
+        stage = writing(harness, archives)
+        task = asyncio.create_task(stage.run())
+        await eventually(lambda: applied(harness, 1))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert found == [["g 1"]]
+
+
 async def test_evicted_model_is_saved_and_continued(harness: ConsolidateHarness, tmp_path: Path) -> None:
     """One graph fits into memory: the other is saved when it leaves, and read when it is changed again."""
     published, archives = Published(harness, random.Random(3)), Archives(tmp_path)
