@@ -12,6 +12,7 @@ from email.utils import parseaddr
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
+from graphtide.infra.documents.line_breaks import are_authors
 from graphtide.infra.documents.line_starts import entry_starts
 
 MAX_HEADING_CHARS = 72
@@ -150,10 +151,11 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[Block]:
     """Yield the entries, items, labels and wrapped paragraphs of a run of lines. A line before a list introduces it."""
     pending: list[_Line] = []
     lead_in = ""
-    starts = entry_starts([line.text for line in lines])
+    texts = [line.text for line in lines]
+    starts, authors = entry_starts(texts), are_authors(texts)
     for at, line in enumerate(lines):
         begins = at in starts or _ITEM.match(line.text)
-        if pending and (begins or not _continues(pending[-1], line, bool(_ITEM.match(pending[0].text)))):
+        if pending and (begins or not _continues(pending[-1], line, bool(_ITEM.match(pending[0].text)), authors)):
             yield (block := _paragraph(pending, lead_in))
             lead_in = block.text if block.text.endswith(":") else lead_in
             pending = []
@@ -162,11 +164,11 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[Block]:
         yield _paragraph(pending, lead_in)
 
 
-def _continues(previous: _Line, line: _Line, in_item: bool) -> bool:
-    """Return True if a line continues the paragraph of the line above it."""
+def _continues(previous: _Line, line: _Line, in_item: bool, authors: bool) -> bool:
+    """Return True if a line continues the paragraph of the line above it. `authors`: see `are_authors`."""
     if in_item and line.text[:1] in " \t":
         return True
-    if _LABEL.match(line.text):
+    if authors or _LABEL.match(line.text):
         return False
     return len(previous.text) >= _WRAPPED_CHARS
 

@@ -44,12 +44,13 @@ def wiki_link(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def pieces(children: Sequence[Token]) -> list[tuple[str, tuple[str, ...]]]:
+def pieces(children: Sequence[Token], lines: bool = False) -> list[tuple[str, tuple[str, ...]]]:
     """Return the text of an inline token in pieces that end at hard line breaks, each with the names it links to.
 
-    A soft line break is a space, except before a label such as `Owner: `, as notes have them.
+    A soft line break is a space, except before a label such as `Owner: `, as notes have them, and with `lines`, where
+    each line is a piece.
     """
-    reader = _InlineReader()
+    reader = _InlineReader(lines)
     close_references(children)
     for child in children:
         reader.take(child)
@@ -66,8 +67,9 @@ def is_strong(children: Sequence[Token]) -> bool:
 
 
 class _InlineReader:
-    def __init__(self) -> None:
+    def __init__(self, lines: bool) -> None:
         self.pieces: list[tuple[str, tuple[str, ...]]] = []
+        self._lines = lines
         self._text: list[str] = []
         self._mentions: list[str] = []
         self._struck = 0
@@ -87,10 +89,10 @@ class _InlineReader:
             self._add(_FOOTNOTE.sub("", without_directives(token.content, before)))
         elif kind in ("code_inline", "text_special"):
             self._add(without_raw(token.content))
+        elif kind == "hardbreak" or (kind == "softbreak" and self._lines):
+            self.end_piece()
         elif kind == "softbreak":
             self._may_break = True
-        elif kind == "hardbreak":
-            self.end_piece()
         elif kind == WIKI_LINK:
             self._wiki(token.content)
         elif kind == "image":

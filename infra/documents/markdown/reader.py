@@ -15,6 +15,7 @@ from markdown_it.token import Token
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, line_starts, one_line, row_text, under_headings
+from graphtide.infra.documents.line_breaks import are_authors
 from graphtide.infra.documents.markdown.admonitions import plain_markdown
 from graphtide.infra.documents.markdown.directives import without_heading_attributes, without_tags
 from graphtide.infra.documents.markdown.front_matter import FrontMatter, for_readers, read_front_matter
@@ -226,7 +227,7 @@ class _BlockReader:
         box = _take_mark(children, _CHECKBOX) if self._lists else None
         if self._quotes:
             _take_mark(children, _CALLOUT)
-        found = pieces(children)
+        found = pieces(children, lines=_has_own_lines(token.content))
         if not found:
             return
         start, end = self._span(token)
@@ -290,6 +291,14 @@ class _BlockReader:
         end = max(start, self._starts[last])
         self._last_end = end
         return start + self._offset, end + self._offset
+
+
+def _has_own_lines(text: str) -> bool:
+    """Return whether each line states something of its own. Manuals break their lines anywhere, before links, code and
+    shortcodes, too, so each line has to begin with a capital or a figure.
+    """
+    lines = text.split("\n")
+    return all(line[:1].isalnum() and not line[:1].islower() for line in lines) and are_authors(lines)
 
 
 def _take_mark(children: list[Token], mark: re.Pattern[str]) -> str | None:

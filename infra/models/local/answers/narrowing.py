@@ -35,7 +35,7 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
             return [scored for scored in chosen if scored.unit.text.startswith(state)] or chosen
     rows = [scored for scored in chosen if scored.unit.kind is UnitKind.ROW]
     if len(rows) == len(chosen) > 1:
-        if kept := _in_state(plan, rows) or _used_up(plan, rows) or _affirmed(plan, rows):
+        if kept := _in_state(plan, rows) or _used_up(plan, rows) or affirmed(plan, rows):
             return kept
         marks = singled_out(plan, [scored.unit for scored in rows])
         chosen = rows = [scored for scored, mark in zip(rows, marks, strict=True) if mark]
@@ -67,7 +67,7 @@ def _used_up(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
 _NONE_LEFT = re.compile(r"\b(?:out of (\w+)|no (\w+) left)\b", re.IGNORECASE)
 
 
-def _affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
+def affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     """Return the rows with "yes", or "no" if the question denies, in the column of yes and no that it names."""
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
     names = {cell.column for scored in rows for cell in scored.unit.cells if cell.column_keys & asked}

@@ -25,7 +25,7 @@ _CUT_DATE = re.compile(r".*\b(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)[.]\s+\d
 _SENTENCE_END = re.compile(r"[a-z]{3}[.] [A-Z]")
 _REMARK = re.compile(r"\s{1,3}(?:\([^()\n]{1,40}\)|Defaults?(?::| is| to)\s(?:[^.\n]|\.(?=\w)){1,40})[.]?(?=\s|\Z)")
 """A short remark after the end of a sentence, in parentheses or about a default: "(Default 5)", "Defaults to 5."."""
-_MIN_LABELLED, _MAX_LABELLED_CHARS = 3, 120
+_MIN_LABELLED, _MAX_LABELLED_CHARS, _MAX_VALUE_WORDS = 3, 120, 5
 _ABOUT = frozenset(
     {"title", "tags", "author", "updated", "date", "owner", "version", "weather", "status", "mail", "from", "to", "cc"}
 )
@@ -208,15 +208,18 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _labelled(text: str, blocks: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Return the runs of short blocks of the form "label: value": the last block of a run at its first, else -1."""
+    """Return the runs of short blocks of the form "label: value": the last block of a run at its first, else -1. Longer
+    values are statements of their own: "Energy: Octopus, 165 a month since September".
+    """
     found: dict[int, int] = {}
     run: list[int] = []
     for at, (start, end) in enumerate([*blocks, (0, 0)]):
         if at < len(blocks) and end - start <= _MAX_LABELLED_CHARS and _is_labelled(text[start:end].strip()):
             run.append(at)
             continue
-        labels = {text[slice(*blocks[each])].strip().partition(":")[0] for each in run}
-        if len(labels) == len(run) >= _MIN_LABELLED:
+        pairs = [text[slice(*blocks[each])].strip().partition(":") for each in run]
+        words = sum(len(value.split()) for _, _, value in pairs)
+        if len({label for label, _, _ in pairs}) == len(run) >= _MIN_LABELLED and words <= _MAX_VALUE_WORDS * len(run):
             found |= dict.fromkeys(run, -1) | {run[0]: run[-1]}
         run = []
     return found

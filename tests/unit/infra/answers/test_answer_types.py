@@ -211,3 +211,20 @@ async def test_name_beside_the_role_is_preferred_to_a_name_further_away() -> Non
     far = note("a.md", "Kira Voss greeted us, and later, over tea, we spoke of the pump team leader.")
     for own in ("Milo Brandt now leads the pump team.", "The pump team leader is now Milo Brandt."):
         assert "Milo Brandt" in await answer("Who leads the pump team?", far, note("b.md", own))
+
+
+async def test_a_count_beside_a_date_is_a_count() -> None:
+    text = "The app stays until the end of January: the 64 kiosks get new screens in April."
+    assert "64 kiosks" in await answer("How many kiosks are there?", note("mail.txt", text))
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("What is Bo Lind's email address?", "name: Bo Lind; email: bo@example.org"),
+        ("What is the ferry booking number?", "item: ferry; booking: PL7X2Q"),
+    ],
+)
+async def test_an_attribute_needs_no_word_that_its_name_implies(question: str, row: str) -> None:
+    other = "name: Ana Ruiz; address: 4 Mill Lane"
+    assert row in await answer(question, table("list.csv", row, other))

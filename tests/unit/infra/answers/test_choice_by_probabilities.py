@@ -152,3 +152,37 @@ def test_an_answer_has_a_bounded_number_of_units() -> None:
     places = range(len(units))
     relevance = Relevance(dict.fromkeys(places, 0.01), 0.0, dict.fromkeys(places, 1.0))
     assert len(answer_by_relevance(evidence, relevance, RuleAnswer(()))) == MAX_PARTS
+
+
+CREW = ("name: Ana; cook aboard: yes", "name: Bo; cook aboard: no", "name: Cai; cook aboard: yes")
+LOG = "Tell the cook aboard what you eat."
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [("Which cooks are aboard?", ["Ana", "Cai"]), ("Which cooks are not aboard?", ["Bo"])],
+)
+def test_a_column_of_yes_and_no_that_is_the_question_decides(question: str, names: list[str]) -> None:
+    """Whatever the probabilities say, which do not see that "no" excludes a row."""
+    units = units_of([table("crew.csv", *CREW), note("log.md", LOG)])
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    by_rules = answer_by_rules(evidence)
+    relevance = Relevance({0: 0.1, 1: 0.9}, 0.0, {0: 0.1, 1: 0.9})
+    chosen = answer_by_relevance(evidence, relevance, by_rules)
+    assert [each.unit.cells[0].value for each in chosen] == names
+
+
+def test_a_column_with_one_answer_for_all_decides_nothing() -> None:
+    units = units_of([table("crew.csv", *(row.replace("no", "yes") for row in CREW)), note("log.md", LOG)])
+    evidence = score_units(plan_of("Which cooks are aboard?"), units, [0.0] * len(units))
+    assert not answer_by_rules(evidence).is_stated
+
+
+def test_rules_cover_no_superlative_that_they_cannot_measure() -> None:
+    """Two sentences with a price each: the rules compare columns alone, so that the more probable one answers."""
+    units = units_of([note("quotes.md", "Roof quote of Ana: 7 400 euros.", "Bo does the roof for 5 200 euros.")])
+    evidence = score_units(plan_of("Which roof quote was the cheapest?"), units, [0.0] * len(units))
+    by_rules = RuleAnswer([evidence.scored[0]], covers_most=True)
+    relevance = Relevance({0: 0.2, 1: 0.7}, 0.0, {0: 0.2, 1: 0.7})
+    chosen = answer_by_relevance(evidence, relevance, by_rules)
+    assert chosen[0].unit is units[1]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.narrowing import extreme_row
+from graphtide.infra.models.local.answers.narrowing import affirmed, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
@@ -35,17 +35,44 @@ def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored
     """Return the row with the greatest or least value of its table, for "the largest field", if the best unit is a
     sentence without a superlative, or a row of a table without such a value.
     """
-    if not evidence.plan.extreme or _is_extreme(evidence, best):
+    if not evidence.plan.extreme or is_extreme(evidence, best):
         return None
     tables = _tables_near(best, ranked)
     return next((row for table in tables if (row := _extreme_of_table(evidence, table)) is not None), None)
 
 
-def _is_extreme(evidence: AnswerEvidence, best: Scored) -> bool:
+def is_extreme(evidence: AnswerEvidence, best: Scored) -> bool:
     """Return whether a unit has a superlative, or is a row of a table that has a greatest or least value."""
     if best.unit.kind is UnitKind.ROW:
         return _extreme_of_table(evidence, best) is not None
     return not SUPERLATIVES.keys().isdisjoint(best.unit.text.lower().split())
+
+
+def are_affirmed_rows(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
+    """Return whether the chosen units are all rows of a table, and not its others, that have "yes" in the column that
+    the question names, or "no" if it denies.
+    """
+    if not chosen or any(scored.unit.kind is not UnitKind.ROW for scored in chosen):
+        return False
+    rows = _rows_of_table(evidence, chosen[0])
+    kept = {id(scored) for scored in affirmed(evidence.plan, rows)}
+    return len(kept) < len(rows) and kept == {id(scored) for scored in chosen}
+
+
+def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows with "yes" in a column whose name has all words of the question ("which section leaders are
+    there"), or "no" if it denies; none without such a column, or if all rows have the same.
+    """
+    plan = evidence.plan
+    asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
+    if not asked or plan.kind not in (Kind.PERSON, Kind.THING, Kind.LIST):
+        return []
+    for scored in evidence.scored:
+        if any(asked <= cell.column_keys for cell in scored.unit.cells):
+            rows = _rows_of_table(evidence, scored)
+            found = affirmed(plan, rows)
+            return found if len(found) < len(rows) else []
+    return []
 
 
 def _tables_near(best: Scored, ranked: Sequence[Scored]) -> list[Scored]:

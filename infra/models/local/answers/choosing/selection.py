@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from graphtide.infra.models.local.answers.choosing.asked_section import asked_section
 from graphtide.infra.models.local.answers.choosing.clause_hops import clause_hops
 from graphtide.infra.models.local.answers.choosing.lists import (
+    are_affirmed_rows,
     attribute_row,
+    is_extreme,
     list_items,
     measured_row,
+    named_by_column,
     other_rows,
     section_items,
 )
@@ -50,22 +53,27 @@ _SEVERAL = 3
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """The units that the rules choose, none if nothing supports an answer; whether they cover most of the question."""
+    """The units that the rules choose, none if nothing supports an answer; whether they cover most of the question, and
+    whether they are what a column of yes and no says.
+    """
 
     chosen: Sequence[Scored]
     covers_most: bool = False
+    is_stated: bool = False
 
 
 def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
     if section := asked_section(evidence):
         return RuleAnswer(section, covers_most=True)
+    if rows := named_by_column(evidence):
+        return RuleAnswer(rows, covers_most=True, is_stated=True)
     chosen = select(evidence)
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
     if hops := clause_hops(evidence):
         return RuleAnswer(hops, covers_most)
-    return RuleAnswer(chosen if is_supported else (), covers_most)
+    return RuleAnswer(chosen if is_supported else (), covers_most, is_supported and are_affirmed_rows(evidence, chosen))
 
 
 def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
@@ -75,7 +83,8 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     not taken.
     """
     plan = evidence.plan
-    if found := asked_section(evidence) or changes_of_version(evidence):
+    stated = by_rules.chosen if by_rules.is_stated else ()
+    if found := asked_section(evidence) or changes_of_version(evidence) or stated:
         return found
     if finds_nothing(relevance, bool(by_rules.chosen), _is_sure(evidence, relevance, by_rules)):
         return ()
@@ -121,7 +130,8 @@ def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer
     sentences = all(one.unit.kind is UnitKind.SENTENCE for one in by_rules.chosen) and not evidence.plan.options
     own = max(shares, default=0.0) if sentences and len(chosen) >= _SEVERAL else sum(shares)
     is_old = any(is_old_change(evidence.plan, one.unit) for one in by_rules.chosen)
-    covering = by_rules.covers_most and not is_old and not evidence.plan.how
+    is_unmeasured = evidence.plan.extreme != 0 and not any(is_extreme(evidence, one) for one in by_rules.chosen)
+    covering = by_rules.covers_most and not (is_old or evidence.plan.how or is_unmeasured)
     return bool(chosen) and own * (AGREED_COVERING if covering else AGREED) >= best
 
 

@@ -163,7 +163,7 @@ _COST, _SHARE, _FREQUENCY = key_of("cost"), frozenset({"share"}), frozenset({"fr
 
 
 def _measured(plan: QuestionPlan, unit: Unit) -> bool:
-    if _measured_in_words(plan, unit) or _is_counted(plan, unit):
+    if _measured_in_words(plan, unit) or _is_counted(plan, unit) or _counts(plan, unit.text):
         return True
     if not _new_digits(plan, unit.text):
         return "duration" in plan.measures and lasts_one(unit.text)
@@ -199,6 +199,14 @@ def _measured_in_words(plan: QuestionPlan, unit: Unit) -> bool:
         return True
     coded = plan.attribute in IDENTIFIERS and not plan.measures
     return coded and any(cell.column_keys >= {plan.attribute} for cell in unit.cells)
+
+
+def _counts(plan: QuestionPlan, text: str) -> bool:
+    """Return whether a text has a number directly before what the question counts: "64 kiosks", even beside a date."""
+    return bool(plan.counted) and any(
+        number.text.isdecimal() and number.key not in plan.keys and thing.key == plan.counted
+        for number, thing in pairwise(words_of(text))
+    )
 
 
 def _is_counted(plan: QuestionPlan, unit: Unit) -> bool:

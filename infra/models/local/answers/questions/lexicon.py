@@ -95,6 +95,12 @@ NOT_COMPARATIVE = word_set(
     filter sister brother mother father daughter teacher poster center folder header rather former latter
     further"""
 )
+IDENTIFIED = {
+    "address": word_set("email e-mail mail"),
+    "number": word_set("""booking order membership member serial policy chip account reference invoice registration
+    passport licence license tracking ticket confirmation"""),
+}
+"""Words that name an attribute alone: notes have "booking PL7" without "number"."""
 LATEST = (
     "now", "nowadays", "by now", "these days", "correct", "corrected", "right", "really", "actually", "in the end",
     "after all", "final", "finally", "latest", "turned out", "current", "currently", "true", "meanwhile",

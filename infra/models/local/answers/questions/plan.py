@@ -30,6 +30,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     CAUSING,
     CONDITIONS,
     CONTRACTED,
+    IDENTIFIED,
     INDIRECT,
     LATEST,
     LATEST_WORDS,
@@ -73,7 +74,7 @@ def plan_of(question: str) -> QuestionPlan:
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
     weak = _weak_keys(kind, tokens, bound is not None) | trouble_keys(asking) | conditions
-    weak |= frozenset(key_of(token) for token in tokens if token in LATEST_WORDS)
+    weak |= frozenset(key_of(token) for token in tokens if token in LATEST_WORDS) | _named_by_kind(tokens)
     if kind is Kind.YES_NO:
         tokens = _main_clause(tokens)
     terms = tuple(terms_of(words, text, focus, measures, weak, kind is Kind.YES_NO))
@@ -128,6 +129,11 @@ def _weak_keys(kind: Kind, tokens: list[str], is_bound: bool) -> frozenset[str]:
     if kind in (Kind.PERSON, Kind.THING, Kind.LIST):
         words |= {token for token in tokens if token in SUPERLATIVES}
     return frozenset(map(key_of, words))
+
+
+def _named_by_kind(tokens: list[str]) -> frozenset[str]:
+    """Return the keys of "address" and "number" after the word that says which: notes have "booking PL7" alone."""
+    return frozenset(key_of(second) for first, second in pairwise(tokens) if first in IDENTIFIED.get(second, ()))
 
 
 def _forbids(tokens: list[str]) -> bool:

@@ -1,0 +1,82 @@
+"""Line breaks of short notes are kept, and those of wrapped text are not."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+
+import pytest
+
+from graphtide.infra.documents.line_breaks import are_authors
+from graphtide.infra.documents.markdown.reader import read_markdown
+from graphtide.infra.documents.plain import read_plain
+
+CAT = (
+    "born about June 2018, chip number 977200004411",
+    "vet: Iffley Vets, Dr Rosa Lindgren, 01865 550177. Jabs every January.",
+    "Half a tablet morning and evening, with food. since 3 Nov one tablet in the evening only (blood test)",
+    "next blood test 8 Dec",
+    "Doesn't like the basket, put it out the day before",
+)
+_TEXT = """the heron counted its fish before it flew over the harbour wall and Marta who keeps the light wrote the
+number into a book that few people read since Anton left for Bergen in the spring of the year with the 12th storm"""
+WORDS = _TEXT.split()
+
+
+def prose(rng: random.Random) -> str:
+    """Return sentences with names and figures in them."""
+    found = []
+    for _ in range(rng.randint(3, 8)):
+        words = rng.choices(WORDS, k=rng.randint(8, 24))
+        found.append(f"{words[0].capitalize()} {' '.join(words[1:])}.")
+    return " ".join(found)
+
+
+def plain_blocks(text: str) -> list[str]:
+    return [block.text for block in read_plain(text).blocks]
+
+
+def test_each_line_of_short_notes_is_a_block_of_its_own() -> None:
+    assert plain_blocks("\n".join(CAT)) == list(CAT)
+
+
+CAR = (
+    "Skoda Octavia estate, reg OY68 KLT, diesel",
+    "MOT due 27 Nov. Booked at Cowley Motors Wed 18 Nov 9am, leave key in box",
+    "Insurance with Aviva, policy 77-4410-KB, renews 3 January, paid 412 last year",
+    "Tyre pressure 2.4 front / 2.6 rear, with luggage 2.6 / 3.1",
+    "Winter tyres are at Mum's garage",
+)
+
+
+def test_lines_of_markdown_are_kept_if_each_begins_with_a_capital() -> None:
+    """Manuals break their lines anywhere: before a link, and before a name."""
+    assert [block.text for block in read_markdown("\n".join(CAR)).blocks] == list(CAR)
+    linked = (*CAR[:2], "[Insurance](insurance.md) with Aviva", *CAR[3:])
+    assert len(read_markdown("\n".join(linked)).blocks) == 1
+
+
+def test_a_definition_stays_with_its_term_in_markdown() -> None:
+    text = "Batten\n: the strip that holds the sail\nCleat\n: what the rope is made fast to, and a long remark"
+    assert not any(block.text.startswith(":") for block in read_markdown(text).blocks)
+
+
+def test_a_paragraph_with_a_sentence_a_line_is_one() -> None:
+    lines = ("Poetry resolves first.", "It needs a lock file for that.", "Commit it.", "Others then install the same.")
+    assert not are_authors(lines)
+    assert len(read_markdown("\n".join(lines)).blocks) == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_wrapped_prose_reads_as_if_it_was_not_wrapped(seed: int) -> None:
+    """At any width from which on lines count as wrapped."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    text = prose(rng)
+    lines = textwrap.wrap(text, rng.randint(60, 110), break_on_hyphens=False)
+    assert not are_authors(lines)
+    assert plain_blocks("\n".join(lines)) == [text]
+
+
+def test_one_line_and_none_are_no_list_of_lines() -> None:
+    assert not are_authors([]) and not are_authors(["One line."])
