@@ -35,7 +35,7 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
             return [scored for scored in chosen if scored.unit.text.startswith(state)] or chosen
     rows = [scored for scored in chosen if scored.unit.kind is UnitKind.ROW]
     if len(rows) == len(chosen) > 1:
-        if kept := _in_state(plan, rows) or _used_up(plan, rows) or affirmed(plan, rows):
+        if kept := _in_state(plan, rows) or _used_up(plan, rows) or _affirmed(plan, rows):
             return kept
         marks = singled_out(plan, [scored.unit for scored in rows])
         chosen = rows = [scored for scored, mark in zip(rows, marks, strict=True) if mark]
@@ -67,14 +67,19 @@ def _used_up(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
 _NONE_LEFT = re.compile(r"\b(?:out of (\w+)|no (\w+) left)\b", re.IGNORECASE)
 
 
-def affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
+def _affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     """Return the rows with "yes", or "no" if the question denies, in the column of yes and no that it names."""
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
     names = {cell.column for scored in rows for cell in scored.unit.cells if cell.column_keys & asked}
-    values = {name: [_cell(scored.unit, name).lower() for scored in rows] for name in names}
-    column = next((name for name in sorted(names) if set(values[name]) <= set(_ANSWERS)), "")
-    found = zip(rows, values.get(column, ()), strict=False)
-    return [scored for scored, value in found if _ANSWERS[value] is not plan.negated]
+    return next((found for name in sorted(names) if (found := affirmed_in(plan, rows, name)) is not None), [])
+
+
+def affirmed_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list[Scored] | None:
+    """Return the rows with "yes" in a column, or "no" if the question denies; None if it has anything else."""
+    values = [_cell(scored.unit, column).lower() for scored in rows]
+    if not set(values) <= set(_ANSWERS):
+        return None
+    return [scored for scored, value in zip(rows, values, strict=True) if _ANSWERS[value] is not plan.negated]
 
 
 def _beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:

@@ -186,3 +186,11 @@ def test_rules_cover_no_superlative_that_they_cannot_measure() -> None:
     relevance = Relevance({0: 0.2, 1: 0.7}, 0.0, {0: 0.2, 1: 0.7})
     chosen = answer_by_relevance(evidence, relevance, by_rules)
     assert chosen[0].unit is units[1]
+
+
+def test_a_column_of_yes_and_no_that_has_the_word_of_another_one_decides_nothing() -> None:
+    """The column `owner` has the answer, and not `owner aboard`."""
+    rows = table("boats.csv", "boat: Elm; owner: Ana; owner aboard: yes", "boat: Oak; owner: Bo; owner aboard: no")
+    units = units_of([rows])
+    evidence = score_units(plan_of("Who is the owner?"), units, [0.0] * len(units))
+    assert not answer_by_rules(evidence).is_stated

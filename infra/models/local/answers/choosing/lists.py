@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.narrowing import affirmed, extreme_row
+from graphtide.infra.models.local.answers.narrowing import affirmed_in, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
@@ -49,29 +49,37 @@ def is_extreme(evidence: AnswerEvidence, best: Scored) -> bool:
 
 
 def are_affirmed_rows(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
-    """Return whether the chosen units are all rows of a table, and not its others, that have "yes" in the column that
-    the question names, or "no" if it denies.
+    """Return whether the chosen units are the rows of a table, and not its others, that have "yes" in a column whose
+    whole name is in the question, or "no" if it denies.
     """
     if not chosen or any(scored.unit.kind is not UnitKind.ROW for scored in chosen):
         return False
     rows = _rows_of_table(evidence, chosen[0])
-    kept = {id(scored) for scored in affirmed(evidence.plan, rows)}
-    return len(kept) < len(rows) and kept == {id(scored) for scored in chosen}
+    names = {
+        cell.column for cell in chosen[0].unit.cells if cell.column_keys and cell.column_keys <= evidence.plan.keys
+    }
+    kept = [affirmed_in(evidence.plan, rows, name) for name in sorted(names)] if len(chosen) < len(rows) else []
+    return any({id(one) for one in found} == {id(one) for one in chosen} for found in kept if found is not None)
 
 
 def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
-    """Return the rows with "yes" in a column whose name has all words of the question ("which section leaders are
-    there"), or "no" if it denies; none without such a column, or if all rows have the same.
+    """Return the rows with "yes" in a column whose name is what the question asks for ("which section leaders are
+    there"), or "no" if it denies; none without such a column, if all rows have the same, or for too many rows.
     """
     plan = evidence.plan
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
-    if not asked or plan.kind not in (Kind.PERSON, Kind.THING, Kind.LIST):
+    if not asked or plan.defines or plan.kind not in (Kind.PERSON, Kind.THING, Kind.LIST):
         return []
+    known: set[Table] = set()
     for scored in evidence.scored:
-        if any(asked <= cell.column_keys for cell in scored.unit.cells):
-            rows = _rows_of_table(evidence, scored)
-            found = affirmed(plan, rows)
-            return found if len(found) < len(rows) else []
+        column = next((cell.column for cell in scored.unit.cells if cell.column_keys == asked), "")
+        if not column or _table(scored.unit) in known:
+            continue
+        known.add(_table(scored.unit))
+        rows = _rows_of_table(evidence, scored)
+        found = affirmed_in(plan, rows, column)
+        if found and len(found) < len(rows) and len(found) <= _MAX_FILTERED:
+            return found
     return []
 
 
