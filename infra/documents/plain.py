@@ -110,10 +110,11 @@ def _read_group(group: list[_Line], is_mail: bool) -> Iterator[Block | HeadingBl
         return
     lines = [line for line in group if not _RULE.fullmatch(line.text)]
     underlined = len(group) > 1 and len(lines) < len(group) and _RULE.fullmatch(group[1].text) is not None
-    while lines and (is_heading := _is_heading(lines, underlined)):
-        yield HeadingBlock(one_line(lines[0].text).rstrip(": "), lines[0].start, lines[0].end, is_heading)
-        lines, underlined = lines[1:], False
-    yield from _paragraphs(lines)
+    at = 0
+    while at < len(lines) and (level := _is_heading(lines[at : at + 2], underlined)):
+        yield HeadingBlock(one_line(lines[at].text).rstrip(": "), lines[at].start, lines[at].end, level)
+        at, underlined = at + 1, False
+    yield from _paragraphs(lines[at:])
 
 
 def _quotation(group: Sequence[_Line]) -> Block:
@@ -122,7 +123,7 @@ def _quotation(group: Sequence[_Line]) -> Block:
 
 
 def _is_heading(lines: Sequence[_Line], underlined: bool) -> int:
-    """Return the level of the heading that the first line is, 0 for none."""
+    """Return the level of the heading that the first line is, 0 for none, by that line and the one below it."""
     text = lines[0].text.strip()
     letters = [char for char in text.split("(")[0] if char.isalpha()]
     if _is_numbered_heading(lines):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import textwrap
+from collections.abc import Sequence
 
 import pytest
 
+from graphtide.infra.documents import plain
 from graphtide.infra.documents.line_breaks import are_authors
 from graphtide.infra.documents.markdown.reader import read_markdown
 from graphtide.infra.documents.plain import read_plain
@@ -80,3 +82,19 @@ def test_wrapped_prose_reads_as_if_it_was_not_wrapped(seed: int) -> None:
 
 def test_one_line_and_none_are_no_list_of_lines() -> None:
     assert not are_authors([]) and not are_authors(["One line."])
+
+
+def test_reading_headings_above_one_another_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No heading is read with all lines below it: a file of 300,000 of them took minutes."""
+    read = 0
+    decide = plain._is_heading
+
+    def counting(lines: Sequence[plain._Line], underlined: bool) -> int:
+        nonlocal read
+        read += len(lines)
+        return decide(lines, underlined)
+
+    monkeypatch.setattr(plain, "_is_heading", counting)
+    count = 500
+    assert len(plain_blocks("A\n" * count)) == count - 1
+    assert read <= 2 * count
