@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from graphtide.infra.models.local.english.lexical.words import word_set
+
 _MIN_OWN, _OPEN_SHARE = 2, 3
 _ENDS = (".", "!", "?", ":", ";")
+_MIN_NOTES = 3
+_ARTICLES = word_set("a an the")
+_CONTINUING = word_set("and or but of in on at to for from with by as is are was were be that which who")
+"""Words that a sentence continues with, or goes beyond: there, or after an article, no line of notes ends."""
+_SENTENCE_WITHIN = re.compile(r"[.!?] [A-Z]")
 
 
 def are_authors(lines: Sequence[str]) -> bool:
@@ -15,8 +23,11 @@ def are_authors(lines: Sequence[str]) -> bool:
     Wrapped text breaks where the next word would pass the longest line, and mostly within a sentence. So a break before
     a capital or a figure that had room is the author's, and one before a small letter that had none is the width's. A
     paragraph with a sentence a line remains one: of the author's breaks, a third has to be after no end of a sentence.
-    Cost: linear.
+    Lines in small letters are the author's if half had room and none ends within a sentence: "call the plumber". Cost:
+    linear.
     """
+    if _are_small_notes(lines):
+        return True
     width = max(map(len, lines), default=0)
     own = after_no_end = wrapped = 0
     for above, below in pairwise(lines):
@@ -27,3 +38,19 @@ def are_authors(lines: Sequence[str]) -> bool:
             after_no_end += not above.endswith(_ENDS)
         wrapped += is_small and not has_room
     return own >= _MIN_OWN and own > wrapped and after_no_end * _OPEN_SHARE >= own
+
+
+def _are_small_notes(lines: Sequence[str]) -> bool:
+    """Return whether the lines are notes in small letters: half of them had room for the first word of the next, and
+    no sentence continues beyond its line.
+    """
+    if len(lines) < _MIN_NOTES or sum(line[:1].islower() for line in lines[1:]) < _MIN_OWN:
+        return False
+    width = max(map(len, lines))
+    full = within = 0
+    for above, below in pairwise(lines):
+        word, last = below.split(maxsplit=1)[0].lower(), above.rsplit(maxsplit=1)[-1].lower()
+        full += len(above) + 1 + len(word) > width and not above.endswith(_ENDS)
+        within += above.endswith((",", "-", "\u2013", "(")) or bool(_SENTENCE_WITHIN.search(above))
+        within += last in _ARTICLES | _CONTINUING or word in _CONTINUING
+    return not within and 2 * full <= len(lines) - 1

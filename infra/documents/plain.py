@@ -12,11 +12,12 @@ from email.utils import parseaddr
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
+from graphtide.infra.documents.first_line import is_title
 from graphtide.infra.documents.line_breaks import are_authors
 from graphtide.infra.documents.line_starts import entry_starts
 
 MAX_HEADING_CHARS = 72
-_WRAPPED_CHARS, _MAX_HEADING_WORDS = 45, 6
+_WRAPPED_CHARS, _MAX_HEADING_WORDS, _LINES_OF_TITLE = 45, 6, 8
 _LINE = re.compile(r"[^\r\n\f]+")
 _ITEM = re.compile(r"[ \t]{0,8}(?:[-*+\u2022\u2013\u2014]|\(?\d{1,3}[.)]|[a-z]\))[ \t]{1,8}(?=\S)")
 _BULLET = re.compile(r"[ \t]{0,8}[-*+\u2022\u2013\u2014][ \t]+")
@@ -56,9 +57,22 @@ def read_plain(text: str) -> PlainDocument:
         head = groups.pop(0)
         found.append(Block(_header_text(headers), head[0].start, head[-1].end, PassageKind.TABLE))
         found.append(HeadingBlock(f"Mail from {sender(headers)}", head[-1].end, head[-1].end, 0))
-    for group in groups:
+    elif groups and _begins_with_title(groups):
+        first = groups[0].pop(0)
+        text = one_line(first.text)
+        # It remains a text, too: "Spare key under the flower pot" may be all that a line with a title's form states.
+        found.extend((HeadingBlock(text, first.start, first.end, 1), Block(text, first.start, first.end)))
+    for group in filter(None, groups):
         found.extend(_read_group(group, bool(headers)))
     return PlainDocument(headers.get("subject", ""), headers, tuple(under_headings(found, "")))
+
+
+def _begins_with_title(groups: Sequence[Sequence[_Line]]) -> bool:
+    """Return whether the first line is the title of the text, and neither an item nor a label."""
+    first = groups[0][0].text
+    if _ITEM.match(first) or _LABEL.match(first) or _is_heading(groups[0][:2], underlined=False):
+        return False
+    return is_title([line.text for line in groups[0][:_LINES_OF_TITLE]], len(groups) > 1)
 
 
 def _groups(text: str) -> Iterator[list[_Line]]:

@@ -18,9 +18,11 @@ from graphtide.infra.models.local.answers.values import has_phrase
 from graphtide.infra.models.local.answers.words import ARTICLES, key_of, keys_of, word_set, words_of
 
 CHANGES, POINTER, EXAMPLE, INSTRUCTION, CODE, SECTION, DEFINITION, FLAG = -1.2, -1.5, -0.7, 1.0, 0.3, 0.7, 1.5, 3.0
+ABOUT = -1.5
 """Added to the logit of a unit: of a list of changes, of "see X for details", of an example, of what tells how to do
 something, of what code follows, of what is below headings with the words of the question, of what says what the thing
-in question is, and of what says what an option does that it names.
+in question is, and of what says what an option does that it names. ABOUT: of a
+document's description of itself, such as the headers of a mail, of which no field is asked for.
 """
 _MAX_STEPS, _MAX_CHANGES = 2, 6
 _INSTRUCTING = (
@@ -173,7 +175,17 @@ def prior(plan: QuestionPlan, unit: Unit) -> float:
         added += INSTRUCTION * is_instruction(unit) + CODE * (unit.code is not None) + SECTION * _is_titled(plan, unit)
     if plan.defines:
         added += DEFINITION * introduces(plan, unit)
+    added += ABOUT * (unit.kind is UnitKind.ABOUT and not asks_for_field(plan, unit))
     return added + FLAG * describes_flag(plan, unit)
+
+
+def asks_for_field(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the question asks for a field of a document's own description: its author, its owner."""
+    asked = frozenset().union(*({t.key} | t.synonyms for t in plan.terms if not t.weak))
+    return any(cell.column_keys & asked and cell.column.lower() not in _NAMING for cell in unit.cells)
+
+
+_NAMING = word_set("title subject mail tags")
 
 
 def _is_titled(plan: QuestionPlan, unit: Unit) -> bool:

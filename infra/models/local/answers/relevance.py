@@ -89,7 +89,7 @@ class CrossEncoder(Protocol):
 
 def unit_text(unit: Unit) -> UnitText:
     """Return a unit with its headings and the date of its document."""
-    parts = dict.fromkeys(part for part in (unit.title, *unit.headings[-2:], unit.lead_in) if part)
+    parts = dict.fromkeys(part for part in (unit.title, *unit.headings[-2:], unit.lead_in, unit.label) if part)
     context = " > ".join(parts)
     if unit.date != (0, 0, 0):
         context += " ({}-{:02}-{:02})".format(*unit.date)

@@ -89,7 +89,8 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     lead_block = -1
     previous: Unit | None = None
     topic: Unit | None = None
-    topic_block = -1
+    topic_block = label_block = -1
+    label = ""
     entries = entries_of({unit.block: unit.text for unit in reversed(units) if not unit.cells}, day[0])
     for number, unit in enumerate(units):
         unit.place = number
@@ -111,6 +112,10 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
             unit.keys = keys_of(unit.text)
         if topic is not None and topic is not unit and unit.block == topic_block:
             unit.lead_keys |= topic.keys
+        if unit.block != label_block:
+            label, label_block = _label_of(unit), unit.block
+        elif label:
+            unit.label, unit.lead_keys = label, unit.lead_keys | keys_of(label)
         unit.names = _names(unit)
         follows = unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE
         if previous is not None and previous.kind is not UnitKind.ROW and follows:
@@ -139,6 +144,15 @@ def _is_topic(unit: Unit, previous: Unit | None) -> bool:
     """Return whether a unit is the short title with which a paragraph or an item begins: "3. Roof." """
     is_first = previous is None or previous.block != unit.block
     return is_first and not unit.cells and unit.text.endswith((".", ":")) and len(unit.text.split()) <= _MAX_TOPIC_WORDS
+
+
+def _label_of(unit: Unit) -> str:
+    """Return the name before the dash with which a paragraph or an item begins: "Ana Lund -- cook since May."."""
+    found = None if unit.cells or unit.kind is UnitKind.CODE else _LABELLING.match(unit.text)
+    return found[1].rstrip() if found else ""
+
+
+_LABELLING = re.compile(r"((?:[A-Z][\w.'\u2019-]{0,30} ){1,4})(?:[\u2013\u2014]|-{1,2}) ")
 
 
 def _names(unit: Unit) -> frozenset[str]:

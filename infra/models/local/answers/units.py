@@ -81,6 +81,8 @@ class Unit:
     quoted: bool = False
     headings: tuple[str, ...] = ()
     lead_in: str = ""
+    label: str = ""
+    """What the first sentence of its paragraph or item is about, before a dash: "Ana Lund" of "Ana Lund -- cook."."""
     title: str = ""
     doc_id: str = ""
     date: tuple[int, int, int] = (0, 0, 0)
@@ -157,6 +159,16 @@ class Unit:
         """Return the sentence on which it depends, before the previous one, which depends on it, too."""
         before = self.before if self.dangling else None
         return before.before if before is not None and before.dangling else None
+
+    @property
+    def labelling(self) -> Unit | None:
+        """Return the sentence that has the label, None without one."""
+        if not self.label or self.before is None:
+            return None
+        first = self.before
+        while first.before is not None and first.before.block == self.block:
+            first = first.before
+        return first
 
     @property
     def whole(self) -> str:

@@ -46,6 +46,10 @@ _AMOUNTS = frozenset({"a", "an", "several", "few", "half"})
 _PHONE_WORDS = word_set("phone telephone tel mobile extension ext number")
 _WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
 _SHORT_DAY = re.compile(r"\b(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)\b\.?(?=,?\s\d|[;:]|$)")
+_ORDINAL_DAY = re.compile(
+    r"\b(?:[12]?\d|3[01])(?:st|nd|rd|th)\b(?=\s?(?:[),.;:!?]|$)|\s(?:and|or|to|until|till|at|with|because|by)\b)"
+)
+"""A day without its month: "on the 24th", not the third floor."""
 _TIMES = _WEEKDAYS | word_set(
     "spring summer autumn winter easter christmas noon midnight yesterday tomorrow tonight o'clock mondays tuesdays "
     "wednesdays thursdays fridays saturdays sundays am pm"
@@ -218,7 +222,7 @@ def column_measures(column: str, kinds: frozenset[str]) -> bool:
 
 def has_date(text: str) -> bool:
     """Return whether the text names a day, month, year, weekday or time of day."""
-    if any(_is_time(word) for word in words_of(text)) or _SHORT_DAY.search(text) is not None:
+    if any(_is_time(word) for word in words_of(text)) or _SHORT_DAY.search(text) or _ORDINAL_DAY.search(text):
         return True
     return any(word.text in _SMALL_MONTHS for word in words_of(text)) and bool(days_in(text))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from graphtide.infra.models.local.answers.choosing.lists import named_by_column
 from graphtide.infra.models.local.answers.choosing.selection import (
     RuleAnswer,
     answer_by_relevance,
@@ -194,3 +195,37 @@ def test_a_column_of_yes_and_no_that_has_the_word_of_another_one_decides_nothing
     units = units_of([rows])
     evidence = score_units(plan_of("Who is the owner?"), units, [0.0] * len(units))
     assert not answer_by_rules(evidence).is_stated
+
+
+BUDGET = (
+    "item: Mast; amount: 900; approved: no",
+    "item: Pool days; amount: 300; approved: yes",
+    "item: Second winch; amount: 700; approved: no",
+)
+
+
+def test_a_column_decides_beside_words_that_say_what_the_rows_are() -> None:
+    """ "Budget" is the heading and "items" a column; but no row is a "harbour item"."""
+    units = units_of([table("plan.xlsx", *BUDGET, headings=("Budget 2027",)), note("log.md", "No budget before 2027.")])
+    asked = score_units(plan_of("Which budget items are not approved?"), units, [0.0] * len(units))
+    by_rules = answer_by_rules(asked)
+    assert by_rules.is_stated
+    assert [one.unit.cells[0].value for one in by_rules.chosen] == ["Mast", "Second winch"]
+    other = score_units(plan_of("Which harbour items are not approved?"), units, [0.0] * len(units))
+    assert not named_by_column(other)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_answered"),
+    [
+        ("How many hours has Tern 3 run?", True),
+        ("How many hours has Tern 3 run since the last dive?", False),
+        ("How many miles has Tern 3 run?", False),
+    ],
+)
+def test_a_row_is_refused_late_if_it_is_named_and_has_the_column_asked_for(question: str, is_answered: bool) -> None:
+    units = units_of([table("fleet.xlsx", "robot: Tern 2; hours: 120", "robot: Tern 3; hours: 388")])
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    relevance = Relevance({0: 0.05, 1: 0.3}, 0.65, {0: 0.0, 1: 0.6})
+    chosen = answer_by_relevance(evidence, relevance, RuleAnswer(()))
+    assert [one.unit.cells[1].value for one in chosen] == (["388"] if is_answered else [])

@@ -35,6 +35,7 @@ def test_form_of_the_question_decides_its_kind(question: str, kind: Kind) -> Non
     [
         ("What number do I ring for a taxi?", "phone"),
         ("What is Dr Ek's mobile number?", "phone"),
+        ("What is Mr van Dalen's phone number?", "phone"),
         ("What's the most we may spend on paint?", "money"),
         ("What do we owe the roofer?", "money"),
     ],
@@ -47,6 +48,17 @@ def test_counted_noun_is_behind_its_adjective_and_a_partitive_is_no_attribute() 
     assert plan_of("How many different birds nest here?").counted == key_of("birds")
     assert plan_of("What is the biggest bit of clay in the box?").attribute == ""
     assert plan_of("What is Mary Ek's locker code?").attribute == key_of("code")
+
+
+def test_plural_after_the_first_noun_of_a_compound_is_what_is_asked_for() -> None:
+    plan = plan_of("Which budget items are missing?")
+    assert plan.plural and plan.kind is Kind.THING
+    assert plan_of("Which budget is too small?").kind is Kind.QUANTITY
+
+
+@pytest.mark.parametrize("question", ["What is the policy number?", "What is the number of the insurance policy?"])
+def test_number_beside_what_it_numbers_need_not_occur(question: str) -> None:
+    assert "number" not in {term.text for term in plan_of(question).terms if not term.weak}
 
 
 def test_phrase_that_only_says_that_something_happens_is_weak() -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from graphtide.infra.models.local.answers.choosing.rendering import rendered
+from graphtide.infra.models.local.answers.documentation import ABOUT, prior
+from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import Kind
+from graphtide.infra.models.local.answers.relevance import unit_text
 from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.answers.values import days_in, has_date, has_quantity
 from graphtide.infra.models.local.answers.words import ABBREVIATIONS, key_of
@@ -126,3 +130,95 @@ def test_sentence_is_not_cut_within_a_date() -> None:
         [note("talk.md", "It is put off to Tues. 10 March. We meet on Wed. The key is here.", title="Talk")]
     )
     assert [unit.text for unit in units][:2] == ["It is put off to Tues. 10 March.", "We meet on Wed."]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_dated"),
+    [
+        ("buy cake for Lena's birthday (27th)", True),
+        ("the glands come on the 24th.", True),
+        ("from the 3rd to the 9th", True),
+        ("the office is on the 3rd floor", False),
+        ("the 5th tank costs less", False),
+        ("the 45th.", False),
+    ],
+)
+def test_ordinal_without_a_noun_is_a_day(text: str, is_dated: bool) -> None:
+    assert has_date(text) is is_dated
+
+
+@pytest.mark.parametrize("name", ["Sabine Lorch", "Greta"])
+async def test_line_below_a_name_is_a_role(name: str) -> None:
+    letter = note("mail.eml", "The board has not approved it.", "Kind regards", name, "Head of Water Supply, Ulm")
+    assert "Head of Water Supply" in await answer(f"What is the role of {name}?", letter, *LIBRARY)
+
+
+@pytest.mark.parametrize("line", ["The board has met.", "sent from my phone", "+49 731 1234", "Tel: 1234"])
+async def test_other_line_below_a_name_is_no_role(line: str) -> None:
+    letter = note("mail.eml", "It was not approved.", "Kind regards", "Sabine Lorch", line)
+    assert await answer("What is the role of Sabine Lorch?", letter, *LIBRARY) == NOTHING_FITS
+
+
+def test_headers_of_a_mail_are_less_probable_unless_one_of_them_is_asked_for() -> None:
+    [header] = units_of([table("m.eml", "Mail: Release 3.4; From: Aylin; To: dev; Date: Thu, 26 Nov 2026")])
+    assert prior(plan_of("What is in release 3.4?"), header) == ABOUT
+    assert prior(plan_of("What is the date of the mail about release 3.4?"), header) == 0
+
+
+async def test_phone_number_is_told_from_its_form() -> None:
+    site = note("site.md", "Contact at the gate is Mr van Dalen, +31 10 555 0199.", "Passports have to be shown.")
+    assert "555 0199" in await answer("What is Mr van Dalen's phone number?", site, *LIBRARY)
+
+
+STAFF = note(
+    "staff.md",
+    "Amira Haddad \u2013 partner, since 2012. Small animals, dentistry. Speaks Arabic and French.",
+    "L\u00facia Costa - vet. Exotic animals; works 60 %.",
+    "The kiln is hot - wait. It has cooled by noon.",
+)
+
+
+def test_name_before_a_dash_is_what_the_rest_of_its_paragraph_is_about() -> None:
+    found = {unit.text: unit for unit in units_of([STAFF])}
+    languages, exotic = found["Speaks Arabic and French."], found["Exotic animals; works 60 %."]
+    assert languages.label == "Amira Haddad" and exotic.label == "L\u00facia Costa"
+    assert "Amira Haddad" in unit_text(languages).context
+    assert languages.labelling is not None and languages.labelling.text.endswith("since 2012.")
+    assert not found["It has cooled by noon."].label
+
+
+def test_sentence_without_its_subject_brings_the_one_with_the_name() -> None:
+    units = units_of([STAFF])
+    evidence = score_units(plan_of("Who is responsible for exotic animals?"), units, [0.0] * len(units))
+    [exotic] = (scored for scored in evidence.scored if scored.unit.text.startswith("Exotic"))
+    assert [quotation.text for quotation in rendered(evidence, [exotic])] == [
+        "L\u00facia Costa - vet.",
+        "Exotic animals; works 60 %.",
+    ]
+
+
+@pytest.mark.parametrize("column", ["born", "date of birth", "built"])
+async def test_date_of_birth_or_making_tells_how_old_something_is(column: str) -> None:
+    rows = table(
+        "list.csv", *(f"name: {name}; {column}: {day}" for name, day in (("Duchess", "2017-09"), ("Elm", "2019-01")))
+    )
+    assert "2017-09" in await answer("How old is Duchess?", rows, *LIBRARY)
+
+
+async def test_how_high_asks_for_a_sum_too() -> None:
+    insured = note("insurance.md", "It pays for the vaccines, minus an excess of \u00a3150.")
+    assert "150" in await answer("How high is the excess?", insured, *LIBRARY)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("It was reported on 4 Nov. Meloxicam is for cats.", 2),
+        ("It was reported on 4 Nov. 2026 to the office.", 1),
+        ("It opens on 4 Nov. Tuesday at nine.", 1),
+        ("It opens on 4 Nov. at nine.", 1),
+        ("It was signed by Dr. Jan. Smith.", 1),
+    ],
+)
+def test_short_month_after_a_day_ends_a_sentence_before_a_capital(text: str, count: int) -> None:
+    assert len(units_of([note("log.md", text)])) == count

@@ -80,6 +80,30 @@ def test_wrapped_prose_reads_as_if_it_was_not_wrapped(seed: int) -> None:
     assert plain_blocks("\n".join(lines)) == [text]
 
 
+TO_DO = (
+    "call insurance about the van (policy HM-20)",
+    "book hotel Rotterdam - done, Hotel Maas, 2 rooms",
+    "ask the university for the pool, 5 + 6 December",
+    "contract of Tomasz until 31 January, talk about it!",
+    "buy cake for Lena's birthday (27th)",
+)
+
+
+def test_lines_in_small_letters_are_notes_if_no_sentence_continues_beyond_one() -> None:
+    assert plain_blocks("\n".join(TO_DO)) == list(TO_DO)
+    assert not are_authors([*TO_DO[:4], "and buy cake for Lena's birthday"])
+    assert not are_authors([*TO_DO[:3], "contract of Tomasz until the", TO_DO[4]])
+    assert not are_authors([*TO_DO[:3], "contract of Tomasz, 31 January,", TO_DO[4]])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_wrapped_prose_in_small_letters_is_no_list_of_notes(seed: int) -> None:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    text = " ".join(rng.choices(WORDS, k=rng.randint(40, 120))).lower()
+    assert not are_authors(textwrap.wrap(text, rng.randint(46, 110), break_on_hyphens=False))
+
+
 def test_one_line_and_none_are_no_list_of_lines() -> None:
     assert not are_authors([]) and not are_authors(["One line."])
 
@@ -97,4 +121,4 @@ def test_reading_headings_above_one_another_is_linear(monkeypatch: pytest.Monkey
     monkeypatch.setattr(plain, "_is_heading", counting)
     count = 500
     assert len(plain_blocks("A\n" * count)) == count - 1
-    assert read <= 2 * count
+    assert read <= 2 * (count + 1)

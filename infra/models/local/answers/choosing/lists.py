@@ -31,6 +31,22 @@ def attribute_row(evidence: AnswerEvidence) -> Scored | None:
     return max(rows, key=lambda scored: scored.score, default=None) if others else None
 
 
+def states_cell(evidence: AnswerEvidence, row: Unit) -> bool:
+    """Return whether the question names a row by one of its cells, and what it asks for by the column of another one:
+    "how many hours has Tern 3 run" and `robot: Tern 3`, `hours: 388`. Rows lack verbs.
+    """
+    terms = [term for term in evidence.plan.terms if term.kind is not TermKind.WEAK]
+    asked = frozenset(term.key for term in terms)
+    named = frozenset(term.key for term in terms if term.hard)
+    if not named:
+        return False
+    subjects = [cell for cell in row.cells if named <= keys_of(cell.value) <= asked]
+    columns = [cell.column_keys for cell in row.cells if cell.value and cell not in subjects and cell.column_keys]
+    stated = frozenset().union(*(keys for keys in columns if keys <= asked))
+    others = frozenset(term.key for term in terms if not term.verb)
+    return bool(subjects and stated) and others <= stated | named | row.head_keys | row.title_keys
+
+
 def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored]) -> Scored | None:
     """Return the row with the greatest or least value of its table, for "the largest field", if the best unit is a
     sentence without a superlative, or a row of a table without such a value.
@@ -63,23 +79,26 @@ def are_affirmed_rows(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> boo
 
 
 def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
-    """Return the rows with "yes" in a column whose name is what the question asks for ("which section leaders are
-    there"), or "no" if it denies; none without such a column, if all rows have the same, or for too many rows.
+    """Return the rows with "yes" in a column whose name the question has ("which section leaders are there"), or "no"
+    if it denies; none without such a column, if all rows have the same, or for too many rows. Other words of the
+    question have to be what its rows are: another column's name, the table's headings or its title.
     """
     plan = evidence.plan
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
-    if not asked or plan.defines or plan.kind not in (Kind.PERSON, Kind.THING, Kind.LIST):
+    if not asked or plan.defines or not (plan.plural or plan.kind in (Kind.PERSON, Kind.THING, Kind.LIST)):
         return []
     known: set[Table] = set()
     for scored in evidence.scored:
-        column = next((cell.column for cell in scored.unit.cells if cell.column_keys == asked), "")
-        if not column or _table(scored.unit) in known:
+        unit = scored.unit
+        names = {cell.column for cell in unit.cells if cell.column_keys and cell.column_keys <= asked}
+        if not names or _table(unit) in known or not asked <= unit.columns | unit.head_keys | unit.title_keys:
             continue
-        known.add(_table(scored.unit))
+        known.add(_table(unit))
         rows = _rows_of_table(evidence, scored)
-        found = affirmed_in(plan, rows, column)
-        if found and len(found) < len(rows) and len(found) <= _MAX_FILTERED:
-            return found
+        for name in sorted(names):
+            found = affirmed_in(plan, rows, name)
+            if found and len(found) < len(rows) and len(found) <= _MAX_FILTERED:
+                return found
     return []
 
 

@@ -143,7 +143,7 @@ def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable
     """Yield the sentences that a unit depends on, then the unit: before a pronoun, and, where a person is asked for
     and none is named, before "the" and a noun of the sentence before.
     """
-    if (first := _naming(unit, names_thing)) is not None:
+    if (first := _naming(unit, names_thing) or unit.labelling) is not None:
         yield first
     depends = unit.dangling or _adds(unit) or has_phrase(unit.text, _OF_THEM) or (lacks_person and unit.resumes)
     if depends and unit.before is not None and unit.before.block == unit.block:

@@ -16,6 +16,7 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     named_by_column,
     other_rows,
     section_items,
+    states_cell,
 )
 from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
 from graphtide.infra.models.local.answers.choosing.reasons import with_reason
@@ -29,6 +30,8 @@ from graphtide.infra.models.local.answers.documentation import (
     with_next_steps,
 )
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
+from graphtide.infra.models.local.answers.matching.contradiction import without_contradicted
+from graphtide.infra.models.local.answers.matching.expressed import signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
@@ -86,6 +89,7 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     stated = by_rules.chosen if by_rules.is_stated else ()
     if found := asked_section(evidence) or changes_of_version(evidence) or stated:
         return found
+    relevance = without_contradicted(evidence, relevance)
     if finds_nothing(relevance, bool(by_rules.chosen), _is_sure(evidence, relevance, by_rules)):
         return ()
     best = most_probable(relevance)
@@ -106,17 +110,17 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
 
 
 def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
-    """Return whether the most probable unit is one that the rules chose, with a value of the type asked for, and covers
-    the question: a plain look-up, such as a cell of the row that is named.
+    """Return whether the most probable unit is a plain look-up: a cell of the row that is named, or one that the rules
+    chose, with a value of the type asked for, that covers the question.
     """
     place = most_probable(relevance)
     if place is None:
         return False
-    if defined(evidence, place):
+    best = evidence.scored[place]
+    if defined(evidence, place) or states_cell(evidence, best.unit) or signs_role(evidence.plan, best.unit):
         return True
     if not by_rules.covers_most:
         return False
-    best = evidence.scored[place]
     return best.fits and best.score >= AGREED_SCORE and any(best is scored for scored in by_rules.chosen)
 
 
@@ -131,7 +135,8 @@ def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer
     own = max(shares, default=0.0) if sentences and len(chosen) >= _SEVERAL else sum(shares)
     is_old = any(is_old_change(evidence.plan, one.unit) for one in by_rules.chosen)
     is_unmeasured = evidence.plan.extreme != 0 and not any(is_extreme(evidence, one) for one in by_rules.chosen)
-    covering = by_rules.covers_most and not (is_old or evidence.plan.how or is_unmeasured)
+    names_alone = all(term.hard or term.weak for term in evidence.plan.terms)
+    covering = by_rules.covers_most and not (is_old or evidence.plan.how or is_unmeasured or names_alone)
     return bool(chosen) and own * (AGREED_COVERING if covering else AGREED) >= best
 
 

@@ -163,7 +163,7 @@ _COST, _SHARE, _FREQUENCY = key_of("cost"), frozenset({"share"}), frozenset({"fr
 
 
 def _measured(plan: QuestionPlan, unit: Unit) -> bool:
-    if _measured_in_words(plan, unit) or _is_counted(plan, unit) or _counts(plan, unit.text):
+    if tells_age(plan, unit) or _measured_in_words(plan, unit) or _is_counted(plan, unit) or _counts(plan, unit.text):
         return True
     if not _new_digits(plan, unit.text):
         return "duration" in plan.measures and lasts_one(unit.text)
@@ -181,6 +181,16 @@ def _measured(plan: QuestionPlan, unit: Unit) -> bool:
         and (column_measures(cell.column, plan.measures) or cell.column_keys & (accepted | asked))
         for cell in unit.cells
     )
+
+
+def tells_age(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether "how old" is asked, and a row has the date of birth or of making in a column of that name."""
+    if not has_phrase(plan.text, ("how old",)):
+        return False
+    return any(cell.column_keys & _ORIGINS and any(char.isdigit() for char in cell.value) for cell in unit.cells)
+
+
+_ORIGINS = keys_of("born birth birthday built made founded established")
 
 
 def _expressing(plan: QuestionPlan) -> frozenset[str]:

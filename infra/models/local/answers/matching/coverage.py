@@ -10,8 +10,8 @@ import re
 from functools import lru_cache
 
 from graphtide.graph.retrieval.question_words import MONTHS
-from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING
-from graphtide.infra.models.local.answers.matching.expressed import expresses
+from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING, tells_age
+from graphtide.infra.models.local.answers.matching.expressed import expresses, signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
@@ -29,7 +29,9 @@ from graphtide.infra.models.local.answers.words import (
 
 OWN, COLUMN, LEAD, HEADING, TITLE, BEFORE, AFTER, NEAR, DOCUMENT = 1.0, 1.0, 0.9, 0.9, 0.85, 0.6, 0.45, 0.5, 0.3
 ANTECEDENT = 0.85
-SYNONYM, EXPRESSED = 0.75, 0.6
+SYNONYM, EXPRESSED = 0.75, 0.8
+_PHONE = frozenset({"phone"})
+"""The kind of quantity that a text cannot have by chance."""
 
 
 def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:  # noqa: PLR0911 -- one return for each form
@@ -43,6 +45,10 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return OWN
     if unit.cells and _has_abbreviated_column(term, unit):
         return COLUMN
+    if term.text.lower() == "old" and tells_age(plan, unit):
+        return COLUMN
+    if signs_role(plan, unit) and (term.key == plan.attribute or unit.before is None or term.key in unit.before.keys):
+        return LEAD
     if "." in unit.text and _is_abbreviated(term, unit.text):
         return SYNONYM
     if plan.kind is Kind.PERSON and term.key in _PERMISSION_KEYS and _is_for_permitted(unit):
@@ -54,7 +60,9 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
     if expresses(plan, term, unit):
         return SYNONYM
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
-    return EXPRESSED if expressed and unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures) else 0.0
+    if not expressed or unit.kind is UnitKind.ROW or not has_quantity(unit.text, plan.measures):
+        return 0.0
+    return LEAD if plan.measures == _PHONE else EXPRESSED
 
 
 def _is_for_permitted(unit: Unit) -> bool:

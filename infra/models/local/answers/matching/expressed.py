@@ -51,6 +51,30 @@ def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     return _expresses_person(plan, term, unit)
 
 
+def signs_role(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a role is asked for, and the unit is the line below the name in question, as in a signature:
+    "Head of Water Supply".
+    """
+    if plan.attribute not in _ROLE or unit.before is None or not _is_below_name(unit):
+        return False
+    return any(term.hard and term.key in unit.before.keys for term in plan.terms)
+
+
+def _is_below_name(unit: Unit) -> bool:
+    name = unit.before.text if unit.before is not None else ""
+    words = name.split()
+    if not words or len(words) > _MAX_NAME_WORDS or not all(word[:1].isupper() for word in words):
+        return False
+    line = unit.text.rstrip()
+    is_name = name[-1].isalnum() and name.replace(".", "").replace(" ", "").replace("-", "").isalpha()
+    is_short = len(line.split()) <= _MAX_ROLE_WORDS and line[:1].isupper() and line[-1:].isalnum()
+    return is_name and is_short and not unit.cells and not any(char.isdigit() or char in "@:" for char in line)
+
+
+_ROLE = keys_of("role job position function occupation post")
+_MAX_NAME_WORDS, _MAX_ROLE_WORDS = 4, 8
+
+
 def _expresses_person(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     """Return whether the unit tells who does something: by a label, by "by", or by the deed from its other side."""
     if term.key in _CHARGE and _is_label_of(plan, unit):

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.documentation import describes_flag, introduces, is_old_change
+from graphtide.infra.models.local.answers.documentation import asks_for_field, describes_flag, introduces, is_old_change
 from graphtide.infra.models.local.answers.matching.answer_types import (
     TYPED,
     day_fits,
@@ -30,9 +30,6 @@ from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKi
 from graphtide.infra.models.local.answers.values import (
     has_phrase,
     stands_somewhere,
-)
-from graphtide.infra.models.local.answers.words import (
-    word_set,
 )
 
 _KIND_WEIGHT = {
@@ -214,7 +211,7 @@ def _form(plan: QuestionPlan, unit: Unit) -> float:
     if unit.kind is UnitKind.CODE:
         factor *= 0.3
     if unit.kind is UnitKind.ABOUT:
-        factor *= 1.0 if _describes(plan, unit) else 0.55
+        factor *= 1.0 if asks_for_field(plan, unit) else 0.55
     if unit.quoted:
         factor *= 0.8
     if has_phrase(unit.text, STALE):
@@ -226,12 +223,3 @@ def _form(plan: QuestionPlan, unit: Unit) -> float:
     if is_old_change(plan, unit):
         factor *= _OLD_CHANGE
     return factor
-
-
-def _describes(plan: QuestionPlan, unit: Unit) -> bool:
-    """Return whether the question asks for a field of a document's own description: its author, its owner."""
-    asked = frozenset().union(*({t.key} | t.synonyms for t in plan.terms if t.kind is not TermKind.WEAK))
-    return any(cell.column_keys & asked and cell.column.lower() not in _NAMING for cell in unit.cells)
-
-
-_NAMING = word_set("title subject mail tags")

@@ -176,13 +176,23 @@ def _head_noun(tokens: list[str], at: int) -> str:
     noun = ""
     if rest[:1] and rest[0] in _PARTITIVES and rest[1:2] == ["of"]:  # "which piece of furniture"
         rest = rest[2:]
-    for word in rest[:4]:
+    for place, word in enumerate(rest[:4]):
         if word in STOP_WORDS or word in AUXILIARIES or (noun and word in VERBS):
             break
         noun = word
-        if word in DATE_NOUNS or word in QUANTITY_NOUNS or word in PLACE_NOUNS:
+        is_of_compound = tokens[at] == "which" and any(map(_is_plural, rest[place + 1 : place + 2]))
+        if not is_of_compound and (word in DATE_NOUNS or word in QUANTITY_NOUNS or word in PLACE_NOUNS):
             break
     return noun
+
+
+def _is_plural(word: str) -> bool:
+    """Return whether a word can only be the plural of a noun: "items" of "which budget items"."""
+    return (
+        word.endswith("s")
+        and not word.endswith("ss")
+        and not (word in VERBS or word in STOP_WORDS or word in AUXILIARIES)
+    )
 
 
 _SEVERAL = word_set(

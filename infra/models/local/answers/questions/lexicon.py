@@ -11,7 +11,8 @@ from graphtide.infra.models.local.answers.words import (
 
 HOW = {
     "long": ("duration", "length"), "much": ("money",), "many": (), "far": ("length", "duration"), "heavy": ("mass",),
-    "deep": ("length",), "tall": ("length",), "high": ("length",), "wide": ("length",), "thick": ("length",),
+    "deep": ("length",), "tall": ("length",), "wide": ("length",), "thick": ("length",),
+    "high": ("length", "money", "share", "temperature"),
     "old": ("duration",), "large": ("area", "length", "count"), "big": ("area", "length", "count"), "full": ("share",),
     "fast": ("duration", "length"), "hot": ("temperature",), "warm": ("temperature",), "cold": ("temperature",),
     "often": ("duration", "frequency"), "quickly": ("duration",), "soon": ("duration",), "late": (), "early": (),
@@ -118,9 +119,10 @@ INDIRECT = re.compile(
 """The frame of an indirect question: "could you tell me when …"."""
 CONTRACTED = re.compile(r"\b(who|what|where|when|how|why)'s\b", re.IGNORECASE)
 """A question word with "is": "what's the price"."""
+_PARTICLE = r"(?:(?:van|von|de|den|der|del|della|di|da|dos|du|la|le|ten|ter|al|bin) )"
 POSSESSIVE = re.compile(
-    r"^((?:And )?[Ww]hat (?:is|are|was|were)) ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][\w-]*(?: [A-Z][\w-]*)*)'s? "
-    r"((?:[a-z-]+ ){0,2}[a-z-]+)\?$"
+    rf"^((?:And )?[Ww]hat (?:is|are|was|were)) ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{_PARTICLE}{{0,2}}[A-Z][\w-]*"
+    rf"(?: {_PARTICLE}{{0,2}}[A-Z][\w-]*)*)'s? ((?:[a-z-]+ ){{0,2}}[a-z-]+)\?$"
 )
 """A question for what belongs to a name: "what is Mary Ek's phone number"."""
 SENTENCE_END = re.compile(r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bProf)[.?!](?=\s)")

@@ -132,8 +132,18 @@ def _weak_keys(kind: Kind, tokens: list[str], is_bound: bool) -> frozenset[str]:
 
 
 def _named_by_kind(tokens: list[str]) -> frozenset[str]:
-    """Return the keys of "address" and "number" after the word that says which: notes have "booking PL7" alone."""
-    return frozenset(key_of(second) for first, second in pairwise(tokens) if first in IDENTIFIED.get(second, ()))
+    """Return the keys of "address" and "number" beside the word that says which, "the booking number" or "the number of
+    the booking": notes have "booking PL7" alone.
+    """
+    found = {second for first, second in pairwise(tokens) if first in IDENTIFIED.get(second, ())}
+    for at, word in enumerate(tokens):
+        owners = tokens[at + 2 : at + 2 + _MAX_OWNER_WORDS] if tokens[at + 1 : at + 2] == ["of"] else []
+        if not IDENTIFIED.get(word, frozenset()).isdisjoint(owners):
+            found.add(word)
+    return frozenset(map(key_of, found))
+
+
+_MAX_OWNER_WORDS = 4
 
 
 def _forbids(tokens: list[str]) -> bool:

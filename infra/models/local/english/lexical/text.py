@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphtide.infra.models.local.english.lexical.words import ABBREVIATIONS
+from graphtide.infra.models.local.english.lexical.words import ABBREVIATIONS, CALENDAR, word_set
 
 MAX_TOKENS = 160
+_MONTHS = word_set("jan feb mar apr jun jul aug sep sept oct nov dec")
 MAX_WORD_CHARS = 60  # longer than any word of prose: base64, hashes, a text without spaces
 
 # Possessive quantifiers prevent backtracking. Combining marks (NFD text) belong to the letter before them.
@@ -90,6 +91,8 @@ def sentences_of(
 def _closes(ended: str, token: WordToken) -> bool:
     """Return whether the sentence ended: not at a full stop before a lower-case word, always at an empty line."""
     small = token.kind == "word" and token.text[0].islower()
+    if ended == "month":  # "on 4 Nov. Meloxicam"
+        return token.kind == "word" and token.capital and token.lower not in CALENDAR
     return ended == "hard" or token.kind == "opaque" or (ended == "soft" and not small)
 
 
@@ -98,8 +101,8 @@ def _sentence(tokens: list[WordToken]) -> TextSentence:
 
 
 def _breaks(space: str, pending: list[WordToken], ended: str) -> str:
-    """Return how white space after ``pending`` ends the sentence: "soft" after a full stop, "hard" at an empty line, or
-    "".
+    """Return how white space after ``pending`` ends the sentence: "soft" after a full stop, "hard" at an empty line,
+    "month" after "4 Nov.", or "".
     """
     if not pending:
         return ""
@@ -108,8 +111,11 @@ def _breaks(space: str, pending: list[WordToken], ended: str) -> str:
     at = len(pending) - 1
     while at > 0 and pending[at].text in _CLOSERS:
         at -= 1
-    if pending[at].text not in _ENDS or (pending[at].text == "." and at > 0 and _abbreviated(pending, at - 1)):
+    if pending[at].text not in _ENDS:
         return ended
+    if pending[at].text == "." and at > 0 and _abbreviated(pending, at - 1):
+        is_day = at > 1 and pending[at - 1].lower in _MONTHS and pending[at - 2].text[:1].isdigit()
+        return "month" if is_day else ended
     return "soft"
 
 

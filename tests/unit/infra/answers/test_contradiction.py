@@ -1,0 +1,74 @@
+"""Rows of another day, or of another thing than the one asked for, answer nothing, however probable they seem."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance
+from graphtide.infra.models.local.answers.matching.contradiction import without_contradicted
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.streams.model_ports import ContextPassage
+from tests.unit.infra.answers.notes import note, table
+
+NURSES = ("Jo", "Mali", "Sian")
+ROTA = table("rota.csv", *(f"date: 2026-12-0{day}; nurse: {name}" for day, name in enumerate(NURSES, start=3)))
+ANIMALS = table("animals.csv", "name: Monty; species: dog; diet: no milk", "name: Duchess; species: cat; diet: kidney")
+
+
+def evidence_of(question: str, *notes: ContextPassage) -> AnswerEvidence:
+    units = units_of(notes)
+    return score_units(plan_of(question), units, [0.0] * len(units))
+
+
+def probable(*shares: float) -> Relevance:
+    """Return the relevance with these probabilities of the units, by their places."""
+    return Relevance(dict(enumerate(shares)), 1.0 - sum(shares), dict(enumerate(shares)))
+
+
+def test_probability_of_rows_of_other_days_goes_to_the_row_of_the_day() -> None:
+    evidence = evidence_of("Which nurse works on 4 December?", ROTA)
+    found = without_contradicted(evidence, probable(0.3, 0.4, 0.2))
+    assert set(found.units) == {1} and found.units[1] == pytest.approx(0.9)
+    assert found.none == pytest.approx(0.1)
+
+
+def test_nothing_answers_where_no_row_is_of_the_day() -> None:
+    evidence = evidence_of("Which nurse works on 10 December?", ROTA)
+    found = without_contradicted(evidence, probable(0.3, 0.4, 0.2))
+    assert not found.units and found.none == pytest.approx(1.0)
+    assert not answer_by_relevance(evidence, probable(0.3, 0.4, 0.2), RuleAnswer(()))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("from: 2026-12-07; to: 2026-12-13; nurse: Jo", "from: 2026-12-14; to: 2026-12-20; nurse: Mali"),
+        ("week of: 2026-12-07; nurse: Jo", "week of: 2026-12-14; nurse: Mali"),
+        ("date: December 2026; nurse: Jo", "date: January 2027; nurse: Mali"),
+    ],
+)
+def test_rows_of_periods_may_have_the_day(rows: tuple[str, str]) -> None:
+    evidence = evidence_of("Which nurse works on 10 December?", table("rota.csv", *rows))
+    assert without_contradicted(evidence, probable(0.5, 0.3)) == probable(0.5, 0.3)
+
+
+def test_row_of_another_thing_answers_nothing_and_none_of_that_thing_answers_instead() -> None:
+    found = without_contradicted(evidence_of("Which cat gets no milk?", ANIMALS), probable(0.7, 0.1))
+    assert set(found.units) == {1} and found.units[1] == pytest.approx(0.1)
+    assert found.none == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which animal gets no milk?", "Who gets no milk?", "Which cats do not get milk?"],
+)
+def test_questions_for_no_value_of_a_column_and_denials_change_nothing(question: str) -> None:
+    assert without_contradicted(evidence_of(question, ANIMALS), probable(0.1, 0.7)) == probable(0.1, 0.7)
+
+
+def test_sentences_contradict_nothing() -> None:
+    evidence = evidence_of("Which nurse works on 4 December?", note("log.md", "Jo works on 5 December."))
+    assert without_contradicted(evidence, probable(0.7)) == probable(0.7)
