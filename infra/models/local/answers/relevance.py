@@ -36,6 +36,10 @@ UNANSWERED_AGREED, AGREED_SCORE = 0.8, 1.1
 """The same where the most probable unit is one that the rules chose, they cover the question, and the unit has the type
 asked for and this score.
 """
+UNANSWERED_STATED = 0.95
+"""The same where the most probable unit itself has every word of the question, and a person, a date or a quantity that
+is asked for.
+"""
 AGREED, AGREED_COVERING = 2.0, 6.0
 """The factor by which the best unit may be more probable than those of the rules, which then answer; the same if these
 cover the question.
@@ -148,12 +152,12 @@ def weigh(evidence: AnswerEvidence, relevance: Relevance) -> None:
         evidence.scored[place].score += WEIGHT * probability
 
 
-def finds_nothing(relevance: Relevance, rules_answer: bool, agreed: bool = False) -> bool:
+def finds_nothing(relevance: Relevance, rules_answer: bool, agreed: bool = False, stated: bool = False) -> bool:
     """Return whether no unit answers; less certainty is needed where the rules find no answer, either, and more where
-    they agree with the probabilities about one that covers the question.
+    they agree with the probabilities about one that covers the question, most if one sentence states all of it.
     """
-    if agreed:
-        return relevance.none >= UNANSWERED_AGREED
+    if agreed or stated:
+        return relevance.none >= (UNANSWERED_STATED if stated else UNANSWERED_AGREED)
     return relevance.none >= (UNANSWERED if rules_answer else UNANSWERED_BY_RULES)
 
 

@@ -24,6 +24,7 @@ from graphtide.infra.models.local.answers.relevance import (
     PART_OF_SEVERAL,
     UNANSWERED,
     UNANSWERED_AGREED,
+    UNANSWERED_STATED,
 )
 from graphtide.infra.models.local.answers.segmentation import units_of
 from tests.unit.infra.answers.notes import note, table
@@ -229,3 +230,15 @@ def test_a_row_is_refused_late_if_it_is_named_and_has_the_column_asked_for(quest
     relevance = Relevance({0: 0.05, 1: 0.3}, 0.65, {0: 0.0, 1: 0.6})
     chosen = answer_by_relevance(evidence, relevance, RuleAnswer(()))
     assert [one.unit.cells[1].value for one in chosen] == (["388"] if is_answered else [])
+
+
+@pytest.mark.parametrize(
+    ("question", "is_answered"),
+    [("Who fumigated bin 3?", True), ("Who fumigated bin 4?", False), ("Why was bin 3 fumigated?", False)],
+)
+def test_sentence_with_all_of_a_question_for_a_person_is_refused_last(question: str, is_answered: bool) -> None:
+    units = units_of([note("minutes.txt", "Bin 3 was fumigated on 6 October by Pestaway.", "Bin 2 is full.")])
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    for none, answers in ((UNANSWERED_AGREED, is_answered), (UNANSWERED_STATED, False)):
+        relevance = Relevance({0: 1 - none, 1: 0.0}, none, {0: 0.0, 1: 0.0})
+        assert bool(answer_by_relevance(evidence, relevance, answer_by_rules(evidence))) is answers

@@ -55,6 +55,12 @@ def test_rows_of_periods_may_have_the_day(rows: tuple[str, str]) -> None:
     assert without_contradicted(evidence, probable(0.5, 0.3)) == probable(0.5, 0.3)
 
 
+@pytest.mark.parametrize("words", ["after 3", "since 3", "before 10", "between 3 and 5", "later than 3"])
+def test_rows_of_other_days_answer_where_the_day_is_a_bound(words: str) -> None:
+    evidence = evidence_of(f"Which nurses work {words} December?", ROTA)
+    assert without_contradicted(evidence, probable(0.3, 0.4, 0.2)) == probable(0.3, 0.4, 0.2)
+
+
 def test_row_of_another_thing_answers_nothing_and_none_of_that_thing_answers_instead() -> None:
     found = without_contradicted(evidence_of("Which cat gets no milk?", ANIMALS), probable(0.7, 0.1))
     assert set(found.units) == {1} and found.units[1] == pytest.approx(0.1)

@@ -7,6 +7,7 @@ import pytest
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import Kind
 from graphtide.infra.models.local.answers.words import key_of
+from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.unit.infra.answers.notes import answer, note, table
 
 
@@ -59,6 +60,13 @@ def test_plural_after_the_first_noun_of_a_compound_is_what_is_asked_for() -> Non
 @pytest.mark.parametrize("question", ["What is the policy number?", "What is the number of the insurance policy?"])
 def test_number_beside_what_it_numbers_need_not_occur(question: str) -> None:
     assert "number" not in {term.text for term in plan_of(question).terms if not term.weak}
+
+
+async def test_number_of_a_thing_is_the_code_after_it() -> None:
+    notes = note("todo.txt", "call insurance about the van (policy HM-20-7731)"), note("log.md", "The policy is old.")
+    assert "HM-20-7731" in await answer("What is the number of the insurance policy?", *notes)
+    other = note("todo.txt", "call insurance about the policy, 2 vans")
+    assert await answer("What is the number of the insurance policy?", other, notes[1]) == NOTHING_FITS
 
 
 def test_phrase_that_only_says_that_something_happens_is_weak() -> None:

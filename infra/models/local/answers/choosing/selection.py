@@ -90,7 +90,8 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     if found := asked_section(evidence) or changes_of_version(evidence) or stated:
         return found
     relevance = without_contradicted(evidence, relevance)
-    if finds_nothing(relevance, bool(by_rules.chosen), _is_sure(evidence, relevance, by_rules)):
+    agreed, in_full = _is_sure(evidence, relevance, by_rules), _states_all(evidence, relevance)
+    if finds_nothing(relevance, bool(by_rules.chosen), agreed, in_full):
         return ()
     best = most_probable(relevance)
     has_its_form = best is not None and has_form(evidence, best, by_rules.chosen)
@@ -122,6 +123,21 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
     if not by_rules.covers_most:
         return False
     return best.fits and best.score >= AGREED_SCORE and any(best is scored for scored in by_rules.chosen)
+
+
+def _states_all(evidence: AnswerEvidence, relevance: Relevance) -> bool:
+    """Return whether the most probable unit has each word of the question that says something, and a value of the type
+    asked for.
+    """
+    place = most_probable(relevance)
+    if place is None or evidence.plan.kind not in TYPED or evidence.plan.options:
+        return False
+    best = evidence.scored[place]
+    covers = [c for c, term in zip(best.covers, evidence.plan.terms, strict=True) if not term.weak]
+    return best.fits and best.on_day and len(covers) >= _MIN_STATED and min(covers) >= _STATED
+
+
+_MIN_STATED, _STATED = 3, 0.95
 
 
 def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:

@@ -51,7 +51,17 @@ def has_attribute(plan: QuestionPlan, unit: Unit) -> bool:
     accepted = {term.key, *term.synonyms, *term.same}
     before = unit.before.keys if unit.dangling and unit.before is not None else frozenset()
     keys = (unit.keys, unit.columns, unit.lead_keys, unit.head_keys, unit.title_keys, before)
-    return any(not accepted.isdisjoint(present) for present in keys)
+    if any(not accepted.isdisjoint(present) for present in keys):
+        return True
+    return term.weak and _has_code(plan, unit)
+
+
+def _has_code(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a word of the question is before a code: "policy HM-20" for the number of the policy."""
+    return any(
+        first.key in plan.keys and second.coded and unit.text[first.start + len(first.text) : second.start] == " "
+        for first, second in pairwise(words_of(unit.text))
+    )
 
 
 def denies(text: str) -> bool:
@@ -208,7 +218,9 @@ def _measured_in_words(plan: QuestionPlan, unit: Unit) -> bool:
     if "frequency" in plan.measures and has_quantity(unit.text, _FREQUENCY):
         return True
     coded = plan.attribute in IDENTIFIERS and not plan.measures
-    return coded and any(cell.column_keys >= {plan.attribute} for cell in unit.cells)
+    is_named = any(term.weak and term.key == plan.attribute for term in plan.terms)
+    in_column = any(cell.column_keys >= {plan.attribute} for cell in unit.cells)
+    return coded and (in_column or (is_named and _has_code(plan, unit)))
 
 
 def _counts(plan: QuestionPlan, text: str) -> bool:

@@ -8,10 +8,14 @@ from __future__ import annotations
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.questions.types import TermKind
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values import days_in, same_day
+from graphtide.infra.models.local.answers.values import days_in, has_phrase, same_day
 from graphtide.infra.models.local.answers.words import keys_of, word_set
 
 _DAY_COLUMNS = word_set("date day when on")
+_BOUNDS = (
+    "before", "after", "since", "until", "till", "by", "from", "between", "later", "earlier", "than", "as of", "still",
+)  # fmt: skip
+"""Words of a question that a row of another day may answer."""
 
 
 def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Relevance:
@@ -44,6 +48,8 @@ def _is_of_other_day(evidence: AnswerEvidence, row: Unit) -> bool:
     """Return whether the only day of a row is in its column for days, and the question names another one."""
     asked = [day for day in evidence.plan.dates if day[2]]
     stated = [day for cell in row.cells if cell.column.lower() in _DAY_COLUMNS for day in days_in(cell.value)]
+    if has_phrase(evidence.plan.text, _BOUNDS):
+        return False
     if not asked or len(stated) != 1 or not stated[0][2] or len(days_in(row.text)) > 1:
         return False
     return not any(same_day(day, stated[0]) for day in asked)
