@@ -15,7 +15,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, SUP
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
-from graphtide.infra.models.local.answers.words import key_of
+from graphtide.infra.models.local.answers.words import key_of, word_set
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -105,12 +105,13 @@ def _beyond_column(plan: QuestionPlan, versus: Versus, rows: Sequence[Scored]) -
 def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     """Return the row with the greatest or least number in the column that the question names; none without one."""
     units = [scored.unit for scored in rows]
-    column = _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
+    since = _since_column(plan, units)
+    column = since or _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
     valued = [(_number(scored.unit, column), scored) for scored in rows] if column else []
     found = [(value, scored) for value, scored in valued if value is not None]
     if len(found) < 2:
         return []
-    by_age = _asks_for_age(plan)
+    by_age = _asks_for_age(plan) or bool(since)
     years = by_age and all(_YEARS[0] <= value <= _YEARS[1] or value > _MIN_DATE for value, _ in found)
     return [max(found, key=lambda pair: (-plan.extreme if years else plan.extreme) * pair[0])[1]]
 
@@ -132,6 +133,22 @@ def _asked_column(plan: QuestionPlan, rows: Sequence[Unit], other: str = "") -> 
 
 def _asks_for_age(plan: QuestionPlan) -> bool:
     return not _AGES.isdisjoint(plan.text.lower().rstrip("?").split())
+
+
+def _since_column(plan: QuestionPlan, rows: Sequence[Unit]) -> str:
+    """Return the column for the first day of something, if the question asks what has lasted longest or is newest and
+    no column measures that; "" else.
+    """
+    if _LASTING.isdisjoint(plan.text.lower().rstrip("?").split()):
+        return ""
+    names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
+    if any(keys & _measures_of_superlative(plan) for keys in names.values()):
+        return ""
+    return next((name for name in names if name.lower() in _SINCE), "")
+
+
+_LASTING = word_set("longest newest longest-serving")
+_SINCE = word_set("since joined started hired") | {"member since", "employed since", "start date"}
 
 
 def _dated_column(rows: Sequence[Unit]) -> str:

@@ -112,8 +112,8 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
             unit.keys = keys_of(unit.text)
         if topic is not None and topic is not unit and unit.block == topic_block:
             unit.lead_keys |= topic.keys
-        if unit.block != label_block:
-            label, label_block = _label_of(unit), unit.block
+        if (own := _label_of(unit)) or unit.block != label_block:
+            label, label_block = own, unit.block
         elif label:
             unit.label, unit.lead_keys = label, unit.lead_keys | keys_of(label)
         unit.names = _names(unit)

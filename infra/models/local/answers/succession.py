@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from graphtide.infra.models.local.answers.matching.answer_types import denies
+from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
 from graphtide.infra.models.local.answers.matching.expressed import defines
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -91,14 +91,30 @@ def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scor
             reach = _DENYING_REACH
         elif _amends(evidence.plan, current, second):
             reach = _CORRECTING_REACH
+        elif _changes_in_section(current, second):
+            reach = _DENYING_REACH
         if second.score < reach * best.score or not second.fits or not second.on_day or second.unit is current.unit:
             continue
-        same = _names_old(current, second) or _same_subject(evidence, current, second)
+        same = _names_old(current, second) or _changes_in_section(current, second)
+        same = same or _same_subject(evidence, current, second)
         if same and _replaces(evidence.plan, second, current):
             if _amends(evidence.plan, current, second):  # it need not repeat what the corrected sentence is about
                 second.covers = tuple(map(max, zip(second.covers, current.covers, strict=True)))
             current = second
     return current
+
+
+def changed_since(evidence: AnswerEvidence, chosen: Scored) -> Scored:
+    """Return the unit of the last document that says that the value of the chosen one changes, below the same heading;
+    the chosen one without such a unit, or if the question is about the past.
+    """
+    if evidence.plan.kind not in TYPED or evidence.plan.past or has_phrase(evidence.plan.text, _AT_FIRST):
+        return chosen
+    later = [s for s in evidence.scored if s.fits and s.on_day and _changes_in_section(chosen, s)]
+    return max(later, key=lambda scored: (scored.unit.date, scored.score), default=chosen)
+
+
+_AT_FIRST = ("originally", "at first", "initially", "first", "planned", "before", "previously")
 
 
 def _takes_back(earlier: Scored, later: Scored) -> bool:
@@ -134,6 +150,19 @@ def _names_old(earlier: Scored, later: Scored) -> bool:
     old = {word.key for word in words_of(earlier.unit.text) if word.coded}
     match = _IN_PLACE.search(later.unit.text)
     return match is not None and key_of(match.group(1)) in old
+
+
+def _changes_in_section(earlier: Scored, later: Scored) -> bool:
+    """Return whether a unit says that a value changes of which an earlier document states another one below a heading
+    of the same words: "Price 110 a night" and "The price is lowered to 95", both below "Cottage".
+    """
+    first, second = earlier.unit, later.unit
+    if not first.headings or first.headings[-1:] != second.headings[-1:]:
+        return False
+    is_later = first.doc_id != second.doc_id and second.date > first.date and bool(first.date[0])
+    shared = (first.keys & second.keys) - first.head_keys
+    has_word = any(not any(char.isdigit() for char in key) for key in shared)
+    return is_later and has_word and corrects(second.text) and bool(values(later, frozenset()))
 
 
 _IN_PLACE = re.compile(r"\b(?:rather than|instead of|not|no longer)\s\W?(\d[\d.,:]*\d|\d)")

@@ -82,7 +82,7 @@ class Unit:
     headings: tuple[str, ...] = ()
     lead_in: str = ""
     label: str = ""
-    """What the first sentence of its paragraph or item is about, before a dash: "Ana Lund" of "Ana Lund -- cook."."""
+    """What an earlier sentence of its paragraph or item is about, before a dash: "Ana Lund" of "Ana Lund -- cook."."""
     title: str = ""
     doc_id: str = ""
     date: tuple[int, int, int] = (0, 0, 0)
@@ -163,10 +163,8 @@ class Unit:
     @property
     def labelling(self) -> Unit | None:
         """Return the sentence that has the label, None without one."""
-        if not self.label or self.before is None:
-            return None
-        first = self.before
-        while first.before is not None and first.before.block == self.block:
+        first = self.before if self.label else None
+        while first is not None and first.label:
             first = first.before
         return first
 

@@ -232,6 +232,32 @@ def test_a_row_is_refused_late_if_it_is_named_and_has_the_column_asked_for(quest
     assert [one.unit.cells[1].value for one in chosen] == (["388"] if is_answered else [])
 
 
+HELPERS = (
+    "name: Vane; task: tours; since: 2023",
+    "name: Orr; task: garden; since: 2011",
+    "name: Kerr; task: shop; since: 2017",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [("Which helper has been there longest?", "Orr"), ("Who is the newest helper?", "Vane")],
+)
+def test_longest_and_newest_are_by_the_first_day(question: str, name: str) -> None:
+    units = units_of([table("helpers.csv", *HELPERS, title="Helpers")])
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    relevance = Relevance({0: 0.4, 1: 0.35, 2: 0.25}, 0.0, dict.fromkeys(range(3), 0.3))
+    [chosen] = answer_by_relevance(evidence, relevance, RuleAnswer(select(evidence)))
+    assert chosen.unit.cells[0].value == name
+
+
+def test_longest_is_by_a_column_of_lengths_if_there_is_one() -> None:
+    rows = ("name: Elm; length: 9 m; since: 2011", "name: Oak; length: 12 m; since: 2019")
+    units = units_of([table("boats.csv", *rows, title="Boats")])
+    evidence = score_units(plan_of("Which boat is the longest?"), units, [0.0] * len(units))
+    assert [one.unit.cells[0].value for one in select(evidence)] == ["Oak"]
+
+
 @pytest.mark.parametrize(
     ("question", "is_answered"),
     [("Who fumigated bin 3?", True), ("Who fumigated bin 4?", False), ("Why was bin 3 fumigated?", False)],

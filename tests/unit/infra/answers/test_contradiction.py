@@ -75,6 +75,32 @@ def test_questions_for_no_value_of_a_column_and_denials_change_nothing(question:
     assert without_contradicted(evidence_of(question, ANIMALS), probable(0.1, 0.7)) == probable(0.1, 0.7)
 
 
+LOG = note(
+    "log.txt", "21 June Record day: 118 visitors.", "3 July Few visitors: 12.", "30 June: counted for July, 90 came."
+)
+
+
+def test_entries_of_another_month_answer_nothing_about_a_month() -> None:
+    found = without_contradicted(evidence_of("How many visitors came in July?", LOG), probable(0.5, 0.3, 0.1))
+    assert set(found.units) == {1, 2} and found.none == pytest.approx(0.6)
+    found = without_contradicted(evidence_of("How many visitors came in August?", LOG), probable(0.5, 0.3, 0.1))
+    assert not found.units
+
+
+@pytest.mark.parametrize(
+    "question", ["How many visitors came since July?", "How many visitors came?", "How many in Julytown?"]
+)
+def test_entries_of_other_months_answer_other_questions(question: str) -> None:
+    assert without_contradicted(evidence_of(question, LOG), probable(0.5, 0.3, 0.1)) == probable(0.5, 0.3, 0.1)
+
+
+def test_rows_of_another_month_and_of_another_thing_beside_a_sentence() -> None:
+    """A sentence that contradicts has no table, and rows of it none to share with."""
+    evidence = evidence_of("Which nurse works in November?", ROTA, LOG)
+    found = without_contradicted(evidence, Relevance(dict.fromkeys(range(6), 0.1), 0.4, dict.fromkeys(range(6), 0.1)))
+    assert not found.units and found.none == pytest.approx(1.0)
+
+
 def test_sentences_contradict_nothing() -> None:
     evidence = evidence_of("Which nurse works on 4 December?", note("log.md", "Jo works on 5 December."))
     assert without_contradicted(evidence, probable(0.7)) == probable(0.7)

@@ -185,6 +185,9 @@ def test_name_before_a_dash_is_what_the_rest_of_its_paragraph_is_about() -> None
     assert "Amira Haddad" in unit_text(languages).context
     assert languages.labelling is not None and languages.labelling.text.endswith("since 2012.")
     assert not found["It has cooled by noon."].label
+    days = units_of([note("days.md", "Monday \u2013 closed. No one answers. Tuesday \u2013 open. Ring twice.")])
+    assert [unit.label for unit in days] == ["", "Monday", "", "Tuesday"]
+    assert [unit.labelling for unit in days[1::2]] == days[::2]
 
 
 def test_sentence_without_its_subject_brings_the_one_with_the_name() -> None:

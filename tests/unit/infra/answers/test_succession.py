@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import Relevance
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.streams.model_ports import ContextPassage
 from tests.unit.infra.answers.notes import answer, note, table
 
@@ -48,3 +53,50 @@ async def test_value_of_another_thing_is_not_replaced() -> None:
     given = await answer("When is the harvest festival?", OLD, later)
     assert "14 September" in given
     assert "3 May" not in given
+
+
+def board(number: int, *sentences: str, heading: str = "Cottage") -> ContextPassage:
+    """Return what the minutes of a month have below a heading."""
+    return note(
+        f"board-{number}.md", " ".join(sentences), title="Board", headings=(heading,), date=f"2026-0{number}-11"
+    )
+
+
+FEBRUARY = board(2, "The cottage is let from May.", "Price £110 a night.")
+APRIL = board(4, "The boiler failed.", "The price is lowered to £95 for this year.")
+NIGHT = "How much does a night in the cottage cost?"
+
+
+def chosen_by_models(question: str, *notes: ContextPassage) -> str:
+    """Return what is quoted where the models are sure of the second sentence."""
+    units = units_of(notes)
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    relevance = Relevance({1: 0.9, 0: 0.05}, 0.0, dict.fromkeys(range(2), 0.1))
+    [chosen] = answer_by_relevance(evidence, relevance, answer_by_rules(evidence))
+    return chosen.unit.text
+
+
+@pytest.mark.parametrize(
+    ("later", "part"),
+    [
+        (APRIL, "£95"),
+        (board(4, "The deposit is raised to £80."), "£110"),
+        (board(4, "The price is lowered to £95 for this year.", heading="Tea room"), "£110"),
+        (board(4, "The price is lower."), "£110"),
+        (board(1, "The price is lowered to £95 for this year."), "£110"),
+    ],
+)
+def test_change_below_the_same_heading_replaces_what_the_models_choose(later: ContextPassage, part: str) -> None:
+    """A later document that states the change of the same thing by a value, and only that."""
+    assert part in chosen_by_models(NIGHT, FEBRUARY, later)
+
+
+def test_question_for_the_first_value_keeps_it() -> None:
+    assert "£110" in chosen_by_models("How much was a night in the cottage to cost at first?", FEBRUARY, APRIL)
+
+
+async def test_who_left_a_post_does_not_have_it() -> None:
+    left = note("april.md", "Tam Geddes resigns as treasurer for health reasons.", title="April", date="2026-04-15")
+    elected = note("july.md", "Peder Holm was elected treasurer with 30 votes.", title="July", date="2026-07-08")
+    assert "Peder Holm" in await answer("Who is the treasurer?", left, elected)
+    assert "Tam Geddes" in await answer("Who resigned as treasurer?", left, elected)

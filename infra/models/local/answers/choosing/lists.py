@@ -54,13 +54,13 @@ def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored
     if not evidence.plan.extreme or is_extreme(evidence, best):
         return None
     tables = _tables_near(best, ranked)
-    return next((row for table in tables if (row := _extreme_of_table(evidence, table)) is not None), None)
+    return next((row for table in tables if (row := extreme_of_table(evidence, table)) is not None), None)
 
 
 def is_extreme(evidence: AnswerEvidence, best: Scored) -> bool:
     """Return whether a unit has a superlative, or is a row of a table that has a greatest or least value."""
     if best.unit.kind is UnitKind.ROW:
-        return _extreme_of_table(evidence, best) is not None
+        return extreme_of_table(evidence, best) is not None
     return not SUPERLATIVES.keys().isdisjoint(best.unit.text.lower().split())
 
 
@@ -111,7 +111,10 @@ def _tables_near(best: Scored, ranked: Sequence[Scored]) -> list[Scored]:
     return list(found.values())
 
 
-def _extreme_of_table(evidence: AnswerEvidence, row: Scored) -> Scored | None:
+def extreme_of_table(evidence: AnswerEvidence, row: Scored) -> Scored | None:
+    """Return the row with the greatest or least value asked for among the rows like one of a table; None without such a
+    value.
+    """
     own = _covered(evidence.plan, row, _SAME)
     rows = _rows_alike(evidence, row, own, [i for i in own if evidence.plan.terms[i].key in row.unit.keys])
     return next(iter(extreme_row(evidence.plan, rows)), None)

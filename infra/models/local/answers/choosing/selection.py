@@ -10,6 +10,7 @@ from graphtide.infra.models.local.answers.choosing.clause_hops import clause_hop
 from graphtide.infra.models.local.answers.choosing.lists import (
     are_affirmed_rows,
     attribute_row,
+    extreme_of_table,
     is_extreme,
     list_items,
     measured_row,
@@ -34,7 +35,7 @@ from graphtide.infra.models.local.answers.matching.contradiction import without_
 from graphtide.infra.models.local.answers.matching.expressed import signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
-from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.relevance import (
     AGREED,
     AGREED_COVERING,
@@ -46,7 +47,7 @@ from graphtide.infra.models.local.answers.relevance import (
     most_probable,
     weigh,
 )
-from graphtide.infra.models.local.answers.succession import latest
+from graphtide.infra.models.local.answers.succession import changed_since, latest
 from graphtide.infra.models.local.answers.support import coverage, supported, union
 from graphtide.infra.models.local.answers.units import UnitKind
 
@@ -105,9 +106,10 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
         chosen = RuleAnswer(select(evidence), covers_most=True)
         if _agrees(evidence, relevance, chosen):
             return chosen.chosen
-    return with_next_steps(
-        evidence, [evidence.scored[place] for place in answer_parts(relevance, asks_for_several(plan))]
-    )
+    parts = [evidence.scored[place] for place in answer_parts(relevance, asks_for_several(plan))]
+    if len(parts) == 1:
+        parts = [changed_since(evidence, parts[0])]
+    return with_next_steps(evidence, parts)
 
 
 def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
@@ -133,7 +135,8 @@ def _states_all(evidence: AnswerEvidence, relevance: Relevance) -> bool:
     if place is None or evidence.plan.kind not in TYPED or evidence.plan.options:
         return False
     best = evidence.scored[place]
-    covers = [c for c, term in zip(best.covers, evidence.plan.terms, strict=True) if not term.weak]
+    terms = zip(best.covers, evidence.plan.terms, strict=True)
+    covers = [c for c, term in terms if term.kind not in (TermKind.WEAK, TermKind.IMPLIED)]
     return best.fits and best.on_day and len(covers) >= _MIN_STATED and min(covers) >= _STATED
 
 
@@ -201,6 +204,8 @@ def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     items = list_items(evidence, best)
     if items:
         return narrowed(evidence.plan, items)
+    if evidence.plan.extreme and best.unit.kind is UnitKind.ROW and (row := extreme_of_table(evidence, best)):
+        return [row]
     is_successor = best is not ranked[0] and evidence.plan.kind in TYPED
     pair = with_reason(evidence, best, ranked) or ([] if is_successor else two_hops(evidence, ranked, best))
     return pair or with_fields(evidence, best) or [best]

@@ -1,21 +1,27 @@
 """Rows that contradict the question: of another day, or of another thing than the one it asks for.
 
-Models see that a row has all other words of the question, and not that one value excludes it. Cost: rows times cells.
+Models see that a row has all other words of the question, and not that one value excludes it. Linear in the cells.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
+from graphtide.graph.retrieval.question_words import MONTHS
+from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.questions.types import TermKind
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import days_in, has_phrase, same_day
-from graphtide.infra.models.local.answers.words import keys_of, word_set
+from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set
 
 _DAY_COLUMNS = word_set("date day when on")
 _BOUNDS = (
     "before", "after", "since", "until", "till", "by", "from", "between", "later", "earlier", "than", "as of", "still",
 )  # fmt: skip
 """Words of a question that a row of another day may answer."""
+Table = tuple[str, frozenset[str]]
 
 
 def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Relevance:
@@ -27,12 +33,17 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
     rows = {place: evidence.scored[place].unit for place in sorted(relevance.units)}
     rows = {place: unit for place, unit in rows.items() if unit.kind is UnitKind.ROW}
     of_other_day = {place for place, row in rows.items() if _is_of_other_day(evidence, row)}
-    gone = of_other_day | {place for place, row in rows.items() if _is_other_thing(evidence, row)}
+    months = _months_asked(evidence)
+    of_other_month = {place for place in relevance.units if _is_of_other_month(evidence.scored[place].unit, months)}
+    asked = frozenset(term.key for term in evidence.plan.terms if term.kind is TermKind.FOCUS)
+    kinds = _columns_of(evidence, asked)
+    gone = of_other_day | of_other_month | {place for place, row in rows.items() if _is_other_thing(row, asked, kinds)}
     units = {place: share for place, share in relevance.units.items() if place not in gone}
     none = relevance.none
     for place in sorted(gone):
-        on_day = [other for other in units if other in rows and _table(rows[other]) == _table(rows[place])]
-        whole = sum(relevance.units[other] for other in on_day) if place in of_other_day else 0.0
+        table = _table(rows[place]) if place in of_other_day else None
+        on_day = [other for other in units if other in rows and _table(rows[other]) == table]
+        whole = sum(relevance.units[other] for other in on_day)
         if not whole:
             none += relevance.units[place]
         for other in on_day if whole else ():
@@ -40,7 +51,7 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
     return Relevance(units, none, {place: relevance.parts[place] for place in units})
 
 
-def _table(row: Unit) -> tuple[str, frozenset[str]]:
+def _table(row: Unit) -> Table:
     return row.doc_id.partition("#")[0], row.columns
 
 
@@ -55,18 +66,45 @@ def _is_of_other_day(evidence: AnswerEvidence, row: Unit) -> bool:
     return not any(same_day(day, stated[0]) for day in asked)
 
 
-def _is_other_thing(evidence: AnswerEvidence, row: Unit) -> bool:
-    """Return whether the kind of thing asked for is a value of a column in which the row has another value: "which cat"
-    and `species: dog`, beside a row with `species: cat`.
+def _months_asked(evidence: AnswerEvidence) -> frozenset[int]:
+    """Return the months that the question names without a day, as what happened in them is asked for; none for another
+    kind of limit, such as "since July".
     """
-    focus = {term.key for term in evidence.plan.terms if term.kind is TermKind.FOCUS}
-    if not focus or focus & (row.keys | row.columns | row.head_keys | row.title_keys):
+    if has_phrase(evidence.plan.text, _BOUNDS):
+        return frozenset()
+    return frozenset(MONTHS.index(found.lower()) + 1 for found in _IN_MONTH.findall(evidence.plan.text))
+
+
+_IN_MONTH = re.compile(rf"\b[Ii]n ({'|'.join(month.capitalize() for month in MONTHS)})\b")
+
+
+def _is_of_other_month(unit: Unit, months: frozenset[int]) -> bool:
+    """Return whether a unit is a row or the beginning of an entry with a day of another month than those asked for, and
+    names none of these.
+    """
+    if not months:
         return False
-    kinds = {
-        cell.column
-        for scored in evidence.scored
-        if _table(scored.unit) == _table(row)
-        for cell in scored.unit.cells
-        if keys_of(cell.value) == focus
-    }
-    return any(cell.column in kinds and cell.value for cell in row.cells)
+    columns = [cell.value for cell in unit.cells if cell.column.lower() in _DAY_COLUMNS]
+    dated = [day for text in columns or [stamp_of(unit.text)] for day in days_in(text)]
+    named = {key_of(MONTHS[month - 1]) for month in months} & unit.keys
+    return bool(dated) and not named and not any(day[1] in months for day in days_in(unit.text))
+
+
+def _is_other_thing(row: Unit, asked: frozenset[str], kinds: Mapping[Table, frozenset[str]]) -> bool:
+    """Return whether the row has another value in a column in which some rows of its table have what is asked for."""
+    if not asked or asked & (row.keys | row.columns | row.head_keys | row.title_keys):
+        return False
+    return any(cell.column in kinds.get(_table(row), frozenset()) and cell.value for cell in row.cells)
+
+
+def _columns_of(evidence: AnswerEvidence, asked: frozenset[str]) -> Mapping[Table, frozenset[str]]:
+    """Return the columns of each table in which a row has the kind of thing asked for as its value: `species`, where it
+    is "which cat".
+    """
+    found: dict[Table, frozenset[str]] = {}
+    for scored in evidence.scored if asked else ():
+        unit = scored.unit
+        if unit.kind is UnitKind.ROW and asked <= unit.keys:
+            columns = frozenset(cell.column for cell in unit.cells if keys_of(cell.value) == asked)
+            found[_table(unit)] = found.get(_table(unit), frozenset()) | columns
+    return found

@@ -141,6 +141,8 @@ def _adjusted(plan: QuestionPlan, unit: Unit, found: Scored) -> float:
         score += HAPPENED
     if plan.past and plan.kind in (Kind.DATE, Kind.QUANTITY) and has_phrase(unit.text, _PLANNED):
         score *= NOT_HAPPENED
+    if plan.kind is Kind.PERSON and plan.present and has_phrase(unit.text, _LEAVING) and not corrects(unit.text):
+        score *= NOT_ANY_MORE
     score *= _form(plan, unit)
     score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
     return score
@@ -166,6 +168,12 @@ CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6
 DENIED, DEFINED = 0.25, 0.25
 AMENDED, MIN_AMENDED = 0.2, 0.25
 NOT_HAPPENED, HAPPENED = 0.85, 0.2
+NOT_ANY_MORE = 0.85
+_LEAVING = (
+    "resigns", "resigned", "retires", "retired", "steps down", "stepped down", "hands over", "handed over", "gives up",
+    "leaves the", "left the",
+)  # fmt: skip
+"""Words of a sentence about who had a post, for a question who has it."""
 _BECAME = (
     "goes to", "go to", "went to", "sold", "sells", "given to", "gave to", "scrapped", "donated", "thrown away",
     "discarded", "becomes", "became", "turned into", "moved to", "moves to", "sent to", "returned to", "recycled",
