@@ -10,7 +10,7 @@ from graphtide.infra.models.local.english.lexical.words import word_set
 
 _MIN_OWN, _OPEN_SHARE = 2, 3
 _ENDS = (".", "!", "?", ":", ";")
-_MIN_NOTES = 3
+_MIN_NOTES, _FULL_SHARE = 3, 4 / 3
 _ARTICLES = word_set("a an the")
 _CONTINUING = word_set("and or but of in on at to for from with by as is are was were be that which who")
 """Words that a sentence continues with, or goes beyond: there, or after an article, no line of notes ends."""
@@ -23,8 +23,8 @@ def are_authors(lines: Sequence[str]) -> bool:
     Wrapped text breaks where the next word would pass the longest line, and mostly within a sentence. So a break before
     a capital or a figure that had room is the author's, and one before a small letter that had none is the width's. A
     paragraph with a sentence a line remains one: of the author's breaks, a third has to be after no end of a sentence.
-    Lines in small letters are the author's if half had room and none ends within a sentence: "call the plumber". Cost:
-    linear.
+    Lines in small letters are the author's if a quarter had room and none ends within a sentence: "call the plumber".
+    Cost: linear.
     """
     if _are_small_notes(lines):
         return True
@@ -41,8 +41,8 @@ def are_authors(lines: Sequence[str]) -> bool:
 
 
 def _are_small_notes(lines: Sequence[str]) -> bool:
-    """Return whether the lines are notes in small letters: half of them had room for the first word of the next, and
-    no sentence continues beyond its line.
+    """Return whether the lines are notes in small letters: a quarter of them had room for the first word of the next,
+    which wrapping at a width leaves none, and no sentence continues beyond its line.
     """
     if len(lines) < _MIN_NOTES or sum(line[:1].islower() for line in lines[1:]) < _MIN_OWN:
         return False
@@ -53,4 +53,4 @@ def _are_small_notes(lines: Sequence[str]) -> bool:
         full += len(above) + 1 + len(word) > width and not above.endswith(_ENDS)
         within += above.endswith((",", "-", "\u2013", "(")) or bool(_SENTENCE_WITHIN.search(above))
         within += last in _ARTICLES | _CONTINUING or word in _CONTINUING
-    return not within and 2 * full <= len(lines) - 1
+    return not within and _FULL_SHARE * full <= len(lines) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance
+from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.contradiction import without_contradicted
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
@@ -92,6 +92,13 @@ def test_entries_of_another_month_answer_nothing_about_a_month() -> None:
 )
 def test_entries_of_other_months_answer_other_questions(question: str) -> None:
     assert without_contradicted(evidence_of(question, LOG), probable(0.5, 0.3, 0.1)) == probable(0.5, 0.3, 0.1)
+
+
+def test_rules_leave_rows_of_other_months_out() -> None:
+    rows = ("date: 2026-03-07; task: path", "date: 2026-04-11; task: hedge", "date: 2026-05-16; task: pond")
+    evidence = evidence_of("Which task was in May?", table("days.csv", *rows))
+    assert [scored.unit.cells[1].value for scored in answer_by_rules(evidence).chosen] == ["pond"]
+    assert not answer_by_rules(evidence_of("Which task was in June?", table("days.csv", *rows))).chosen
 
 
 def test_rows_of_another_month_and_of_another_thing_beside_a_sentence() -> None:

@@ -89,6 +89,19 @@ TO_DO = (
 )
 
 
+PLOT = (
+    "rent 48 pounds a year, due on the 1st of February",
+    "shed key hangs under the water butt",
+    "potatoes: Charlotte in bed 1, Nicola in bed 3",
+    "slug pellets are empty, buy the organic ones",
+    "manure from Mrs Peake, 4 bags, paid",
+)
+
+
+def test_lines_in_small_letters_are_notes_though_most_are_about_as_long() -> None:
+    assert plain_blocks("\n".join(PLOT)) == list(PLOT)
+
+
 def test_lines_in_small_letters_are_notes_if_no_sentence_continues_beyond_one() -> None:
     assert plain_blocks("\n".join(TO_DO)) == list(TO_DO)
     assert not are_authors([*TO_DO[:4], "and buy cake for Lena's birthday"])

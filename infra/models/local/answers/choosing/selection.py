@@ -31,7 +31,7 @@ from graphtide.infra.models.local.answers.documentation import (
     with_next_steps,
 )
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
-from graphtide.infra.models.local.answers.matching.contradiction import without_contradicted
+from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
 from graphtide.infra.models.local.answers.matching.expressed import signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
@@ -72,7 +72,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
         return RuleAnswer(section, covers_most=True)
     if rows := named_by_column(evidence):
         return RuleAnswer(rows, covers_most=True, is_stated=True)
-    chosen = select(evidence)
+    chosen = uncontradicted(evidence, select(evidence))
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
     if hops := clause_hops(evidence):

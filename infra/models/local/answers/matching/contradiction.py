@@ -6,11 +6,11 @@ Models see that a row has all other words of the question, and not that one valu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.documents.line_starts import stamp_of
-from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.questions.types import TermKind
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import days_in, has_phrase, same_day
@@ -49,6 +49,12 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
         for other in on_day if whole else ():
             units[other] += relevance.units[place] * relevance.units[other] / whole
     return Relevance(units, none, {place: relevance.parts[place] for place in units})
+
+
+def uncontradicted(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Scored]:
+    """Return the chosen units without rows and entries of another month than the one asked for."""
+    months = _months_asked(evidence)
+    return [scored for scored in chosen if evidence.plan.negated or not _is_of_other_month(scored.unit, months)]
 
 
 def _table(row: Unit) -> Table:
