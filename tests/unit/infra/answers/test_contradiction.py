@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
-from graphtide.infra.models.local.answers.matching.contradiction import without_contradicted
+from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.questions.plan import plan_of
@@ -99,6 +99,14 @@ def test_rules_leave_rows_of_other_months_out() -> None:
     evidence = evidence_of("Which task was in May?", table("days.csv", *rows))
     assert [scored.unit.cells[1].value for scored in answer_by_rules(evidence).chosen] == ["pond"]
     assert not answer_by_rules(evidence_of("Which task was in June?", table("days.csv", *rows))).chosen
+
+
+@pytest.mark.parametrize("question", ["Which tasks were in March and April?", "Was more done in March or April?"])
+def test_each_month_that_is_named_counts(question: str) -> None:
+    rows = ("date: 2026-03-07; task: path", "date: 2026-04-11; task: hedge")
+    evidence = evidence_of(question, table("days.csv", *rows))
+    assert without_contradicted(evidence, probable(0.5, 0.3)) == probable(0.5, 0.3)
+    assert uncontradicted(evidence, evidence.scored) == evidence.scored
 
 
 def test_rows_of_another_month_and_of_another_thing_beside_a_sentence() -> None:

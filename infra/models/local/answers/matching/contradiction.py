@@ -1,4 +1,4 @@
-"""Rows that contradict the question: of another day, or of another thing than the one it asks for.
+"""Rows that contradict the question: of another day or month, or of another thing than the one it asks for.
 
 Models see that a row has all other words of the question, and not that one value excludes it. Linear in the cells.
 """
@@ -73,15 +73,17 @@ def _is_of_other_day(evidence: AnswerEvidence, row: Unit) -> bool:
 
 
 def _months_asked(evidence: AnswerEvidence) -> frozenset[int]:
-    """Return the months that the question names without a day, as what happened in them is asked for; none for another
-    kind of limit, such as "since July".
+    """Return all months that the question names, if it asks for what happened "in" one; none for another kind of limit,
+    such as "since July", and for a comparison.
     """
-    if has_phrase(evidence.plan.text, _BOUNDS):
+    text = evidence.plan.text
+    if evidence.plan.options or has_phrase(text, _BOUNDS) or not _IN_MONTH.search(text):
         return frozenset()
-    return frozenset(MONTHS.index(found.lower()) + 1 for found in _IN_MONTH.findall(evidence.plan.text))
+    return frozenset(MONTHS.index(found.lower()) + 1 for found in _MONTH.findall(text))
 
 
-_IN_MONTH = re.compile(rf"\b[Ii]n ({'|'.join(month.capitalize() for month in MONTHS)})\b")
+_ANY_MONTH = "|".join(month.capitalize() for month in MONTHS)
+_MONTH, _IN_MONTH = re.compile(rf"\b({_ANY_MONTH})\b"), re.compile(rf"\b[Ii]n (?:{_ANY_MONTH})\b")
 
 
 def _is_of_other_month(unit: Unit, months: frozenset[int]) -> bool:
