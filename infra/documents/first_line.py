@@ -14,7 +14,7 @@ _MAX_CHARS, _MAX_WORDS = 60, 8
 _LONGER = 1.5
 _CLOSES = re.compile(r"[\w)\"'\u2019\u201d]\Z")
 _STATES = re.compile(r"[.!?;][ \t]|: |[@/=%$\u20ac\u00a3]|(?<![\w-])\d[\d.,]*(?![\w-])")
-"""What a title lacks: the end of a sentence, a label, an address, a sum or another number that is no part of a date."""
+"""Marks of a statement: the end of a sentence, a label, an address, a sum or another number outside a date."""
 _GREETS = re.compile(r"(?:hi|hello|hey|thanks|thank|good (?:morning|afternoon|evening))\b", re.IGNORECASE)
 _PERSONS = word_set("i we you he she it they me us my our your i'm we're i've we've")
 
@@ -24,7 +24,7 @@ def is_title(lines: Sequence[str], says_more: bool) -> bool:
 
     It is short, has neither a verb nor a number apart from dates, and is alone above an empty line, or with its date,
     if the text `says_more`; or it is clearly shorter than the line below it, whose first word had room beside it.
-    Constant cost.
+    Linear in the lines.
     """
     title = lines[0].strip()
     if (
@@ -37,7 +37,7 @@ def is_title(lines: Sequence[str], says_more: bool) -> bool:
     if STAMP.match(title) or _GREETS.match(title) or _STATES.search(_undated(title)) or _has_verb(title):
         return False
     below = lines[1].strip() if len(lines) > 1 else ""
-    if not below or (len(lines) == 2 and _is_date(below)):
+    if not below or (len(lines) == 2 and len(below) <= _MAX_CHARS and _is_date(below)):
         return says_more
     word = next(iter(below.split(maxsplit=1)), "")
     has_room = len(title) + 1 + len(word) <= max(map(len, lines[1:]))

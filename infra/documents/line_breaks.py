@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from graphtide.infra.documents.line_starts import BEFORE_WRAP, ends_within
 from graphtide.infra.models.local.english.lexical.words import word_set
 
 _MIN_OWN, _OPEN_SHARE = 2, 3
 _ENDS = (".", "!", "?", ":", ";")
 _MIN_NOTES, _FULL_SHARE = 3, 4 / 3
-_ARTICLES = word_set("a an the")
-_CONTINUING = word_set("and or but of in on at to for from with by as is are was were be that which who")
-"""Words that a sentence continues with, or goes beyond: there, or after an article, no line of notes ends."""
+_CONTINUING = BEFORE_WRAP - word_set("a an the our his her its")
+"""Words at the beginning of a line that continue a sentence."""
 _SENTENCE_WITHIN = re.compile(r"[.!?] [A-Z]")
 
 
@@ -49,8 +49,7 @@ def _are_small_notes(lines: Sequence[str]) -> bool:
     width = max(map(len, lines))
     full = within = 0
     for above, below in pairwise(lines):
-        word, last = below.split(maxsplit=1)[0].lower(), above.rsplit(maxsplit=1)[-1].lower()
+        word = below.split(maxsplit=1)[0].lower()
         full += len(above) + 1 + len(word) > width and not above.endswith(_ENDS)
-        within += above.endswith((",", "-", "\u2013", "(")) or bool(_SENTENCE_WITHIN.search(above))
-        within += last in _ARTICLES | _CONTINUING or word in _CONTINUING
+        within += ends_within(above) or word in _CONTINUING or bool(_SENTENCE_WITHIN.search(above))
     return not within and _FULL_SHARE * full <= len(lines) - 1

@@ -28,7 +28,7 @@ _FIELD = re.compile(r"[ \t]{0,8}[^\s:=][^:=\r\n]{0,40}(?::[ \t]+|[ \t]*=[ \t]*)\
 _MIN_STAMPED, _MIN_FIELDS, _MIN_ITEMS = 2, 2, 3
 _MAX_FIELD_WORDS = 6
 _LINKING = "a an the and or but of in on at to for from with by as is are was were be that which who our his her its"
-_BEFORE_WRAP = frozenset(_LINKING.split())
+BEFORE_WRAP = frozenset(_LINKING.split())
 
 
 def entry_starts(lines: Sequence[str]) -> frozenset[int]:
@@ -56,9 +56,10 @@ def _are_items(lines: Sequence[str]) -> bool:
     """Return whether every line begins with a capital or a number, and none ends within a sentence."""
     if len(lines) < _MIN_ITEMS or not all(line.lstrip()[:1].isupper() or line.lstrip()[:1].isdigit() for line in lines):
         return False
-    return not any(_ends_within(line) for line in lines[:-1])
+    return not any(ends_within(line) for line in lines[:-1])
 
 
-def _ends_within(line: str) -> bool:
+def ends_within(line: str) -> bool:
+    """Return whether a line ends within a sentence: at a comma, a hyphen or a word that another one follows."""
     last = line.rstrip().rsplit(maxsplit=1)[-1]
-    return last.endswith((",", "-", "\u2013", "(")) or last.lower() in _BEFORE_WRAP
+    return last.endswith((",", "-", "\u2013", "(")) or last.lower() in BEFORE_WRAP

@@ -82,7 +82,7 @@ class Unit:
     headings: tuple[str, ...] = ()
     lead_in: str = ""
     label: str = ""
-    """What an earlier sentence of its paragraph or item is about, before a dash: "Ana Lund" of "Ana Lund -- cook."."""
+    """The subject that an earlier sentence of its paragraph names before a dash: "Ana Lund" of "Ana Lund -- cook."."""
     title: str = ""
     doc_id: str = ""
     date: tuple[int, int, int] = (0, 0, 0)

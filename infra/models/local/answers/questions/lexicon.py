@@ -8,6 +8,7 @@ from graphtide.infra.models.local.answers.words import (
     key_of,
     word_set,
 )
+from graphtide.infra.models.local.english.lexical.words import NAME_PARTICLES
 
 HOW = {
     "long": ("duration", "length"), "much": ("money",), "many": (), "far": ("length", "duration"), "heavy": ("mass",),
@@ -119,7 +120,7 @@ INDIRECT = re.compile(
 """The frame of an indirect question: "could you tell me when …"."""
 CONTRACTED = re.compile(r"\b(who|what|where|when|how|why)'s\b", re.IGNORECASE)
 """A question word with "is": "what's the price"."""
-_PARTICLE = r"(?:(?:van|von|de|den|der|del|della|di|da|dos|du|la|le|ten|ter|al|bin) )"
+_PARTICLE = rf"(?:(?:{'|'.join(sorted(NAME_PARTICLES))}) )"
 POSSESSIVE = re.compile(
     rf"^((?:And )?[Ww]hat (?:is|are|was|were)) ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{_PARTICLE}{{0,2}}[A-Z][\w-]*"
     rf"(?: {_PARTICLE}{{0,2}}[A-Z][\w-]*)*)'s? ((?:[a-z-]+ ){{0,2}}[a-z-]+)\?$"
