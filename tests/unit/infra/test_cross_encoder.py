@@ -12,6 +12,7 @@ from graphtide.infra.models.local.answers.relevance import (
     FEW,
     SHORTLIST,
     PairReading,
+    Support,
     UnitText,
     answer_parts,
     finds_nothing,
@@ -150,7 +151,7 @@ async def test_an_answer_alone_is_found_as_among_many(encoder: MiniLmCrossEncode
     """The probability of no answer depends on the number of units as little as it can."""
     unit = UnitText("", "", "Kenji Mori repaired pump 3 on Monday.")
     reading = await encoder.read("Who fixed the third pump?", [unit])
-    assert not finds_nothing(relevance_of([0], reading.logits.tolist()), rules_answer=True)
+    assert not finds_nothing(relevance_of([0], reading.logits.tolist()), Support.ANSWER)
 
 
 class CountingEncoder:

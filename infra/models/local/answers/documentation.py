@@ -18,11 +18,11 @@ from graphtide.infra.models.local.answers.values import has_phrase
 from graphtide.infra.models.local.answers.words import ARTICLES, key_of, keys_of, word_set, words_of
 
 CHANGES, POINTER, EXAMPLE, INSTRUCTION, CODE, SECTION, DEFINITION, FLAG = -1.2, -1.5, -0.7, 1.0, 0.3, 0.7, 1.5, 3.0
-ABOUT = -1.5
+ABOUT, ASKING = -1.5, -1.0
 """Added to the logit of a unit: of a list of changes, of "see X for details", of an example, of what tells how to do
 something, of what code follows, of what is below headings with the words of the question, of what says what the thing
 in question is, and of what says what an option does that it names. ABOUT: of a
-document's description of itself, such as the headers of a mail, of which no field is asked for.
+document's description of itself, such as the headers of a mail, of which no field is asked for. ASKING: of a question.
 """
 _MAX_STEPS, _MAX_CHANGES = 2, 6
 _INSTRUCTING = (
@@ -176,7 +176,7 @@ def prior(plan: QuestionPlan, unit: Unit) -> float:
     if plan.defines:
         added += DEFINITION * introduces(plan, unit)
     added += ABOUT * (unit.kind is UnitKind.ABOUT and not asks_for_field(plan, unit))
-    return added + FLAG * describes_flag(plan, unit)
+    return added + FLAG * describes_flag(plan, unit) + ASKING * (unit.asks and plan.done is None and not plan.to_do)
 
 
 def asks_for_field(plan: QuestionPlan, unit: Unit) -> bool:

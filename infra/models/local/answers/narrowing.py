@@ -42,7 +42,7 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
     if plan.versus is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return _beyond_column(plan, plan.versus, chosen) or chosen
     if plan.bound is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
-        return _beyond(plan, plan.bound, chosen)
+        return beyond(plan, plan.bound, chosen)
     if plan.extreme and len(chosen) > 1 and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return extreme_row(plan, chosen) or chosen
     return chosen
@@ -82,7 +82,7 @@ def affirmed_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list
     return [scored for scored, value in zip(rows, values, strict=True) if _ANSWERS[value] is not plan.negated]
 
 
-def _beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:
+def beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:
     """Return the rows whose number in the column that the question names is beyond the bound; none without one."""
     column = _asked_column(plan, [scored.unit for scored in rows])
     valued = [(_number(scored.unit, column), scored) for scored in rows] if column else []

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -30,8 +31,10 @@ great by chance, so it is the logarithm of their number over this one.
 """
 COVERED = 0.85
 """The share of a question from which on the rules cover it, so that FEW units are read."""
-UNANSWERED, UNANSWERED_BY_RULES = 0.4, 0.25
-"""The probability of no answer from which on there is none; the same if the rules find none, either."""
+UNANSWERED, UNANSWERED_BY_RULES, UNANSWERED_PARTLY = 0.45, 0.25, 0.1
+"""The probability of no answer from which on there is none; the same if the rules find none, either; and if in addition
+the most probable unit is no part of the answer with the probability PART, unless several are asked for.
+"""
 UNANSWERED_AGREED, AGREED_SCORE = 0.8, 1.1
 """The same where the most probable unit is one that the rules chose, they cover the question, and the unit has the type
 asked for and this score.
@@ -152,13 +155,30 @@ def weigh(evidence: AnswerEvidence, relevance: Relevance) -> None:
         evidence.scored[place].score += WEIGHT * probability
 
 
-def finds_nothing(relevance: Relevance, rules_answer: bool, agreed: bool = False, stated: bool = False) -> bool:
-    """Return whether no unit answers; less certainty is needed where the rules find no answer, either, and more where
-    they agree with the probabilities about one that covers the question, most if one sentence states all of it.
+class Support(Enum):
+    """Statement of the rules about the most probable unit: none, as they find no answer; that there is one; that
+    this unit is one, which covers the question; that it states each word of the question.
     """
-    if agreed or stated:
-        return relevance.none >= (UNANSWERED_STATED if stated else UNANSWERED_AGREED)
-    return relevance.none >= (UNANSWERED if rules_answer else UNANSWERED_BY_RULES)
+
+    NONE = "none"
+    ANSWER = "answer"
+    AGREED = "agreed"
+    STATED = "stated"
+
+
+def finds_nothing(relevance: Relevance, support: Support, several: bool = False) -> bool:
+    """Return whether no unit answers: the more the rules support the most probable one, the more certain it has to be
+    that none does. Where `several` things are asked for, alike units share the probability, so each may be small.
+    """
+    best = most_probable(relevance)
+    is_part = several or (best is not None and relevance.parts.get(best, 0.0) >= PART)
+    limits = {
+        Support.NONE: UNANSWERED_BY_RULES if is_part else UNANSWERED_PARTLY,
+        Support.ANSWER: UNANSWERED,
+        Support.AGREED: UNANSWERED_AGREED,
+        Support.STATED: UNANSWERED_STATED,
+    }
+    return relevance.none >= limits[support]
 
 
 def most_probable(relevance: Relevance) -> int | None:

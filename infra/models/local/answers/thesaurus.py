@@ -203,6 +203,7 @@ practice surgery clinic
 prize award
 rise raise increase
 plan schedule timetable
+plan expect intend schedule
 often frequency frequently every
 guest visitor
 host organiser organise organize

@@ -6,6 +6,7 @@ and are never quoted alone. `segmentation.py` makes them of passages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,12 +18,14 @@ LEADS = (":", "...", "\u2026")
 """The ends of a sentence that announces what follows."""
 DONE, TO_DO = "Done: ", "To do: "
 PUNCTUATION = str.maketrans("-_./", "    ")
+_ASKING = re.compile(r"\?[\"'\u201d\u2019]?(?: \([^()]{1,60}\))?\Z")
 _OPENERS = word_set(
     """he she it they his her its their this these that those him them there both then so therefore otherwise
     instead neither such here"""
 )
 _NUMBER_KEYS, _NUMBER_SIGNS = keys_of("number"), word_set("no nr num #")
 _PERSONS = word_set("he she him her")
+_THINGS, _SHORT = word_set("it them"), 6
 _ONES = word_set("one ones")
 _OPENING_CHARS = 60
 _FIRST_PERSON = frozenset({"i", "we", "my", "our", "me", "us"})
@@ -116,6 +119,11 @@ class Unit:
         return self.code is not None and self.text.endswith(LEADS)
 
     @property
+    def asks(self) -> bool:
+        """Return whether it is a question, perhaps with a remark in parentheses after it."""
+        return "?" in self.text and _ASKING.search(self.text) is not None
+
+    @property
     def after(self) -> Unit | None:
         """Return the next unit of the passage, while something holds it."""
         return self._after() if self._after is not None else None
@@ -137,10 +145,13 @@ class Unit:
 
     @property
     def _means_another(self) -> bool:
-        """Return whether it has a pronoun of a person, or "the green one", and no name: "ask him for the key"."""
+        """Return whether it has a pronoun of a person, or "the green one", and no name: "ask him for the key"; a short
+        sentence, a pronoun of things: "Don't buy them again."
+        """
         words = words_of(self.text)
         names = any(word.capital and word.text.lower() not in STOP_WORDS for word in words[1:])
-        return not names and (any(word.text.lower() in _PERSONS for word in words) or _is_elliptic(words))
+        pronouns = _PERSONS | _THINGS if len(words) <= _SHORT else _PERSONS
+        return not names and (any(word.text.lower() in pronouns for word in words) or _is_elliptic(words))
 
     @property
     def resumes(self) -> bool:

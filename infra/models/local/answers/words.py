@@ -61,7 +61,7 @@ vac vacuum; xmas christmas; bday birthday; lib library; uni university; veg vege
 ABBREVIATIONS = {short: words.split()[-1] for words in _ABBREVIATIONS.split(";") for short in words.split()[:-1]}
 """Abbreviations of notes and tables, with the word."""
 _CONTRACTIONS = """
-    ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't shan't
+    ain't aren't can't cannot couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't shan't
     shouldn't wasn't weren't won't wouldn't ain couldn hadn hasn haven mightn mustn needn shan shouldn wouldn
     i'm i've i'll i'd you're you've you'll you'd he'll he'd she'll she'd it'll we're we've we'll we'd they're they've
     they'll they'd m ve ll re d"""

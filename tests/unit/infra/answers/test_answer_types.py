@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphtide.graph.text.place import PassageKind
+from graphtide.infra.models.local.answers.matching.expressed import labels_person
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of
@@ -228,3 +229,67 @@ async def test_a_count_beside_a_date_is_a_count() -> None:
 async def test_an_attribute_needs_no_word_that_its_name_implies(question: str, row: str) -> None:
     other = "name: Ana Ruiz; address: 4 Mill Lane"
     assert row in await answer(question, table("list.csv", row, other))
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("A driver must be 21 or older.", True),
+        ("A walker of 67 had slipped.", True),
+        ("Correction: he was 76, I mistyped.", True),
+        ("Drivers aged 65 have a medical.", True),
+        ("A rope of 60 m is on board.", False),
+        ("The driver has badge 21.", False),
+        ("He was 76 km from home.", False),
+    ],
+)
+def test_age_is_a_number_with_the_form_of_one(text: str, fits: bool) -> None:
+    units = units_of([note("a.md", text)])
+    evidence = score_units(plan_of("How old is the driver?"), units, [0.0])
+    assert evidence.scored[0].fits is fits
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"), [("Handler: Tess.", True), ("Handler: at the gate.", False), ("Kennel: Tess.", False)]
+)
+def test_name_behind_a_label_of_the_question_is_that_of_a_person(text: str, labels: bool) -> None:
+    """Also if nothing else says that it is a name."""
+    [unit] = units_of([note("a.md", text)])
+    assert labels_person(plan_of("Who is Fenn's handler?"), unit) is labels
+
+
+def test_number_of_the_thing_itself_is_no_sum() -> None:
+    units = units_of([table("cars.csv", "car: 15; built: by Brush", "car: 15; price: 900")])
+    evidence = score_units(plan_of("How much did car 15 cost?"), units, [0.0] * len(units))
+    assert [one.fits for one in evidence.scored] == [False, True]
+
+
+async def test_person_who_handled_a_case_is_in_the_column_for_agents() -> None:
+    rows = ("id: 7715; customer: Greta Lind; subject: no app; agent: Paula Brandt", "id: 7716; customer: Rolf Ams")
+    text = await answer("Who handled the ticket of Greta Lind?", table("tickets.jsonl", *rows, title="tickets"))
+    assert "agent: Paula Brandt" in text
+
+
+async def test_question_of_the_notes_gives_way_to_its_answer() -> None:
+    notes = (
+        note("week41.md", "To do: May we send the V600 manual before the launch? (Paula asks)"),
+        note("week44.md", "We may send the V600 manual to installers only."),
+    )
+    assert (
+        await answer("To whom may we send the V600 manual?", *notes)
+        == "We may send the V600 manual to installers only."
+    )
+
+
+@pytest.mark.parametrize(("word", "on_day"), [("by", True), ("before", True), ("on", False)])
+def test_day_that_is_a_limit_does_not_exclude_other_days(word: str, on_day: bool) -> None:
+    units = units_of([note("report.txt", "Of 412 heaters 298 were replaced.", date="2025-10-21")])
+    evidence = score_units(plan_of(f"How many heaters were replaced {word} 20 October 2025?"), units, [0.0])
+    assert evidence.scored[0].on_day is on_day
+
+
+async def test_short_sentence_with_a_pronoun_comes_with_the_one_before() -> None:
+    text = await answer(
+        "Which probes should we not buy again?", note("drill.txt", "Probes: the blue ones bend. Don't buy them again.")
+    )
+    assert text == "Probes: the blue ones bend. Don't buy them again."

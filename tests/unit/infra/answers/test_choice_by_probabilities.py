@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from graphtide.infra.models.local.answers.choosing.lists import named_by_column
+from graphtide.infra.models.local.answers.choosing.lists import named_by_column, rows_beyond
 from graphtide.infra.models.local.answers.choosing.selection import (
     RuleAnswer,
     answer_by_relevance,
@@ -24,9 +24,11 @@ from graphtide.infra.models.local.answers.relevance import (
     PART_OF_SEVERAL,
     UNANSWERED,
     UNANSWERED_AGREED,
+    UNANSWERED_PARTLY,
     UNANSWERED_STATED,
 )
 from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.streams.model_ports import ContextPassage
 from tests.unit.infra.answers.notes import note, table
 
 NAMES = ("Ana", "Bo", "Cai", "Dee")
@@ -112,8 +114,8 @@ def test_nothing_is_quoted_where_nothing_answers() -> None:
 
 def test_a_plain_look_up_is_refused_only_where_it_is_much_less_probable_than_no_answer() -> None:
     """A cell of the row that is named, of the type asked for. Where another unit is more probable, it is none."""
-    rows = units_of([table("crew.csv", *(f"name: {name}; phone: 554{at}" for at, name in enumerate(NAMES)))])
-    evidence = score_units(plan_of("What is Bo's phone number?"), rows, [0.0, 1.0, 0.0, 0.0])
+    rows = units_of([table("crew.csv", *(f"name: {name}; cabin number: 554{at}" for at, name in enumerate(NAMES)))])
+    evidence = score_units(plan_of("What is Bo's cabin number?"), rows, [0.0, 1.0, 0.0, 0.0])
     by_rules = answer_by_rules(evidence)
     assert [each.unit.text for each in by_rules.chosen] == [rows[1].text]
 
@@ -268,3 +270,111 @@ def test_sentence_with_all_of_a_question_for_a_person_is_refused_last(question: 
     for none, answers in ((UNANSWERED_AGREED, is_answered), (UNANSWERED_STATED, False)):
         relevance = Relevance({0: 1 - none, 1: 0.0}, none, {0: 0.0, 1: 0.0})
         assert bool(answer_by_relevance(evidence, relevance, answer_by_rules(evidence))) is answers
+
+
+def chosen_of(question: str, notes: Sequence[ContextPassage], shares: Sequence[float], none: float) -> list[str]:
+    """Return the texts that answer, given the probability of each unit, which also is that of a part."""
+    units = units_of(notes)
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    relevance = Relevance(dict(enumerate(shares)), none, dict(enumerate(shares)))
+    return [one.unit.text for one in answer_by_relevance(evidence, relevance, answer_by_rules(evidence))]
+
+
+@pytest.mark.parametrize(("share", "is_answered"), [(PART, True), (PART - 0.01, False)])
+def test_less_certainty_refuses_where_the_rules_find_nothing_and_the_best_unit_is_no_part(
+    share: float, is_answered: bool
+) -> None:
+    units = {0: 0.3, 1: 0.2}
+    parts = {0: share, 1: 0.0}
+    assert names_chosen(ONE, units, parts, none=UNANSWERED_PARTLY) == (["Ana"] if is_answered else [])
+    assert names_chosen(ONE, units, parts, none=UNANSWERED_PARTLY - 0.01) == ["Ana"]
+    assert names_chosen(SEVERAL, units, parts, none=UNANSWERED_PARTLY)[:1] == ["Ana"]
+
+
+GAUGE = note("line.txt", "The gauge is 3 ft 6 in. The steepest gradient is 1 in 11.")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_answered"), [("What is the gauge?", True), ("What is the loading gauge?", False)]
+)
+def test_sentence_that_begins_with_what_is_asked_for_is_refused_late(question: str, is_answered: bool) -> None:
+    found = chosen_of(question, [GAUGE], (0.2, 0.1), UNANSWERED)
+    assert found == (["The gauge is 3 ft 6 in."] if is_answered else [])
+
+
+CALL = note("radio.html", "If it fails, ring the farmer, Mrs Ettrick, 01632 960 447; she presses the button.")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_answered"),
+    [("What is Mrs Ettrick's phone number?", True), ("What is Mr Dewhurst's phone number?", False)],
+)
+def test_number_beside_the_name_is_refused_last(question: str, is_answered: bool) -> None:
+    assert bool(chosen_of(question, [CALL], (0.15,), UNANSWERED_AGREED)) is is_answered
+
+
+PRICES = (
+    table("specs.csv", "unit: V350; price: 2740", "unit: V350 E; price: 3120"),
+    table("parts.csv", "part: flap; fits: V350, V350 E; price: 31"),
+)
+
+
+def test_row_of_the_thing_is_preferred_to_one_that_mentions_it_among_others() -> None:
+    found = chosen_of("What is the price of the V350 E?", PRICES, (0.0, 0.5, 0.3), 0.0)
+    assert found == ["unit: V350 E; price: 3120"]
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("Which units cost more than 3000 euros?", ["V350 E"]),
+        ("Which units cost less than 3000 euros?", ["V350"]),
+        ("Which units cost more than 9000 euros?", []),
+    ],
+)
+def test_rows_beyond_a_bound_are_those_of_the_table_of_the_things(question: str, values: list[str]) -> None:
+    """Sentences have more words of the question, and say nothing about units."""
+    units = units_of([*PRICES, note("mail.txt", "We reckon with costs of 130 000 euros.")])
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    assert [one.unit.cells[0].value for one in rows_beyond(evidence)] == values
+
+
+def test_rules_decide_which_row_of_a_table_has_the_greatest_value() -> None:
+    """To the models, its rows are alike."""
+    rows = table("cars.csv", "car: Elm; seats: 48", "car: Oak; seats: 62", "car: Ash; seats: 36")
+    assert chosen_of("Which car has the most seats?", [rows], (0.5, 0.1, 0.2), 0.0) == ["car: Oak; seats: 62"]
+
+
+def test_people_who_cannot_are_the_rows_with_no() -> None:
+    rows = table("members.csv", "name: Ana; can drive: yes", "name: Bo; can drive: no", "name: Cai; can drive: no")
+    found = chosen_of("Who cannot drive?", [rows, note("a.md", "We cannot promise.")], (0.4, 0.2, 0.1, 0.1), 0.0)
+    assert [text.partition(";")[0] for text in found] == ["name: Bo", "name: Cai"]
+
+
+BALLAST = "The ballast under points 5 is only 12 cm thick. It should be 20. The blade is new."
+
+
+@pytest.mark.parametrize(
+    ("part", "sentences"), [(PART, 2), (PART - 0.01, 1)], ids=["a probable part", "less than a part"]
+)
+def test_next_sentence_comes_along_if_it_depends_on_the_chosen_one(part: float, sentences: int) -> None:
+    units = units_of([note("points.md", BALLAST)])
+    evidence = score_units(plan_of("How thick should the ballast under points 5 be?"), units, [0.0] * len(units))
+    relevance = Relevance({0: 0.5, 1: 0.45, 2: 0.0}, 0.0, {0: 0.9, 1: part, 2: 0.9})
+    by_rules = RuleAnswer([evidence.scored[0]], covers_most=True)
+    chosen = answer_by_relevance(evidence, relevance, by_rules)
+    assert [one.unit for one in chosen] == units[:sentences]
+
+
+def test_most_probable_sentence_comes_along_if_it_is_beside_the_chosen_one() -> None:
+    units = units_of([note("drill.txt", "Next drill: ropes, 1 March, at the quarry. Led by Greg P.", "Bring a rope.")])
+    evidence = score_units(plan_of("Who leads the drill on ropes?"), units, [0.0] * len(units))
+    relevance = Relevance({0: 0.2, 1: 0.7, 2: 0.1}, 0.0, {0: 0.4, 1: 0.9, 2: 0.9})
+    chosen = answer_by_relevance(evidence, relevance, RuleAnswer([evidence.scored[0]], covers_most=True))
+    assert [one.unit for one in chosen] == units[:2]
+
+
+def test_reason_below_a_heading_has_each_sentence_that_is_a_part() -> None:
+    cause = note("car7.md", "The sand boxes were empty.", "At first we thought of the brake.", headings=("Cause",))
+    question = "What was the cause of the incident with the brake?"
+    assert len(chosen_of(question, [cause, note("b.md", "It rained.")], (0.7, 0.7, 0.0), 0.0)) == 2

@@ -119,3 +119,53 @@ def test_rows_of_another_month_and_of_another_thing_beside_a_sentence() -> None:
 def test_sentences_contradict_nothing() -> None:
     evidence = evidence_of("Which nurse works on 4 December?", note("log.md", "Jo works on 5 December."))
     assert without_contradicted(evidence, probable(0.7)) == probable(0.7)
+
+
+OLD, NEW = "The guarantee is two years.", "Units delivered on or after 1 January 2026 have a guarantee of three years."
+
+
+@pytest.mark.parametrize(
+    ("question", "places"),
+    [
+        ("How long is the guarantee for a unit delivered in 2025?", {0}),
+        ("How long is the guarantee for a unit delivered on 31 December 2025?", {0}),
+        ("How long is the guarantee for a unit delivered in 2026?", {0, 1}),
+        ("How long is the guarantee for a unit delivered in March 2026?", {0, 1}),
+        ("How long is the guarantee for a unit?", {0, 1}),
+        ("How long is the guarantee for a unit delivered before 2025?", {0, 1}),
+        ("When in 2025 did the guarantee of a unit change?", {0, 1}),
+    ],
+)
+def test_what_is_so_in_another_period_is_left_out(question: str, places: set[int]) -> None:
+    """As if it had not been read: what is so in the period in question is mostly stated elsewhere."""
+    evidence = evidence_of(question, note("old.md", OLD), note("new.md", NEW))
+    found = without_contradicted(evidence, probable(0.3, 0.5))
+    assert set(found.units) == places
+    assert sum(found.units.values()) + found.none == pytest.approx(1.0)
+    kept = uncontradicted(evidence, evidence.scored)
+    assert {evidence.scored.index(one) for one in kept} == places
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        ("Until 30 June the market is on the quay.", False),
+        ("Until 30 September the market is on the quay.", True),
+        ("From 1 September the market is on the quay.", False),
+        ("From 1 May the market is on the quay.", True),
+        ("From 1 May until 30 June the market is on the quay.", True),
+        ("The market is on the quay since Ana left on 30 June.", True),
+    ],
+)
+def test_limit_without_a_year_is_compared_with_days_without_one(text: str, is_left: bool) -> None:
+    evidence = evidence_of("Where is the market on 12 July?", note("market.md", text), note("b.md", "On the green."))
+    assert (0 in without_contradicted(evidence, probable(0.5, 0.3)).units) is is_left
+
+
+@pytest.mark.parametrize(("code", "is_left"), [("V100", False), ("V200", True), ("7", True), ("E4", True)])
+def test_columns_for_other_codes_of_the_form_answer_nothing(code: str, is_left: bool) -> None:
+    rows = table("noise.md", "Speed: 1; V200: 21 dB; V350: 24 dB", "Speed: 2; V200: 27 dB; V350: 30 dB")
+    evidence = evidence_of(f"How loud is the {code} at speed 2?", rows)
+    found = without_contradicted(evidence, probable(0.1, 0.6))
+    assert bool(found.units) is is_left
+    assert found.none == pytest.approx(0.3 if is_left else 1.0)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.narrowing import affirmed_in, extreme_row
+from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
-from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import days_in, has_number, same_day
-from graphtide.infra.models.local.answers.words import keys_of
+from graphtide.infra.models.local.answers.words import keys_of, word_set
 
 _SAME = 0.95
 _MAX_ROWS, _MAX_FILTERED = 12, 60
@@ -40,7 +40,7 @@ def states_cell(evidence: AnswerEvidence, row: Unit) -> bool:
     named = frozenset(term.key for term in terms if term.hard)
     if not named:
         return False
-    subjects = [cell for cell in row.cells if named <= keys_of(cell.value) <= asked]
+    subjects = [cell for cell in row.cells if named <= keys_of(cell.value) <= asked and "," not in cell.value]
     columns = [cell.column_keys for cell in row.cells if cell.value and cell not in subjects and cell.column_keys]
     stated = frozenset().union(*(keys for keys in columns if keys <= asked))
     others = frozenset(term.key for term in terms if not term.verb)
@@ -100,6 +100,39 @@ def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
             if found and len(found) < len(rows) and len(found) <= _MAX_FILTERED:
                 return found
     return []
+
+
+def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows of a table beyond the bound that the question names, in the column that it asks for ("which units
+    cost more than 3,000 euros" and `price`), where the rows are what it asks for: by a column, a heading or the title.
+    """
+    plan = evidence.plan
+    asked = [term for term in plan.terms if term.kind is not TermKind.WEAK and not _is_currency(term)]
+    things = [term for term in asked if term.kind is TermKind.FOCUS]
+    if plan.bound is None or plan.negated or not things:
+        return []
+    others = [term for term in asked if term not in things]
+    known: set[Table] = set()
+    for scored in evidence.scored:
+        unit = scored.unit
+        named = unit.columns | unit.head_keys | unit.title_keys
+        if unit.kind is not UnitKind.ROW or _table(unit) in known or not all(term.key in named for term in things):
+            continue
+        known.add(_table(unit))
+        columns = [cell.column_keys for cell in unit.cells]
+        if not others or not all(any(({term.key} | term.synonyms) & keys for keys in columns) for term in others):
+            continue
+        found = beyond(plan, plan.bound, _rows_of_table(evidence, scored))
+        if 0 < len(found) <= _MAX_FILTERED:
+            return found
+    return []
+
+
+def _is_currency(term: Term) -> bool:
+    return term.text.lower() in _CURRENCIES
+
+
+_CURRENCIES = word_set("euro euros eur pound pounds gbp dollar dollars usd franc francs chf")
 
 
 def _tables_near(best: Scored, ranked: Sequence[Scored]) -> list[Scored]:

@@ -16,6 +16,7 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     measured_row,
     named_by_column,
     other_rows,
+    rows_beyond,
     section_items,
     states_cell,
 )
@@ -30,9 +31,9 @@ from graphtide.infra.models.local.answers.documentation import (
     is_old_change,
     with_next_steps,
 )
-from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
+from graphtide.infra.models.local.answers.matching.answer_types import REASON_KEYS, TYPED, denies
 from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
-from graphtide.infra.models.local.answers.matching.expressed import signs_role
+from graphtide.infra.models.local.answers.matching.expressed import signs_role, states_subject
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -42,6 +43,8 @@ from graphtide.infra.models.local.answers.relevance import (
     AGREED_SCORE,
     COVERED,
     NO_PART,
+    PART,
+    Support,
     answer_parts,
     finds_nothing,
     most_probable,
@@ -70,7 +73,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
     if section := asked_section(evidence):
         return RuleAnswer(section, covers_most=True)
-    if rows := named_by_column(evidence):
+    if rows := named_by_column(evidence) or rows_beyond(evidence):
         return RuleAnswer(rows, covers_most=True, is_stated=True)
     chosen = uncontradicted(evidence, select(evidence))
     is_supported = bool(chosen) and supported(evidence, chosen)
@@ -91,13 +94,16 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     if found := asked_section(evidence) or changes_of_version(evidence) or stated:
         return found
     relevance = without_contradicted(evidence, relevance)
-    agreed, in_full = _is_sure(evidence, relevance, by_rules), _states_all(evidence, relevance)
-    if finds_nothing(relevance, bool(by_rules.chosen), agreed, in_full):
+    several = asks_for_several(plan)
+    if finds_nothing(relevance, _support(evidence, relevance, by_rules), several):
         return ()
     best = most_probable(relevance)
-    has_its_form = best is not None and has_form(evidence, best, by_rules.chosen)
-    if not has_its_form and _agrees(evidence, relevance, by_rules):
-        return _without_others(evidence, relevance, by_rules.chosen)
+    has_its_form = best is not None and (
+        has_form(evidence, best, by_rules.chosen) or _states_other_cell(evidence, best, by_rules)
+    )
+    is_measured = best is not None and _is_measured(evidence, evidence.scored[best], by_rules)
+    if is_measured or (not has_its_form and _agrees(evidence, relevance, by_rules)):
+        return _with_neighbours(evidence, relevance, _without_others(evidence, relevance, by_rules.chosen))
     if plan.options and not plan.alternatives:
         weigh(evidence, relevance)
         return select(evidence)
@@ -106,10 +112,18 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
         chosen = RuleAnswer(select(evidence), covers_most=True)
         if _agrees(evidence, relevance, chosen):
             return chosen.chosen
-    parts = [evidence.scored[place] for place in answer_parts(relevance, asks_for_several(plan))]
+    parts = [evidence.scored[place] for place in answer_parts(relevance, several)]
     if len(parts) == 1:
         parts = [changed_since(evidence, parts[0])]
     return with_next_steps(evidence, parts)
+
+
+def _support(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Support:
+    if _states_all(evidence, relevance):
+        return Support.STATED
+    if _is_sure(evidence, relevance, by_rules):
+        return Support.AGREED
+    return Support.ANSWER if by_rules.chosen else Support.NONE
 
 
 def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
@@ -120,7 +134,9 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
     if place is None:
         return False
     best = evidence.scored[place]
-    if defined(evidence, place) or states_cell(evidence, best.unit) or signs_role(evidence.plan, best.unit):
+    if defined(evidence, place) or states_cell(evidence, best.unit):
+        return True
+    if signs_role(evidence.plan, best.unit) or states_subject(evidence.plan, best.unit):
         return True
     if not by_rules.covers_most:
         return False
@@ -137,10 +153,13 @@ def _states_all(evidence: AnswerEvidence, relevance: Relevance) -> bool:
     best = evidence.scored[place]
     terms = zip(best.covers, evidence.plan.terms, strict=True)
     covers = [c for c, term in terms if term.kind not in (TermKind.WEAK, TermKind.IMPLIED)]
-    return best.fits and best.on_day and len(covers) >= _MIN_STATED and min(covers) >= _STATED
+    needed = 1 if evidence.plan.measures == _TELEPHONE else _MIN_STATED
+    return best.fits and best.on_day and len(covers) >= needed and min(covers) >= _STATED
 
 
 _MIN_STATED, _STATED = 3, 0.95
+_TELEPHONE = frozenset({"phone"})
+"""Nothing else has the form of such a number, so the name alone says whose it is."""
 
 
 def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
@@ -157,6 +176,52 @@ def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer
     names_alone = all(term.hard or term.weak for term in evidence.plan.terms)
     covering = by_rules.covers_most and not (is_old or evidence.plan.how or is_unmeasured or names_alone)
     return bool(chosen) and own * (AGREED_COVERING if covering else AGREED) >= best
+
+
+def _is_measured(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> bool:
+    """Return whether the rules chose the row with the greatest or least value of the table of the most probable unit:
+    the models see no difference between its rows.
+    """
+    if not evidence.plan.extreme or len(by_rules.chosen) != 1 or best.unit.kind is not UnitKind.ROW:
+        return False
+    chosen = by_rules.chosen[0]
+    if chosen.unit.columns != best.unit.columns or chosen.unit.section != best.unit.section:
+        return False
+    return extreme_of_table(evidence, best) is chosen
+
+
+def _states_other_cell(evidence: AnswerEvidence, best: int, by_rules: RuleAnswer) -> bool:
+    """Return whether the most probable unit is the row that the question names, and the rules chose one row that only
+    mentions it.
+    """
+    rows = [one for one in by_rules.chosen if one.unit.kind is UnitKind.ROW]
+    if len(by_rules.chosen) != 1 or not rows or rows[0] is evidence.scored[best]:
+        return False
+    return states_cell(evidence, evidence.scored[best].unit) and not states_cell(evidence, rows[0].unit)
+
+
+def _with_neighbours(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:
+    """Return one chosen sentence with others that are probably parts of the answer, in the order of the text: the next
+    one, if it opens with a pronoun ("It should be 20."), the most probable one of all, if it is beside it, and where a
+    reason is asked for, those below the same heading such as "Cause".
+    """
+    if len(chosen) != 1 or chosen[0].unit.kind is not UnitKind.SENTENCE or evidence.plan.options:
+        return chosen
+    first = chosen[0].unit
+    below_cause = evidence.plan.kind is Kind.REASON and not REASON_KEYS.isdisjoint(first.head_keys)
+    parts = [evidence.scored[place] for place, share in relevance.parts.items() if share >= PART]
+    near = [one for one in parts if one is not chosen[0] and one.unit.kind is UnitKind.SENTENCE]
+    place = most_probable(relevance)
+    best = None if place is None else evidence.scored[place].unit
+    near = [
+        one for one in near
+        if (one.unit.before is first and one.unit.dangling) or (below_cause and one.unit.section == first.section)
+        or (one.unit is best and best.block == first.block and first in (best.before, best.after))
+    ]  # fmt: skip
+    return sorted([*chosen, *near[:_MAX_NEIGHBOURS]], key=lambda one: (one.unit.ordinal, one.unit.place))
+
+
+_MAX_NEIGHBOURS = 2
 
 
 def _without_others(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from graphtide.infra.models.local.answers.matching.expressed import labels_person
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import IMPLIED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -82,7 +84,7 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
         case Kind.PERSON:
             keys = unit.keys | unit.before.keys if unit.dangling and unit.before is not None else unit.keys
             named = bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
-            return named or _has_subject(plan, unit) or denies_deed(plan, unit)
+            return named or _has_subject(plan, unit) or denies_deed(plan, unit) or labels_person(plan, unit)
         case Kind.DATE:
             return _new_digits(plan, unit.text, dates=True) and _is_dated_event(plan, unit.text)
         case Kind.QUANTITY:
@@ -187,19 +189,30 @@ def _measured(plan: QuestionPlan, unit: Unit) -> bool:
     is_sum = _COST in unit.keys or plan.attribute in unit.keys
     charges_share = "money" in plan.measures and is_sum and has_quantity(unit.text, _SHARE)
     return charges_share or any(
-        has_number(cell.value)
+        _new_digits(plan, cell.value)
         and (column_measures(cell.column, plan.measures) or cell.column_keys & (accepted | asked))
         for cell in unit.cells
     )
 
 
 def tells_age(plan: QuestionPlan, unit: Unit) -> bool:
-    """Return whether "how old" is asked, and a row has the date of birth or of making in a column of that name."""
+    """Return whether "how old" is asked, and a text has an age ("21 or older"), or a row the date of birth or of making
+    in a column of that name.
+    """
     if not has_phrase(plan.text, ("how old",)):
         return False
-    return any(cell.column_keys & _ORIGINS and any(char.isdigit() for char in cell.value) for cell in unit.cells)
+    return bool(_AGE.search(unit.text)) or any(
+        cell.column_keys & _ORIGINS and any(char.isdigit() for char in cell.value) for cell in unit.cells
+    )
 
 
+_AGE = re.compile(
+    r"\b\d{1,3} (?:or|and) (?:older|over|above|younger|under)\b|\baged? (?:of )?\d{1,3}\b"
+    r"|\ban? [a-z]{3,20} of \d{1,3}\b(?! ?(?:%|[ck]?m\b|mm\b|k?g\b|litres|metres))"
+    r"|\b(?:s?he|who) (?:was|is|turns|turned) \d{1,3}\b(?! [a-z%])",
+    re.IGNORECASE,
+)
+"""The age of a person, as notes state it without "years": "a walker of 67", "he was 76"."""
 _ORIGINS = keys_of("born birth birthday built made founded established")
 
 
@@ -254,12 +267,17 @@ def _year_fits(plan: QuestionPlan, unit: Unit) -> bool:
     return any(not years.isdisjoint(keys) for keys in key_sets)
 
 
+_LIMITING = re.compile(r"\b(?:by|before|until|till|after|since|up to) (?:the )?(?:\d|[A-Z][a-z]{2,8} \d)")
+
+
 def day_fits(plan: QuestionPlan, unit: Unit) -> bool:
-    """Return whether the unit may be about the day that the question names: it names no other day."""
+    """Return whether the unit may be about the day that the question names: it names no other day, or the question has
+    the day as a limit ("by 20 October").
+    """
     if not _year_fits(plan, unit):
         return False
     days = [day for day in plan.dates if day[2]]
-    if not days or (unit.kind is UnitKind.ROW and plan.kind is Kind.DATE):
+    if not days or _LIMITING.search(plan.text) or (unit.kind is UnitKind.ROW and plan.kind is Kind.DATE):
         return True
     stated = days_in(unit.text) or ([unit.date] if unit.date != (0, 0, 0) else [])
     full = [day for day in stated if day[2]]

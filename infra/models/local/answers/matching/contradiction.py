@@ -1,6 +1,6 @@
-"""Rows that contradict the question: of another day or month, or of another thing than the one it asks for.
+"""Units that contradict the question: of another day, month or period, or of another thing than the one it asks for.
 
-Models see that a row has all other words of the question, and not that one value excludes it. Linear in the cells.
+Models see that a unit has all other words of the question, and not that one value excludes it. Linear in the cells.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
-from graphtide.infra.models.local.answers.questions.types import TermKind
+from graphtide.infra.models.local.answers.questions.types import Kind, Term, TermKind
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values import days_in, has_phrase, same_day
+from graphtide.infra.models.local.answers.values import Day, days_in, has_phrase, is_calendar, same_day
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set
 
 _DAY_COLUMNS = word_set("date day when on")
@@ -25,11 +25,13 @@ Table = tuple[str, frozenset[str]]
 
 
 def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Relevance:
-    """Return the probabilities without rows that contradict the question, and theirs added to that of no answer; those
-    of rows of another day to the rows of the day in question in their table, in proportion, if any was read.
+    """Return the probabilities without units that contradict the question, and theirs added to that of no answer; those
+    of rows of another day to the rows of the day in question in their table, in proportion, if any was read. What is so
+    in another period alone is left out as if it had not been read.
     """
     if evidence.plan.negated or evidence.plan.options:
         return relevance
+    relevance = _without_other_periods(evidence, relevance)
     rows = {place: evidence.scored[place].unit for place in sorted(relevance.units)}
     rows = {place: unit for place, unit in rows.items() if unit.kind is UnitKind.ROW}
     of_other_day = {place for place, row in rows.items() if _is_of_other_day(evidence, row)}
@@ -37,7 +39,11 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
     of_other_month = {place for place in relevance.units if _is_of_other_month(evidence.scored[place].unit, months)}
     asked = frozenset(term.key for term in evidence.plan.terms if term.kind is TermKind.FOCUS)
     kinds = _columns_of(evidence, asked)
-    gone = of_other_day | of_other_month | {place for place, row in rows.items() if _is_other_thing(row, asked, kinds)}
+    codes = [term for term in evidence.plan.terms if term.kind is TermKind.CODE]
+    gone = of_other_day | of_other_month | {
+        place for place, row in rows.items()
+        if _is_other_thing(row, asked, kinds) or any(_lacks_column_of(row, code) for code in codes)
+    }  # fmt: skip
     units = {place: share for place, share in relevance.units.items() if place not in gone}
     none = relevance.none
     for place in sorted(gone):
@@ -52,9 +58,81 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
 
 
 def uncontradicted(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Scored]:
-    """Return the chosen units without rows and entries of another month than the one asked for."""
-    months = _months_asked(evidence)
-    return [scored for scored in chosen if evidence.plan.negated or not _is_of_other_month(scored.unit, months)]
+    """Return the chosen units without rows and entries of another month than the one asked for, and without what is so
+    in another period alone.
+    """
+    if evidence.plan.negated:
+        return list(chosen)
+    months, days = _months_asked(evidence), _days_asked(evidence)
+    kept = [scored for scored in chosen if not _is_of_other_month(scored.unit, months)]
+    return [scored for scored in kept if not _is_of_other_period(scored.unit, days)]
+
+
+def _without_other_periods(evidence: AnswerEvidence, relevance: Relevance) -> Relevance:
+    """Return the probabilities as if units of another period had not been read; the same if all are."""
+    days = _days_asked(evidence)
+    gone = {place for place in relevance.units if _is_of_other_period(evidence.scored[place].unit, days)}
+    rest = 1.0 - sum(relevance.units[place] for place in sorted(gone))
+    if not gone or len(gone) == len(relevance.units) or rest <= 0.0:
+        return relevance
+    units = {place: share / rest for place, share in relevance.units.items() if place not in gone}
+    return Relevance(units, relevance.none / rest, {place: relevance.parts[place] for place in units})
+
+
+def _days_asked(evidence: AnswerEvidence) -> list[Day]:
+    """Return the dates and years that a question names, if it does not ask when and has no limit of its own."""
+    plan = evidence.plan
+    if plan.kind is Kind.DATE or plan.options or has_phrase(plan.text, _BOUNDS):
+        return []
+    years = [(int(term.key), 0, 0) for term in plan.terms if term.key.isdecimal() and is_calendar(term.key)]
+    return [*plan.dates, *years]
+
+
+def _is_of_other_period(unit: Unit, asked: Sequence[Day]) -> bool:
+    """Return whether a unit states from when, or until when, something is so, and each day asked for is beyond that:
+    "delivered on or after 1 January 2026", for 2025.
+    """
+    limits = _LIMIT.findall(unit.text) if asked else []
+    stated = days_in(unit.text) if len(limits) == 1 else []
+    if len(stated) != 1:
+        return False
+    ends = limits[0].lower() in _ENDING
+    return all(_is_before(stated[0], day) if ends else _is_before(day, stated[0]) for day in asked)
+
+
+def _is_before(first: Day, second: Day) -> bool:
+    """Return whether a day, month or year is before another, by the parts that both have; both must have a year, or
+    neither.
+    """
+    if bool(first[0]) != bool(second[0]):
+        return False
+    parts = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
+    return [a for a, _ in parts] < [b for _, b in parts]
+
+
+_ENDING = word_set("until till before")
+_LIMIT = re.compile(
+    r"\b(?i:(from|since|after|as of|starting|until|till|before)) (?:the |on )?"
+    r"(?=\d{1,2}(?:st|nd|rd|th)? [A-Z]|\d{4}-|[A-Z][a-z]+ \d)"
+)
+
+
+def _lacks_column_of(row: Unit, code: Term) -> bool:
+    """Return whether a row has columns for codes with the form of the one in question, and none for that: `V200` and
+    `V350` for "V100".
+    """
+    form = _form_of(code.text)
+    alike = [cell.column for cell in row.cells if _form_of(cell.column) == form]
+    if len(alike) < _SEVERAL_CODES or not any(char.isalpha() for char in form):
+        return False
+    return code.key not in row.keys | row.columns | row.head_keys | row.title_keys
+
+
+def _form_of(code: str) -> str:
+    return re.sub("[0-9]", "0", code.strip().upper())
+
+
+_SEVERAL_CODES = 2
 
 
 def _table(row: Unit) -> Table:

@@ -16,6 +16,11 @@ from graphtide.infra.models.local.answers.values import has_date, has_phrase, ha
 from graphtide.infra.models.local.answers.words import ARTICLES, keys_of, word_set, words_of
 
 _CHARGE = keys_of("responsible charge duty handle manage look")
+_TREATMENT = keys_of("handle solve answer treat process")
+_AGENTS = word_set("agent assignee handler technician clerk engineer operator") | {
+    "assigned to", "handled by", "done by", "solved by", "assigned_to", "handled_by", "done_by", "solved_by",
+}  # fmt: skip
+"""Columns for who dealt with the case of a row."""
 _MONEY, _SUM = keys_of("money"), frozenset({"money"})
 _CREATION = keys_of("write compose paint design author draw build create make film record direct stage publish")
 _VALIDITY = keys_of("valid validity apply effect run last")
@@ -51,6 +56,22 @@ def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     return _expresses_person(plan, term, unit)
 
 
+def states_subject(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit begins with the thing of which the question asks what it is, and says that: "The gauge is
+    1,000 mm." for "What is the gauge?".
+    """
+    asked = _WHAT_IS.fullmatch(plan.text)
+    stated = None if asked is None or unit.cells else _IT_IS.match(unit.text)
+    if asked is None or stated is None:
+        return False
+    subject = keys_of(asked[1])
+    return bool(subject) and keys_of(stated[1]) == subject
+
+
+_WHAT_IS = re.compile(r"what (?:is|are|was|were) (?:the|our|your|its|their) ([^?]{1,60})\??", re.IGNORECASE)
+_IT_IS = re.compile(r"(?:(?:the|our|its|their) )?([^.:;,?!]{1,60}?)(?: is| are| was| were|:) ", re.IGNORECASE)
+
+
 def signs_role(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether a role is asked for, and the unit is the line below the name in question, as in a signature:
     "Head of Water Supply".
@@ -78,6 +99,8 @@ _MAX_NAME_WORDS, _MAX_ROLE_WORDS = 4, 8
 def _expresses_person(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     """Return whether the unit tells who does something: by a label, by "by", or by the deed from its other side."""
     if term.key in _CHARGE and _is_label_of(plan, unit):
+        return True
+    if term.key in _TREATMENT and any(cell.column.lower() in _AGENTS and cell.value for cell in unit.cells):
         return True
     if term.key in _CREATION and _BY_NAME.search(unit.text):
         return True
@@ -121,6 +144,11 @@ def _is_label_of(plan: QuestionPlan, unit: Unit) -> bool:
         cell.column.lower() in _DUTIES and not keys_of(cell.value).isdisjoint(plan.keys) for cell in unit.cells
     ):
         return True
+    return labels_person(plan, unit)
+
+
+def labels_person(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit is a label of which the question has a word, and a name: "Handler: Tess."."""
     label, found, value = unit.text.partition(": ")
     is_short = len(label.split()) <= _MAX_LABEL_WORDS and len(value.split()) <= _MAX_LABEL_WORDS
     return bool(found) and is_short and value[:1].isupper() and not keys_of(label).isdisjoint(plan.keys)

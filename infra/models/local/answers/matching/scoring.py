@@ -222,9 +222,9 @@ def _form(plan: QuestionPlan, unit: Unit) -> float:
         factor *= 1.0 if asks_for_field(plan, unit) else 0.55
     if unit.quoted:
         factor *= 0.8
-    if has_phrase(unit.text, STALE):
+    if has_phrase(unit.text, STALE) and not has_phrase(plan.text, STALE):
         factor *= 0.9
-    if unit.text.endswith("?"):
+    if unit.asks:
         factor *= 0.6
     if (unit.text.endswith(":") and not (plan.how and unit.code)) or len(unit.text.split()) < 2:
         factor *= 0.6

@@ -64,7 +64,7 @@ HONORIFICS = word_set(
 )
 ABBREVIATIONS = HONORIFICS | word_set(
     "jr sr vs etc eg ie cf approx ca no nos vol fig figs ed eds al inc ltd co corp dept est mt ft jan feb mar apr jun "
-    "jul aug sep sept oct nov dec rev hon gov sen rep univ pp p ch sec"
+    "jul aug sep sept oct nov dec rev hon gov sen rep univ pp p ch sec tel fax ext"
 )
 NAME_PARTICLES = word_set("de la le du van von der den di da del della dos el al bin ibn af av ter zu y")
 
