@@ -15,6 +15,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, SUP
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
+from graphtide.infra.models.local.answers.values import column_measures
 from graphtide.infra.models.local.answers.words import key_of, word_set
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
@@ -121,10 +122,12 @@ def _asked_column(plan: QuestionPlan, rows: Sequence[Unit], other: str = "") -> 
     terms = [term for term in plan.terms if term.kind is not TermKind.WEAK]
     asked = frozenset().union(*({term.key} | term.synonyms for term in terms))
     measured, by_age = _measures_of_superlative(plan), _asks_for_age(plan)
+    kinds = _kinds_of_superlative(plan)
     best, shared = "", 0
     for name, keys in {cell.column: cell.column_keys for row in rows for cell in row.cells}.items():
-        count = len(keys & asked) + _BY_MEASURE * bool(keys & measured)
-        if by_age and not keys & measured:
+        is_measure = bool(keys & measured) or (name.lower() not in _DATING and column_measures(name, kinds))
+        count = len(keys & asked) + _BY_MEASURE * is_measure
+        if by_age and not is_measure:
             continue
         if name != other and count > shared and sum(_number(row, name) is not None for row in rows) >= 2:
             best, shared = name, count
@@ -168,6 +171,23 @@ def _measures_of_superlative(plan: QuestionPlan) -> frozenset[str]:
     return frozenset().union(*(synonyms_of(word) for word in words if word in SUPERLATIVES and word not in _ANY_VALUE))
 
 
+def _kinds_of_superlative(plan: QuestionPlan) -> frozenset[str]:
+    """Return the kinds of units in which the superlative of the question is measured: "shortest" in `minutes`."""
+    words = plan.text.lower().rstrip("?").split() if plan.extreme else []
+    return frozenset().union(*(_KINDS.get(word, frozenset()) for word in words))
+
+
+_DATING = word_set("second minute hour time day date night week month year decade")
+"""Columns that say when something is, and not how long it lasts."""
+_KINDS = {
+    word: frozenset(kinds.split())
+    for words, kinds in (
+        ("longest shortest", "length duration"), ("heaviest lightest", "mass"), ("cheapest", "money"),
+        ("largest smallest biggest", "area volume data"), ("hottest coldest", "temperature"),
+        ("tallest deepest", "length"),
+    )
+    for word in words.split()
+}  # fmt: skip
 _ANY_VALUE = frozenset({"most", "least", "fewest", "highest", "lowest"})
 
 

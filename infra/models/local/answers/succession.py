@@ -104,14 +104,61 @@ def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scor
     return current
 
 
-def changed_since(evidence: AnswerEvidence, chosen: Scored) -> Scored:
-    """Return the unit of the last document that says that the value of the chosen one changes, below the same heading;
-    the chosen one without such a unit, or if the question is about the past.
+def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
+    """Return the unit of the last document that says that the value of the chosen one changes, below the same heading,
+    with another number of what is counted, or as what has ended, then with the sentences after it that say what there
+    is instead; the chosen one without such a unit, or if the question is about the past.
     """
-    if evidence.plan.kind not in TYPED or evidence.plan.past or has_phrase(evidence.plan.text, _AT_FIRST):
-        return chosen
-    later = [s for s in evidence.scored if s.fits and s.on_day and _changes_in_section(chosen, s)]
-    return max(later, key=lambda scored: (scored.unit.date, scored.score), default=chosen)
+    plan = evidence.plan
+    if plan.past or not chosen.unit.date[0] or has_phrase(plan.text, _AT_FIRST):
+        return [chosen]
+    later = [scored for scored in evidence.scored if scored.on_day and scored.unit.date > chosen.unit.date]
+    if plan.kind in TYPED:
+        changed = [s for s in later if s.fits and (_changes_in_section(chosen, s) or _recounts(plan, chosen, s))]
+        return [max(changed, key=lambda scored: (scored.unit.date, scored.score), default=chosen)]
+    ended = [scored for scored in later if plan.kind is Kind.THING and _ends(plan, chosen, scored)]
+    if not ended:
+        return [chosen]
+    last = max(ended, key=lambda scored: (scored.unit.date, scored.score))
+    after = last.unit.after
+    follows = after is not None and after.block == last.unit.block and corrects(after.text)
+    return [last, *(scored for scored in evidence.scored if follows and scored.unit is after)]
+
+
+def _recounts(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
+    """Return whether a later unit has another number before what the question counts, in correction, and names
+    something that the earlier one names, or the sentence before it does: "Accepted, but only 4,500 copies."
+    """
+    first, second = earlier.unit, later.unit
+    before = second.before
+    names = second.names | (before.names if before is not None and before.block == second.block else frozenset())
+    mine, theirs = (_numbers_of(plan.counted, unit.text) for unit in (first, second))
+    says_so = corrects(second.text) or has_phrase(second.text, _LIMITING)
+    return bool(plan.counted and mine and theirs) and mine != theirs and says_so and not names.isdisjoint(first.names)
+
+
+def _numbers_of(counted: str, text: str) -> set[str]:
+    return {number.text for number, thing in pairwise(words_of(text)) if number.coded and thing.key == counted}
+
+
+_LIMITING = ("but only", "only", "but")
+
+
+def _ends(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
+    """Return whether a later unit says of all that the earlier one names that it is there no more, and has the words of
+    the question that the earlier one has.
+    """
+    named = frozenset(word.key for word in words_of(earlier.unit.text) if word.capital) - plan.keys
+    asked = plan.keys & earlier.unit.keys
+    own = named & earlier.unit.names
+    return bool(own and asked) and own | asked <= later.unit.keys and has_phrase(later.unit.text, _ENDED)
+
+
+_ENDED = (
+    "is lost", "was lost", "is cancelled", "was cancelled", "has cancelled", "cancelled", "canceled", "is dropped",
+    "was dropped", "withdrawn", "no longer", "falls through", "fell through", "is off", "gave up", "resigned",
+)  # fmt: skip
+"""Words of a sentence about what there was, and is not any more."""
 
 
 _AT_FIRST = ("originally", "at first", "initially", "first", "planned", "before", "previously")

@@ -145,6 +145,7 @@ spend expense cost price expenditure
 colour color
 sign signature
 submit send
+submit submission apply applicant application
 founded founder establish start set launch create
 meet gather assemble assembly
 member membership

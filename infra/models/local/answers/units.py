@@ -18,7 +18,7 @@ LEADS = (":", "...", "\u2026")
 """The ends of a sentence that announces what follows."""
 DONE, TO_DO = "Done: ", "To do: "
 PUNCTUATION = str.maketrans("-_./", "    ")
-_ASKING = re.compile(r"\?[\"'\u201d\u2019]?(?: \([^()]{1,60}\))?\Z")
+_ASKING = re.compile(r"\?[\"'\u201d\u2019)]?(?: \([^()]{1,60}\))?\Z")
 _OPENERS = word_set(
     """he she it they his her its their this these that those him them there both then so therefore otherwise
     instead neither such here"""

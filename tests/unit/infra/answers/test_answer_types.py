@@ -293,3 +293,40 @@ async def test_short_sentence_with_a_pronoun_comes_with_the_one_before() -> None
         "Which probes should we not buy again?", note("drill.txt", "Probes: the blue ones bend. Don't buy them again.")
     )
     assert text == "Probes: the blue ones bend. Don't buy them again."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "fits"),
+    [
+        ("Who pays for the subtitles?", "The subtitles are paid by the Film Institute.", True),
+        ("Who pays for the subtitles?", "The subtitles are written by the Film Institute.", False),
+        ("Why did Simone cancel?", "Simone has cancelled (a shoot in Malta).", True),
+        ("Why did Simone cancel?", "Simone has cancelled (12 March).", False),
+        ("Why did Simone cancel?", "Simone has cancelled.", False),
+    ],
+)
+def test_doer_and_reason_are_behind_the_verb(question: str, text: str, fits: bool) -> None:
+    units = units_of([note("a.md", text), note("b.md", "the film institute")])
+    assert score_units(plan_of(question), units, [0.0] * len(units)).scored[0].fits is fits
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("Who replaces Simone Weir in the jury?", "takes her place"),
+        ("Which film won the Golden Herring?", "went to"),
+        ("How long will the mayor speak?", "five minutes"),
+        ("How long did the mayor speak in 2024?", "24 minutes"),
+        ("Who submitted Wind Blues?", "applicant: Ole Dahl"),
+    ],
+)
+async def test_other_words_of_the_same_deed_are_quoted(question: str, part: str) -> None:
+    notes = (
+        note("jury.md", "Jury: Anders Holt, Simone Weir.", date="2026-02-11"),
+        note("change.md", "Simone Weir has cancelled. Tomas Geary takes her place in the jury.", date="2026-03-18"),
+        note("prizes.md", "The Golden Herring went to The Last Ferry. The film was sold out."),
+        note("mayor.md", "Mayor: will speak for five minutes."),
+        note("report.md", "The mayor spoke for 24 minutes in 2024."),
+        table("submissions.jsonl", "title: Wind Blues; applicant: Ole Dahl", "title: Bread; applicant: Nino Kav"),
+    )
+    assert part in await answer(question, *notes)

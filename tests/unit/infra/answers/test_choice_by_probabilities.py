@@ -378,3 +378,63 @@ def test_reason_below_a_heading_has_each_sentence_that_is_a_part() -> None:
     cause = note("car7.md", "The sand boxes were empty.", "At first we thought of the brake.", headings=("Cause",))
     question = "What was the cause of the incident with the brake?"
     assert len(chosen_of(question, [cause, note("b.md", "It rained.")], (0.7, 0.7, 0.0), 0.0)) == 2
+
+
+SIGNED = note(
+    "anchor.txt", "Kind regards", "Moira Teal", "Reception", "Tel. 01632 960 811", title="Mail from reservations"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_answered"),
+    [("What is Moira Teal's phone number?", True), ("What is Gerald Pike's phone number?", False)],
+)
+def test_number_in_a_signature_is_that_of_the_name_above_it(question: str, is_answered: bool) -> None:
+    """Whatever the models say, which read each line alone."""
+    units = units_of([SIGNED])
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    relevance = Relevance(dict.fromkeys(range(len(units)), 0.001), 0.99, dict.fromkeys(range(len(units)), 0.0))
+    chosen = answer_by_relevance(evidence, relevance, answer_by_rules(evidence))
+    assert bool(chosen) is is_answered
+    assert [one.unit.text for one in chosen] == (["Moira Teal", "Tel. 01632 960 811"] if is_answered else [])
+
+
+def test_shortest_is_by_a_column_that_a_unit_names() -> None:
+    """And never by one that says when something is."""
+    rows = table("films.csv", "film: Elm; year: 2024; minutes: 97", "film: Oak; year: 2026; minutes: 12")
+    assert chosen_of("Which film is the shortest?", [rows], (0.5, 0.3), 0.0) == ["film: Oak; year: 2026; minutes: 12"]
+
+
+BEFORE = note(
+    "11.md", "Opening film will be The Salt Road. A printer was found: Ashgrove, 5,000 copies.", date="2026-02-11"
+)
+AFTER = "{} {} Ashgrove wants more. Accepted, but only 4,500 copies."
+
+
+@pytest.mark.parametrize(
+    ("ended", "instead", "count"),
+    [
+        ("Opening film: The Salt Road is lost.", "We open with Paper Boats now.", 2),
+        ("Opening film: The Salt Road is lost.", "It rained.", 1),
+        ("Opening film: The Salt Road is good.", "We open with Paper Boats now.", 0),
+    ],
+)
+def test_what_has_ended_gives_way_to_what_there_is_instead(ended: str, instead: str, count: int) -> None:
+    notes = [BEFORE, note("18.md", AFTER.format(ended, instead), date="2026-03-18")]
+    found = chosen_of("Which film opens the festival?", notes, (0.6, 0.0, 0.2, 0.1, 0.0, 0.0), 0.0)
+    assert found == ([ended, instead][:count] or ["Opening film will be The Salt Road."])
+    past = chosen_of("Which film was the opening film at first?", notes, (0.6, 0.0, 0.2, 0.1, 0.0, 0.0), 0.0)
+    assert past == ["Opening film will be The Salt Road."]
+
+
+def test_later_number_of_what_is_counted_replaces_the_one_before() -> None:
+    """If it is said in correction, and about the same name."""
+    later = AFTER.format("It rained.", "It is windy.")
+    question, shares = "How many copies are printed?", (0.0, 0.9, 0.0, 0.0, 0.0, 0.1)
+    for text, expected in (
+        (later, "4,500"),
+        (later.replace("Ashgrove", "Moss"), "5,000"),
+        (later.replace("but only ", ""), "5,000"),
+    ):
+        [found] = chosen_of(question, [BEFORE, note("18.md", text, date="2026-03-18")], shares, 0.0)
+        assert expected in found

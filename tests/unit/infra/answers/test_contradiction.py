@@ -169,3 +169,24 @@ def test_columns_for_other_codes_of_the_form_answer_nothing(code: str, is_left: 
     found = without_contradicted(evidence, probable(0.1, 0.6))
     assert bool(found.units) is is_left
     assert found.none == pytest.approx(0.3 if is_left else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "note_", "is_left"),
+    [
+        ("When is the closing party?", note("party.txt", "At 21:15, 7 May.", headings=("Opening party",)), False),
+        ("When is the opening party?", note("party.txt", "At 21:15, 7 May.", headings=("Opening party",)), True),
+        ("When is the closing party?", note("party.txt", "At 21:15, 7 May.", headings=("Garden party",)), True),
+        ("When is the autumn concert?", note("choir.md", "The spring concert moves to 25 April."), False),
+        (
+            "When is the autumn concert?",
+            note("choir.md", "The spring concert is cancelled, the autumn one is not."),
+            True,
+        ),
+        ("When is the autumn concert?", note("choir.md", "In spring the concert hall is closed."), True),
+    ],
+)
+def test_other_one_of_alternatives_answers_nothing(question: str, note_: ContextPassage, is_left: bool) -> None:
+    found = without_contradicted(evidence_of(question, note_), probable(0.8))
+    assert bool(found.units) is is_left
+    assert found.none == pytest.approx(0.2 if is_left else 1.0)

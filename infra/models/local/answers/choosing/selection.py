@@ -33,7 +33,7 @@ from graphtide.infra.models.local.answers.documentation import (
 )
 from graphtide.infra.models.local.answers.matching.answer_types import REASON_KEYS, TYPED, denies
 from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
-from graphtide.infra.models.local.answers.matching.expressed import signs_role, states_subject
+from graphtide.infra.models.local.answers.matching.expressed import signed_by, signs_role, states_subject
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -73,7 +73,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
     if section := asked_section(evidence):
         return RuleAnswer(section, covers_most=True)
-    if rows := named_by_column(evidence) or rows_beyond(evidence):
+    if rows := named_by_column(evidence) or rows_beyond(evidence) or _signed_number(evidence):
         return RuleAnswer(rows, covers_most=True, is_stated=True)
     chosen = uncontradicted(evidence, select(evidence))
     is_supported = bool(chosen) and supported(evidence, chosen)
@@ -81,6 +81,17 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     if hops := clause_hops(evidence):
         return RuleAnswer(hops, covers_most)
     return RuleAnswer(chosen if is_supported else (), covers_most, is_supported and are_affirmed_rows(evidence, chosen))
+
+
+def _signed_number(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the name in a signature, and the telephone number below it, if the question asks for that."""
+    if evidence.plan.measures != _TELEPHONE:
+        return []
+    for scored in evidence.scored:
+        name = signed_by(evidence.plan, scored.unit) if scored.fits and not scored.unit.cells else None
+        if name is not None:
+            return [*(one for one in evidence.scored if one.unit is name), scored]
+    return []
 
 
 def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
@@ -103,7 +114,9 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     )
     is_measured = best is not None and _is_measured(evidence, evidence.scored[best], by_rules)
     if is_measured or (not has_its_form and _agrees(evidence, relevance, by_rules)):
-        return _with_neighbours(evidence, relevance, _without_others(evidence, relevance, by_rules.chosen))
+        agreed = _without_others(evidence, relevance, by_rules.chosen)
+        since = changed_since(evidence, agreed[0]) if len(agreed) == 1 else agreed
+        return _with_neighbours(evidence, relevance, since)
     if plan.options and not plan.alternatives:
         weigh(evidence, relevance)
         return select(evidence)
@@ -114,7 +127,7 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
             return chosen.chosen
     parts = [evidence.scored[place] for place in answer_parts(relevance, several)]
     if len(parts) == 1:
-        parts = [changed_since(evidence, parts[0])]
+        parts = changed_since(evidence, parts[0])
     return with_next_steps(evidence, parts)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from graphtide.infra.models.local.answers.matching.expressed import labels_person
+from graphtide.infra.models.local.answers.matching.expressed import labels_person, names_agent
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import IMPLIED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -84,7 +84,8 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
         case Kind.PERSON:
             keys = unit.keys | unit.before.keys if unit.dangling and unit.before is not None else unit.keys
             named = bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
-            return named or _has_subject(plan, unit) or denies_deed(plan, unit) or labels_person(plan, unit)
+            named = named or _has_subject(plan, unit) or denies_deed(plan, unit)
+            return named or labels_person(plan, unit) or names_agent(plan, unit)
         case Kind.DATE:
             return _new_digits(plan, unit.text, dates=True) and _is_dated_event(plan, unit.text)
         case Kind.QUANTITY:
@@ -98,9 +99,18 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
         case Kind.YES_NO if plan.permission:
             return has_phrase(unit.text, PERMITTING)
         case Kind.REASON:
-            return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys)
+            return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys) or explains_deed(plan, unit)
         case _:
             return True
+
+
+def explains_deed(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether words in parentheses follow the verb of the question: "has cancelled (a shoot in Malta)"."""
+    deeds = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if term.verb))
+    return any(key_of(match[1]) in deeds for match in _EXPLAINED.finditer(unit.text))
+
+
+_EXPLAINED = re.compile(r"\b([a-z]{3,20}) \([a-z][^()\d]{2,80}\)")
 
 
 def denies_deed(plan: QuestionPlan, unit: Unit) -> bool:

@@ -6,15 +6,16 @@ Models see that a unit has all other words of the question, and not that one val
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
-from graphtide.infra.models.local.answers.questions.types import Kind, Term, TermKind
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import Day, days_in, has_phrase, is_calendar, same_day
-from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set
+from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
 _DAY_COLUMNS = word_set("date day when on")
 _BOUNDS = (
@@ -35,15 +36,7 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
     rows = {place: evidence.scored[place].unit for place in sorted(relevance.units)}
     rows = {place: unit for place, unit in rows.items() if unit.kind is UnitKind.ROW}
     of_other_day = {place for place, row in rows.items() if _is_of_other_day(evidence, row)}
-    months = _months_asked(evidence)
-    of_other_month = {place for place in relevance.units if _is_of_other_month(evidence.scored[place].unit, months)}
-    asked = frozenset(term.key for term in evidence.plan.terms if term.kind is TermKind.FOCUS)
-    kinds = _columns_of(evidence, asked)
-    codes = [term for term in evidence.plan.terms if term.kind is TermKind.CODE]
-    gone = of_other_day | of_other_month | {
-        place for place, row in rows.items()
-        if _is_other_thing(row, asked, kinds) or any(_lacks_column_of(row, code) for code in codes)
-    }  # fmt: skip
+    gone = of_other_day | _contradicted(evidence, relevance.units, rows)
     units = {place: share for place, share in relevance.units.items() if place not in gone}
     none = relevance.none
     for place in sorted(gone):
@@ -55,6 +48,20 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
         for other in on_day if whole else ():
             units[other] += relevance.units[place] * relevance.units[other] / whole
     return Relevance(units, none, {place: relevance.parts[place] for place in units})
+
+
+def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping[int, Unit]) -> set[int]:
+    """Return the places of units of another month, or of another thing than the question asks for."""
+    months, plan = _months_asked(evidence), evidence.plan
+    asked = frozenset(term.key for term in plan.terms if term.kind is TermKind.FOCUS)
+    kinds = _columns_of(evidence, asked)
+    codes = [term for term in plan.terms if term.kind is TermKind.CODE]
+    found = {place for place, row in rows.items() if _is_other_thing(row, asked, kinds)}
+    found |= {place for place, row in rows.items() if any(_lacks_column_of(row, code) for code in codes)}
+    units = {place: evidence.scored[place].unit for place in places}
+    return found | {
+        place for place, unit in units.items() if _is_of_other_month(unit, months) or _is_of_alternative(plan, unit)
+    }
 
 
 def uncontradicted(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Scored]:
@@ -115,6 +122,37 @@ _LIMIT = re.compile(
     r"\b(?i:(from|since|after|as of|starting|until|till|before)) (?:the |on )?"
     r"(?=\d{1,2}(?:st|nd|rd|th)? [A-Z]|\d{4}-|[A-Z][a-z]+ \d)"
 )
+
+
+def _is_of_alternative(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit is about another one of two or more things of a name: the spring concert, or what is below
+    the heading "Opening party", for a question about the autumn concert or the closing party.
+    """
+    for first, second in plan.pairs:
+        others = _ALTERNATIVES.get(first, frozenset())
+        if not others or first in unit.keys | unit.columns | unit.lead_keys | unit.head_keys | unit.title_keys:
+            continue
+        if first in unit.near_keys:
+            continue
+        texts = (unit.text, *unit.headings[-1:], unit.title)
+        if any(one.key in others and two.key == second for text in texts for one, two in pairwise(words_of(text))):
+            return True
+    return False
+
+
+_ALTERNATIVES = {
+    key: keys - {key}
+    for keys in map(
+        keys_of,
+        (
+            "spring summer autumn winter", "opening closing", "morning afternoon evening", "north south east west",
+            "northern southern eastern western", "upper lower", "left right", "front rear", "male female",
+            "indoor outdoor", "inner outer", "red green blue yellow black white grey brown orange purple pink",
+        ),
+    )
+    for key in keys
+}  # fmt: skip
+"""Words of which each excludes the others before the same noun."""
 
 
 def _lacks_column_of(row: Unit, code: Term) -> bool:

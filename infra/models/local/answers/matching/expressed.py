@@ -13,7 +13,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.values import has_date, has_phrase, has_quantity
-from graphtide.infra.models.local.answers.words import ARTICLES, keys_of, word_set, words_of
+from graphtide.infra.models.local.answers.words import ARTICLES, key_of, keys_of, word_set, words_of
 
 _CHARGE = keys_of("responsible charge duty handle manage look")
 _TREATMENT = keys_of("handle solve answer treat process")
@@ -21,6 +21,12 @@ _AGENTS = word_set("agent assignee handler technician clerk engineer operator") 
     "assigned to", "handled by", "done by", "solved by", "assigned_to", "handled_by", "done_by", "solved_by",
 }  # fmt: skip
 """Columns for who dealt with the case of a row."""
+_REPLACEMENT = keys_of("replace replacement substitute succeed successor deputise")
+_TAKES_PLACE = re.compile(
+    r"\b(?:takes?|took|taking) (?:over from|(?:his|her|their|the|[A-Z][a-z]+'s) (?:place|seat|post))"
+    r"|\b(?:fill(?:s|ed)?|st(?:ands?|ood)|step(?:s|ped)?) in for\b|\bin (?:place|lieu) of\b"
+)
+_WINNING, _AWARDING = keys_of("win receive"), ("went to", "goes to", "awarded to", "was given to", "is given to")
 _MONEY, _SUM = keys_of("money"), frozenset({"money"})
 _CREATION = keys_of("write compose paint design author draw build create make film record direct stage publish")
 _VALIDITY = keys_of("valid validity apply effect run last")
@@ -48,6 +54,8 @@ def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     if value_expresses(plan, term, unit) or _offers(plan, term, unit):
         return True
     if term.key in _MONEY and has_quantity(unit.text, _SUM):
+        return True
+    if term.key in _WINNING and has_phrase(unit.text, _AWARDING):
         return True
     if plan.kind is Kind.DATE:
         return _expresses_date(term, unit)
@@ -82,16 +90,34 @@ def signs_role(plan: QuestionPlan, unit: Unit) -> bool:
 
 
 def _is_below_name(unit: Unit) -> bool:
-    name = unit.before.text if unit.before is not None else ""
-    words = name.split()
-    if not words or len(words) > _MAX_NAME_WORDS or not all(word[:1].isupper() for word in words):
-        return False
     line = unit.text.rstrip()
-    is_name = name[-1].isalnum() and name.replace(".", "").replace(" ", "").replace("-", "").isalpha()
     is_short = len(line.split()) <= _MAX_ROLE_WORDS and line[:1].isupper() and line[-1:].isalnum()
-    return is_name and is_short and not unit.cells and not any(char.isdigit() or char in "@:" for char in line)
+    is_role = is_short and not unit.cells and not any(char.isdigit() or char in "@:" for char in line)
+    return is_role and unit.before is not None and _is_name_line(unit.before.text)
 
 
+def _is_name_line(text: str) -> bool:
+    words = text.split()
+    is_name = text[-1:].isalnum() and text.replace(".", "").replace(" ", "").replace("-", "").isalpha()
+    return is_name and len(words) <= _MAX_NAME_WORDS and all(word[:1].isupper() for word in words)
+
+
+def signed_by(plan: QuestionPlan, unit: Unit) -> Unit | None:
+    """Return the line with the name in question up to _SIGNATURE short lines above one of a signature, None without
+    one.
+    """
+    names = {term.key for term in plan.terms if term.hard}
+    above = unit
+    for _ in range(_SIGNATURE):
+        if above.before is None or len(above.before.text.split()) > _MAX_ROLE_WORDS:
+            return None
+        above = above.before
+        if names and names <= above.keys and _is_name_line(above.text):
+            return above
+    return None
+
+
+_SIGNATURE = 4
 _ROLE = keys_of("role job position function occupation post")
 _MAX_NAME_WORDS, _MAX_ROLE_WORDS = 4, 8
 
@@ -102,10 +128,21 @@ def _expresses_person(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
         return True
     if term.key in _TREATMENT and any(cell.column.lower() in _AGENTS and cell.value for cell in unit.cells):
         return True
+    if term.key in _REPLACEMENT and _TAKES_PLACE.search(unit.text):
+        return True
     if term.key in _CREATION and _BY_NAME.search(unit.text):
         return True
     converse = _CONVERSES.get(term.key, frozenset())
     return not converse.isdisjoint(unit.keys) and has_phrase(unit.text, ("from", "to"))
+
+
+def names_agent(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit says by whom the deed of the question is done: "are paid by the Film Institute"."""
+    deeds = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if term.verb))
+    return any(key_of(match[1]) in deeds for match in _DONE_BY.finditer(unit.text))
+
+
+_DONE_BY = re.compile(r"\b([a-z]{3,20}) by (?:the |our |a )?[A-Z]")
 
 
 def _offers(plan: QuestionPlan, term: Term, unit: Unit) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from graphtide.infra.models.local.answers.documentation import asks_for_field, describes_flag, introduces, is_old_change
 from graphtide.infra.models.local.answers.matching.answer_types import (
@@ -31,6 +32,8 @@ from graphtide.infra.models.local.answers.values import (
     has_phrase,
     stands_somewhere,
 )
+from graphtide.infra.models.local.answers.words import IRREGULAR, word_set, words_of
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 _KIND_WEIGHT = {
     TermKind.NAME: 1.4,
@@ -139,13 +142,39 @@ def _adjusted(plan: QuestionPlan, unit: Unit, found: Scored) -> float:
         score *= NOT_DENIED
     if plan.becomes and has_phrase(unit.text, _BECAME) and not unit.cells:
         score += HAPPENED
-    if plan.past and plan.kind in (Kind.DATE, Kind.QUANTITY) and has_phrase(unit.text, _PLANNED):
-        score *= NOT_HAPPENED
+    score *= _tense(plan, unit)
     if plan.kind is Kind.PERSON and plan.present and has_phrase(unit.text, _LEAVING) and not corrects(unit.text):
         score *= NOT_ANY_MORE
     score *= _form(plan, unit)
     score -= CONFLICT * conflicts(plan, unit) + PAST * (plan.present and has_phrase(unit.text, _WAS))
     return score
+
+
+def _tense(plan: QuestionPlan, unit: Unit) -> float:
+    """Return the factor of a plan, where a value of the past is asked for, and of the past, where one to come is."""
+    if plan.kind not in (Kind.DATE, Kind.QUANTITY):
+        return 1.0
+    if plan.past and has_phrase(unit.text, _PLANNED):
+        return NOT_HAPPENED
+    return NOT_PLANNED if plan.future and _tells_past(unit) else 1.0
+
+
+def _tells_past(unit: Unit) -> bool:
+    """Return whether a sentence has a verb in the past and no word of what may happen."""
+    if unit.cells or has_phrase(unit.text, _PLANNED):
+        return False
+    words = [word.text for word in words_of(unit.text)]
+    return any(_is_past(second) and first not in _PASSIVE for first, second in pairwise(["", *words]))
+
+
+def _is_past(word: str) -> bool:
+    form = VERBS.get(word)
+    if form is not None:
+        return form.finite and not form.bare and not word.endswith("s")
+    return word.endswith("ed") or IRREGULAR.get(word, word) != word
+
+
+_PASSIVE = word_set("is are be been being")
 
 
 def _tells_deed(plan: QuestionPlan, covers: Sequence[float]) -> bool:
@@ -168,7 +197,7 @@ CONFLICT, PAST, NOT_DENIED, NO_REASON, NO_ATTRIBUTE, NOT_TO_DO = 0.12, 0.06, 0.6
 DENIED, DEFINED = 0.25, 0.25
 AMENDED, MIN_AMENDED = 0.2, 0.25
 NOT_HAPPENED, HAPPENED = 0.85, 0.2
-NOT_ANY_MORE = 0.85
+NOT_ANY_MORE, NOT_PLANNED = 0.85, 0.9
 _LEAVING = (
     "resigns", "resigned", "retires", "retired", "steps down", "stepped down", "hands over", "handed over", "gives up",
     "leaves the", "left the",

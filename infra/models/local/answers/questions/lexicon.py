@@ -99,8 +99,8 @@ NOT_COMPARATIVE = word_set(
 )
 IDENTIFIED = {
     "address": word_set("email e-mail mail"),
-    "number": word_set("""booking order membership member serial policy chip account reference invoice registration
-    passport licence license tracking ticket confirmation"""),
+    "number": word_set("""booking reservation order membership member serial policy chip account reference invoice
+    registration passport licence license tracking ticket confirmation"""),
 }
 """Words that name an attribute alone: notes have "booking PL7" without "number"."""
 LATEST = (

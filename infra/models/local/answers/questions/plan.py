@@ -108,6 +108,7 @@ def plan_of(question: str) -> QuestionPlan:
         versus,
         not {"was", "were", "did"}.isdisjoint(tokens[1:4]),
         who_verb=verb_of_who(tokens),
+        future=not {"will", "shall"}.isdisjoint(tokens[1:4]),
         becomes=has_phrase(asking, BECOMING),
         latest=has_phrase(asking, LATEST),
         how=how,

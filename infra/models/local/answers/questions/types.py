@@ -135,6 +135,8 @@ class QuestionPlan:
     versus: Versus | None = None
     past: bool = False
     """It asks for what happened: "when was", "when did"."""
+    future: bool = False
+    """It asks for what will happen: "how long will"."""
     becomes: bool = False
     """It asks what happens to something."""
     latest: bool = False
