@@ -182,7 +182,7 @@ _DATING = word_set("second minute hour time day date night week month year decad
 _KINDS = {
     word: frozenset(kinds.split())
     for words, kinds in (
-        ("longest shortest", "length duration"), ("heaviest lightest", "mass"), ("cheapest", "money"),
+        ("longest shortest", "length duration"), ("heaviest lightest", "mass"), ("cheapest expensive", "money"),
         ("largest smallest biggest", "area volume data"), ("hottest coldest", "temperature"),
         ("tallest deepest", "length"),
     )

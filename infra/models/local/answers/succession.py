@@ -114,7 +114,7 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
         return [chosen]
     later = [scored for scored in evidence.scored if scored.on_day and scored.unit.date > chosen.unit.date]
     if plan.kind in TYPED:
-        changed = [s for s in later if s.fits and (_changes_in_section(chosen, s) or _recounts(plan, chosen, s))]
+        changed = [s for s in later if s.fits and _states_change(plan, chosen, s)]
         return [max(changed, key=lambda scored: (scored.unit.date, scored.score), default=chosen)]
     ended = [scored for scored in later if plan.kind is Kind.THING and _ends(plan, chosen, scored)]
     if not ended:
@@ -123,6 +123,29 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
     after = last.unit.after
     follows = after is not None and after.block == last.unit.block and corrects(after.text)
     return [last, *(scored for scored in evidence.scored if follows and scored.unit is after)]
+
+
+def _states_change(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
+    return _changes_in_section(earlier, later) or _recounts(plan, earlier, later) or _moves(plan, earlier, later)
+
+
+def _moves(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
+    """Return whether a later unit moves to another date what the question asks for: it has the names in question, or at
+    least two other words of it, that the earlier unit has.
+    """
+    if plan.kind is not Kind.DATE or not has_phrase(later.unit.text, _MOVING):
+        return False
+    shared = [term for term in plan.terms if term.key in earlier.unit.keys and not term.weak]
+    names = [term for term in shared if term.hard]
+    words = [term for term in shared if term.key in later.unit.keys]
+    return all(term in words for term in names) and (bool(names) or len(words) >= _SHARED)
+
+
+_MOVING = (
+    "move", "moves", "moved", "moving", "postpone", "postpones", "postponed", "delayed", "rescheduled", "put off",
+    "pushed back", "brought forward",
+)  # fmt: skip
+_SHARED = 2
 
 
 def _recounts(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from graphtide.infra.models.local.answers.choosing.lists import named_by_column, rows_beyond
+from graphtide.infra.models.local.answers.choosing.lists import named_by_column, rows_beyond, rows_of_extreme
 from graphtide.infra.models.local.answers.choosing.selection import (
     RuleAnswer,
     answer_by_relevance,
@@ -438,3 +438,45 @@ def test_later_number_of_what_is_counted_replaces_the_one_before() -> None:
     ):
         [found] = chosen_of(question, [BEFORE, note("18.md", text, date="2026-03-18")], shares, 0.0)
         assert expected in found
+
+
+HOSTS = table(
+    "inventory.csv", "host: atlas-1; role: database; monthly_eur: 214", "host: argo-1; role: deploy; monthly_eur: 22"
+)
+PLANS = table("plans.md", "plan: Business; price per month: 790", "plan: Team; price per month: 99")
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Which host is the most expensive?", "atlas-1"),
+        ("Which host is the cheapest?", "argo-1"),
+        ("Which plan is the most expensive?", "Business"),
+        ("Which host for staging is the most expensive?", ""),
+        ("Which dog is the most expensive?", ""),
+    ],
+)
+def test_superlative_is_looked_for_in_the_table_of_the_things(question: str, value: str) -> None:
+    units = units_of([PLANS, HOSTS, note("mail.txt", "The most expensive of all is hosted in Helsinki.")])
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    assert [one.unit.cells[0].value for one in rows_of_extreme(evidence)] == ([value] if value else [])
+
+
+def test_price_is_a_column_of_a_currency_in_the_row_that_is_named() -> None:
+    found = chosen_of("What does argo-1 cost per month?", [HOSTS], (0.0, 0.2), UNANSWERED)
+    assert found == ["host: argo-1; role: deploy; monthly_eur: 22"]
+
+
+@pytest.mark.parametrize(
+    ("later", "is_moved"),
+    [
+        ("I have to move the production upgrade to 21 June.", True),
+        ("I have to move the staging upgrade to 21 June.", False),
+        ("The production upgrade needs 21 minutes.", False),
+    ],
+)
+def test_date_that_a_later_note_moves_is_replaced(later: str, is_moved: bool) -> None:
+    notes = [note("a.md", "The production upgrade is planned for 14 June.", date="2026-05-28")]
+    notes.append(note("b.md", later, date="2026-06-02"))
+    found = chosen_of("When is the production upgrade?", notes, (0.8, 0.1), 0.0)
+    assert found == [later if is_moved else "The production upgrade is planned for 14 June."]

@@ -45,7 +45,7 @@ def test_nothing_answers_where_no_row_is_of_the_day() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        ("from: 2026-12-07; to: 2026-12-13; nurse: Jo", "from: 2026-12-14; to: 2026-12-20; nurse: Mali"),
+        ("from: 2026-12-07; until: Monday; nurse: Jo", "from: 2026-12-14; until: Monday; nurse: Mali"),
         ("week of: 2026-12-07; nurse: Jo", "week of: 2026-12-14; nurse: Mali"),
         ("date: December 2026; nurse: Jo", "date: January 2027; nurse: Mali"),
     ],
@@ -190,3 +190,23 @@ def test_other_one_of_alternatives_answers_nothing(question: str, note_: Context
     found = without_contradicted(evidence_of(question, note_), probable(0.8))
     assert bool(found.units) is is_left
     assert found.none == pytest.approx(0.2 if is_left else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("day", "place"), [("10 December", 0), ("13 December", 0), ("14 December 2026", 1), ("21 December", None)]
+)
+def test_row_whose_period_has_the_day_answers(day: str, place: int | None) -> None:
+    rows = ("from: 2026-12-07; to: 2026-12-13; nurse: Jo", "from: 2026-12-14; to: 2026-12-20; nurse: Mali")
+    evidence = evidence_of(f"Which nurse works on {day}?", table("rota.csv", *rows))
+    found = without_contradicted(evidence, probable(0.5, 0.3))
+    assert set(found.units) == ({place} if place is not None else set())
+    assert [one.on_day for one in evidence.scored] == [place == 0, place == 1]
+
+
+@pytest.mark.parametrize(
+    ("question", "places"), [("Who owns the item that is still open?", {1}), ("Who owns an item?", {0, 1})]
+)
+def test_rows_in_the_other_state_answer_nothing(question: str, places: set[int]) -> None:
+    rows = ("item: retention; owner: Jo; state: done", "item: lag; owner: Mali; state: open")
+    evidence = evidence_of(question, table("items.md", *rows))
+    assert set(without_contradicted(evidence, probable(0.5, 0.3)).units) == places

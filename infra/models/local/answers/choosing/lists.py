@@ -11,7 +11,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values import days_in, has_number, same_day
+from graphtide.infra.models.local.answers.values import column_measures, days_in, has_number, same_day
 from graphtide.infra.models.local.answers.words import keys_of, word_set
 
 _SAME = 0.95
@@ -41,9 +41,15 @@ def states_cell(evidence: AnswerEvidence, row: Unit) -> bool:
     if not named:
         return False
     subjects = [cell for cell in row.cells if named <= keys_of(cell.value) <= asked and "," not in cell.value]
-    columns = [cell.column_keys for cell in row.cells if cell.value and cell not in subjects and cell.column_keys]
+    measures = evidence.plan.measures & _MONEY
+    columns = [
+        cell.column_keys - _CURRENCY_KEYS if measures and column_measures(cell.column, measures) else cell.column_keys
+        for cell in row.cells
+        if cell.value and cell not in subjects
+    ]
+    columns = [keys for keys in columns if keys]
     stated = frozenset().union(*(keys for keys in columns if keys <= asked))
-    others = frozenset(term.key for term in terms if not term.verb)
+    others = frozenset(term.key for term in terms if not (term.verb or (measures and term.kind is TermKind.IMPLIED)))
     return bool(subjects and stated) and others <= stated | named | row.head_keys | row.title_keys
 
 
@@ -53,8 +59,43 @@ def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored
     """
     if not evidence.plan.extreme or is_extreme(evidence, best):
         return None
-    tables = _tables_near(best, ranked)
+    tables = [row for row in _tables_near(best, ranked) if _has_thing(evidence.plan, row.unit)]
     return next((row for table in tables if (row := extreme_of_table(evidence, table)) is not None), None)
+
+
+def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the row with the greatest or least value asked for, where a column is what the question asks for ("which
+    host is the most expensive" and `host`), and no other word of it says which rows; none without such a table.
+    """
+    plan = evidence.plan
+    things = [term for term in plan.terms if term.kind is TermKind.FOCUS]
+    others = [term for term in plan.terms if not (term.weak or term in things or _is_measure(term))]
+    if not plan.extreme or plan.negated or not things or others:
+        return []
+    known: set[Table] = set()
+    for scored in sorted(evidence.scored, key=lambda one: -one.score):
+        unit = scored.unit
+        named = {cell.column.lower() for cell in unit.cells}
+        if _table(unit) in known or not all(named & {term.text.lower(), term.key} for term in things):
+            continue
+        known.add(_table(unit))
+        if found := extreme_row(plan, _rows_of_table(evidence, scored)):
+            return found
+    return []
+
+
+def _is_measure(term: Term) -> bool:
+    """Return whether a word only says what is measured: "expensive"."""
+    return term.text.lower() in _MEASURES
+
+
+_MEASURES = word_set("expensive valuable")
+
+
+def _has_thing(plan: QuestionPlan, row: Unit) -> bool:
+    """Return whether a row or its table has each noun that the question asks for."""
+    named = row.keys | row.columns | row.head_keys | row.title_keys
+    return all(({term.key} | term.synonyms) & named for term in plan.terms if term.kind is TermKind.FOCUS)
 
 
 def is_extreme(evidence: AnswerEvidence, best: Scored) -> bool:
@@ -132,7 +173,9 @@ def _is_currency(term: Term) -> bool:
     return term.text.lower() in _CURRENCIES
 
 
+_MONEY = frozenset({"money"})
 _CURRENCIES = word_set("euro euros eur pound pounds gbp dollar dollars usd franc francs chf")
+_CURRENCY_KEYS = keys_of(" ".join(sorted(_CURRENCIES)))
 
 
 def _tables_near(best: Scored, ranked: Sequence[Scored]) -> list[Scored]:

@@ -17,6 +17,7 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     named_by_column,
     other_rows,
     rows_beyond,
+    rows_of_extreme,
     section_items,
     states_cell,
 )
@@ -73,7 +74,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
     if section := asked_section(evidence):
         return RuleAnswer(section, covers_most=True)
-    if rows := named_by_column(evidence) or rows_beyond(evidence) or _signed_number(evidence):
+    if rows := _rows_stated(evidence) or _signed_number(evidence):
         return RuleAnswer(rows, covers_most=True, is_stated=True)
     chosen = uncontradicted(evidence, select(evidence))
     is_supported = bool(chosen) and supported(evidence, chosen)
@@ -81,6 +82,11 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     if hops := clause_hops(evidence):
         return RuleAnswer(hops, covers_most)
     return RuleAnswer(chosen if is_supported else (), covers_most, is_supported and are_affirmed_rows(evidence, chosen))
+
+
+def _rows_stated(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows of a table that a column of yes and no, a bound or a superlative selects."""
+    return named_by_column(evidence) or rows_beyond(evidence) or rows_of_extreme(evidence)
 
 
 def _signed_number(evidence: AnswerEvidence) -> list[Scored]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from graphtide.infra.models.local.answers.matching.cell_values import spans_day
 from graphtide.infra.models.local.answers.matching.expressed import labels_person, names_agent
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import IMPLIED
@@ -288,6 +289,8 @@ def day_fits(plan: QuestionPlan, unit: Unit) -> bool:
         return False
     days = [day for day in plan.dates if day[2]]
     if not days or _LIMITING.search(plan.text) or (unit.kind is UnitKind.ROW and plan.kind is Kind.DATE):
+        return True
+    if any(spans_day(unit, day) for day in days):
         return True
     stated = days_in(unit.text) or ([unit.date] if unit.date != (0, 0, 0) else [])
     full = [day for day in stated if day[2]]

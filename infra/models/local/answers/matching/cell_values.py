@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Cell, Unit
-from graphtide.infra.models.local.answers.values import has_phrase
+from graphtide.infra.models.local.answers.values import Day, days_in, has_phrase
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
 _ORDINAL_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -54,6 +54,28 @@ def is_person_column(cell: Cell) -> bool:
 _PERSON_COLUMNS = word_set(
     "who name assignee owner author lead leader responsible contact tenant member person reporter reviewer by"
 )
+
+
+def period_of(row: Unit) -> tuple[Day, Day] | None:
+    """Return the first and the last day of a row with columns such as `from` and `to`, None without both of a year."""
+    ends = [_day_in(row, columns) for columns in (_FIRST_DAYS, _LAST_DAYS)]
+    return (ends[0], ends[1]) if ends[0] is not None and ends[1] is not None else None
+
+
+def _day_in(row: Unit, columns: frozenset[str]) -> Day | None:
+    days = [day for cell in row.cells if cell.column.lower() in columns for day in days_in(cell.value)]
+    return days[0] if len(days) == 1 and all(days[0]) else None
+
+
+def spans_day(row: Unit, day: Day) -> bool:
+    """Return whether the period of a row has a day; one without a year is of the year in which the period begins."""
+    period = period_of(row) if row.cells and day[2] else None
+    if period is None:
+        return False
+    return period[0] <= (day[0] or period[0][0], day[1], day[2]) <= period[1]
+
+
+_FIRST_DAYS, _LAST_DAYS = word_set("from start starts begin begins since"), word_set("to until till end ends")
 
 
 def singled_out(plan: QuestionPlan, rows: Sequence[Unit]) -> list[bool]:

@@ -11,9 +11,11 @@ from itertools import pairwise
 
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.documents.line_starts import stamp_of
+from graphtide.infra.models.local.answers.matching.cell_values import period_of, spans_day
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
+from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
-from graphtide.infra.models.local.answers.units import Unit, UnitKind
+from graphtide.infra.models.local.answers.units import Unit, UnitKind, is_state_column
 from graphtide.infra.models.local.answers.values import Day, days_in, has_phrase, is_calendar, same_day
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
@@ -57,6 +59,7 @@ def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping
     kinds = _columns_of(evidence, asked)
     codes = [term for term in plan.terms if term.kind is TermKind.CODE]
     found = {place for place, row in rows.items() if _is_other_thing(row, asked, kinds)}
+    found |= {place for place, row in rows.items() if plan.done is not None and _is_in_other_state(row, plan.done)}
     found |= {place for place, row in rows.items() if any(_lacks_column_of(row, code) for code in codes)}
     units = {place: evidence.scored[place].unit for place in places}
     return found | {
@@ -166,6 +169,14 @@ def _lacks_column_of(row: Unit, code: Term) -> bool:
     return code.key not in row.keys | row.columns | row.head_keys | row.title_keys
 
 
+def _is_in_other_state(row: Unit, done: bool) -> bool:
+    """Return whether the column for the state of a row says that it is done, where the question asks for what is open,
+    or the other way round.
+    """
+    states = [cell.value.lower() for cell in row.cells if is_state_column(cell)]
+    return any(state in (UNFINISHED if done else FINISHED) for state in states)
+
+
 def _form_of(code: str) -> str:
     return re.sub("[0-9]", "0", code.strip().upper())
 
@@ -178,8 +189,12 @@ def _table(row: Unit) -> Table:
 
 
 def _is_of_other_day(evidence: AnswerEvidence, row: Unit) -> bool:
-    """Return whether the only day of a row is in its column for days, and the question names another one."""
+    """Return whether the only day of a row is in its column for days, and the question names another one, or one that
+    the period of the row does not have.
+    """
     asked = [day for day in evidence.plan.dates if day[2]]
+    if asked and period_of(row) is not None and not has_phrase(evidence.plan.text, _BOUNDS):
+        return not any(spans_day(row, day) for day in asked)
     stated = [day for cell in row.cells if cell.column.lower() in _DAY_COLUMNS for day in days_in(cell.value)]
     if has_phrase(evidence.plan.text, _BOUNDS):
         return False

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING, tells_age
+from graphtide.infra.models.local.answers.matching.cell_values import spans_day
 from graphtide.infra.models.local.answers.matching.expressed import expresses, signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
@@ -75,6 +76,8 @@ _MAY = re.compile(r"\b(?:may|can|[Oo]nly)\b")  # "May" is a month
 
 def _is_of_day(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether a unit states the day or the month of the question in any form, or is dated by it."""
+    if any(spans_day(unit, day) for day in plan.dates):
+        return True
     stated = (unit.date, *days_in(unit.text))
     return any(same_day(day, other) for day in plan.dates for other in stated if other[1])
 
