@@ -90,7 +90,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     previous: Unit | None = None
     topic: Unit | None = None
     topic_block = label_block = -1
-    label = ""
+    label, label_keys = "", frozenset[str]()
     entries = entries_of({unit.block: unit.text for unit in reversed(units) if not unit.cells}, day[0])
     for number, unit in enumerate(units):
         unit.place = number
@@ -113,9 +113,9 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
         if topic is not None and topic is not unit and unit.block == topic_block:
             unit.lead_keys |= topic.keys
         if (own := _label_of(unit)) or unit.block != label_block:
-            label, label_block = own, unit.block
+            label, label_block, label_keys = own, unit.block, unit.keys
         elif label:
-            unit.label, unit.lead_keys = label, unit.lead_keys | keys_of(label)
+            unit.label, unit.lead_keys = label, unit.lead_keys | label_keys
         unit.names = _names(unit)
         follows = unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE
         if previous is not None and previous.kind is not UnitKind.ROW and follows:

@@ -130,20 +130,21 @@ def _states_change(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
 
 
 def _moves(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
-    """Return whether a later unit moves to another date what the question asks for: it has the names in question, or at
-    least two other words of it, that the earlier unit has.
+    """Return whether a later unit moves to another date what the question asks for: it has each name in question that
+    the earlier unit has, and at least two words of it; to postpone, a name alone may.
     """
-    if plan.kind is not Kind.DATE or not has_phrase(later.unit.text, _MOVING):
+    postpones = has_phrase(later.unit.text, _POSTPONING)
+    if plan.kind is not Kind.DATE or not (postpones or has_phrase(later.unit.text, _MOVING)):
         return False
     shared = [term for term in plan.terms if term.key in earlier.unit.keys and not term.weak]
     names = [term for term in shared if term.hard]
     words = [term for term in shared if term.key in later.unit.keys]
-    return all(term in words for term in names) and (bool(names) or len(words) >= _SHARED)
+    return all(term in words for term in names) and (len(words) >= _SHARED or bool(postpones and names))
 
 
-_MOVING = (
-    "move", "moves", "moved", "moving", "postpone", "postpones", "postponed", "delayed", "rescheduled", "put off",
-    "pushed back", "brought forward",
+_MOVING = ("move", "moves", "moved", "moving")
+_POSTPONING = (
+    "postpone", "postpones", "postponed", "delayed", "rescheduled", "put off", "pushed back", "brought forward",
 )  # fmt: skip
 _SHARED = 2
 

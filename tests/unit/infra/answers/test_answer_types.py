@@ -330,3 +330,27 @@ async def test_other_words_of_the_same_deed_are_quoted(question: str, part: str)
         table("submissions.jsonl", "title: Wind Blues; applicant: Ole Dahl", "title: Bread; applicant: Nino Kav"),
     )
     assert part in await answer(question, *notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "covers"),
+    [("The cup went to Hanne Moe.", True), ("Hanne Moe went to London.", False), ("The cup went to pieces.", False)],
+)
+def test_prize_that_goes_to_a_name_is_won(text: str, covers: bool) -> None:
+    units = units_of([note("a.md", text)])
+    evidence = score_units(plan_of("Who won the cup?"), units, [0.0])
+    at = [term.text for term in evidence.plan.terms].index("won")
+    assert (evidence.scored[0].covers[at] > 0.0) is covers
+
+
+@pytest.mark.parametrize(
+    ("question", "fits"),
+    [
+        ("When will the pine be felled?", False),
+        ("When did the pine arrive?", True),
+        ("When was the pine received?", True),
+    ],
+)
+def test_column_of_what_was_done_dates_nothing_to_come(question: str, fits: bool) -> None:
+    units = units_of([table("trees.csv", "tree: pine; received: 2011-05-14; bed: A4")])
+    assert score_units(plan_of(question), units, [0.0]).scored[0].fits is fits

@@ -467,6 +467,29 @@ def test_price_is_a_column_of_a_currency_in_the_row_that_is_named() -> None:
     assert found == ["host: argo-1; role: deploy; monthly_eur: 22"]
 
 
+def test_number_below_the_next_name_is_no_other_one() -> None:
+    """Two names in two lines: only the one right above the number is surely that of it."""
+    lines = ("Moira Teal", "Gerald Pike", "Sales Manager", "Tel. 01632 960 811")
+    units = units_of([note("contacts.txt", *lines)])
+    for name, answers in (("Moira Teal", False), ("Gerald Pike", True)):
+        evidence = score_units(plan_of(f"What is {name}'s phone number?"), units, [0.0] * len(units))
+        assert answer_by_rules(evidence).is_stated is answers
+
+
+@pytest.mark.parametrize(
+    ("question", "later", "is_moved"),
+    [
+        ("When does Quillon double its volume?", "Quillon postpones to September.", True),
+        ("When does Quillon double its volume?", "Quillon moves to Leeds on 3 September.", False),
+        ("When does Quillon double its volume?", "Brightmile postpones to September.", False),
+    ],
+)
+def test_what_a_later_note_postpones_is_replaced_by_the_name_alone(question: str, later: str, is_moved: bool) -> None:
+    notes = [note("a.md", "Quillon doubles its volume from July.", date="2026-06-01")]
+    notes.append(note("b.md", later, date="2026-06-09"))
+    assert chosen_of(question, notes, (0.8, 0.1), 0.0) == [later if is_moved else notes[0].text]
+
+
 @pytest.mark.parametrize(
     ("later", "is_moved"),
     [
@@ -480,3 +503,28 @@ def test_date_that_a_later_note_moves_is_replaced(later: str, is_moved: bool) ->
     notes.append(note("b.md", later, date="2026-06-02"))
     found = chosen_of("When is the production upgrade?", notes, (0.8, 0.1), 0.0)
     assert found == [later if is_moved else "The production upgrade is planned for 14 June."]
+
+
+def test_price_of_one_is_preferred_to_a_row_that_mentions_the_things() -> None:
+    notes = [
+        note("june.txt", "New: Plantmark, \u00a34.10 a label, 300 ordered."),
+        table("budget.md", "line: labels; plan: \u00a32,400"),
+    ]
+    assert chosen_of("How much is a label?", notes, (0.6, 0.35), 0.0) == [
+        "New: Plantmark, \u00a34.10 a label, 300 ordered."
+    ]
+    assert chosen_of("What is planned for labels?", notes, (0.5, 0.45), 0.0) == ["line: labels; plan: \u00a32,400"]
+
+
+def test_sentences_below_a_label_cover_what_the_first_one_says_of_it() -> None:
+    staff = note("staff.md", "Ana Lund -- curator since 2014. Trees. Ext. 21", "Bo Ek -- office. Ext. 11")
+    evidence = score_units(plan_of("What is the extension of the curator?"), units_of([staff]), [0.0] * 5)
+    ranked = sorted(evidence.scored, key=lambda one: -one.score)
+    assert ranked[0].unit.text == "Ext. 21"
+
+
+def test_sentence_below_a_label_agrees_with_the_one_that_has_it() -> None:
+    """It is quoted together with that one, which the models prefer as it has the words of the question."""
+    staff = note("staff.md", "Ana Lund -- curator since 2014. Trees. Ext. 21", "Bo Ek -- office. Ext. 11")
+    found = chosen_of("What is the extension of the curator?", [staff], (0.5, 0.0, 0.02, 0.0, 0.0), 0.3)
+    assert found == ["Ext. 21"]

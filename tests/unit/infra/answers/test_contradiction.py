@@ -210,3 +210,17 @@ def test_rows_in_the_other_state_answer_nothing(question: str, places: set[int])
     rows = ("item: retention; owner: Jo; state: done", "item: lag; owner: Mali; state: open")
     evidence = evidence_of(question, table("items.md", *rows))
     assert set(without_contradicted(evidence, probable(0.5, 0.3)).units) == places
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        ("Closed on 25 and 26 December and on 1 January.", False),
+        ("Closed on 25 December and from 1 to 5 June.", True),
+        ("The garden closes at 19:00.", True),
+        ("As of 3 May, it closes at 20:00 in June.", True),
+    ],
+)
+def test_days_of_other_months_alone_date_nothing(text: str, is_left: bool) -> None:
+    evidence = evidence_of("When does the garden close in June?", note("visit.html", text))
+    assert bool(without_contradicted(evidence, probable(0.8)).units) is is_left

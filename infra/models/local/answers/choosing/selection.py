@@ -34,7 +34,7 @@ from graphtide.infra.models.local.answers.documentation import (
 )
 from graphtide.infra.models.local.answers.matching.answer_types import REASON_KEYS, TYPED, denies
 from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
-from graphtide.infra.models.local.answers.matching.expressed import signed_by, signs_role, states_subject
+from graphtide.infra.models.local.answers.matching.expressed import signed_by, signs_role, states_price, states_subject
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -159,7 +159,8 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
         return True
     if not by_rules.covers_most:
         return False
-    return best.fits and best.score >= AGREED_SCORE and any(best is scored for scored in by_rules.chosen)
+    sure = [one.unit for one in by_rules.chosen if one.fits and one.score >= AGREED_SCORE]
+    return any(best.unit is unit or best.unit is unit.labelling for unit in sure)
 
 
 def _states_all(evidence: AnswerEvidence, relevance: Relevance) -> bool:
@@ -183,10 +184,12 @@ _TELEPHONE = frozenset({"phone"})
 
 def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
     """Return whether the units that the rules choose are together about as probable as the most probable unit; of
-    several sentences, one of them: many do not agree by their number.
+    several sentences, one of them: many do not agree by their number. A sentence about the subject of another one has
+    the probability of that one, too, with which it is quoted.
     """
-    chosen = {id(scored) for scored in by_rules.chosen}
-    shares = [share for place, share in relevance.units.items() if id(evidence.scored[place]) in chosen]
+    chosen = {id(scored.unit) for scored in by_rules.chosen}
+    quoted = chosen | {id(scored.unit.labelling) for scored in by_rules.chosen}
+    shares = [share for place, share in relevance.units.items() if id(evidence.scored[place].unit) in quoted]
     best = max(relevance.units.values(), default=0.0)
     sentences = all(one.unit.kind is UnitKind.SENTENCE for one in by_rules.chosen) and not evidence.plan.options
     own = max(shares, default=0.0) if sentences and len(chosen) >= _SEVERAL else sum(shares)
@@ -210,12 +213,14 @@ def _is_measured(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -
 
 
 def _states_other_cell(evidence: AnswerEvidence, best: int, by_rules: RuleAnswer) -> bool:
-    """Return whether the most probable unit is the row that the question names, and the rules chose one row that only
-    mentions it.
+    """Return whether the most probable unit is the row that the question names, or states a price for one of the
+    things, and the rules chose one row that only mentions it.
     """
     rows = [one for one in by_rules.chosen if one.unit.kind is UnitKind.ROW]
     if len(by_rules.chosen) != 1 or not rows or rows[0] is evidence.scored[best]:
         return False
+    if states_price(evidence.plan, evidence.scored[best].unit):
+        return not states_price(evidence.plan, rows[0].unit)
     return states_cell(evidence, evidence.scored[best].unit) and not states_cell(evidence, rows[0].unit)
 
 

@@ -40,6 +40,7 @@ from graphtide.infra.models.local.answers.words import (
     keys_of,
     words_of,
 )
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 from graphtide.infra.models.local.english.lexical.words import ROLES
 
 IDENTIFIERS = keys_of("code pin password port number extension")
@@ -88,7 +89,8 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             named = named or _has_subject(plan, unit) or denies_deed(plan, unit)
             return named or labels_person(plan, unit) or names_agent(plan, unit)
         case Kind.DATE:
-            return _new_digits(plan, unit.text, dates=True) and _is_dated_event(plan, unit.text)
+            text = _undone(unit) if plan.future and unit.cells else unit.text
+            return _new_digits(plan, text, dates=True) and _is_dated_event(plan, text)
         case Kind.QUANTITY:
             return _measured(plan, unit)
         case Kind.VERSION:
@@ -103,6 +105,14 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys) or explains_deed(plan, unit)
         case _:
             return True
+
+
+def _undone(row: Unit) -> str:
+    """Return the cells of a row without those in columns for what was done, such as `received`, which date nothing to
+    come.
+    """
+    forms = ((cell, VERBS.get(cell.column.lower())) for cell in row.cells)
+    return "; ".join(cell.text for cell, form in forms if form is None or form.bare or not form.participle)
 
 
 def explains_deed(plan: QuestionPlan, unit: Unit) -> bool:

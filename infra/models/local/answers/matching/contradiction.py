@@ -63,7 +63,11 @@ def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping
     found |= {place for place, row in rows.items() if any(_lacks_column_of(row, code) for code in codes)}
     units = {place: evidence.scored[place].unit for place in places}
     return found | {
-        place for place, unit in units.items() if _is_of_other_month(unit, months) or _is_of_alternative(plan, unit)
+        place
+        for place, unit in units.items()
+        if _is_of_other_month(unit, months)
+        or _is_of_alternative(plan, unit)
+        or (plan.kind is Kind.DATE and _has_only_other_months(unit, months))
     }
 
 
@@ -227,6 +231,18 @@ def _is_of_other_month(unit: Unit, months: frozenset[int]) -> bool:
     dated = [day for text in columns or [stamp_of(unit.text)] for day in days_in(text)]
     named = {key_of(MONTHS[month - 1]) for month in months} & unit.keys
     return bool(dated) and not named and not any(day[1] in months for day in days_in(unit.text))
+
+
+def _has_only_other_months(unit: Unit, months: frozenset[int]) -> bool:
+    """Return whether a sentence has days, and none of a month asked for, nor the name of one: "closed on 25 and 26
+    December", for June.
+    """
+    if not months or unit.cells:
+        return False
+    named = {key_of(MONTHS[month - 1]) for month in months}
+    days = days_in(unit.text)
+    context = unit.keys | unit.lead_keys | unit.head_keys | unit.title_keys
+    return bool(days) and named.isdisjoint(context) and not any(day[1] in months for day in days)
 
 
 def _is_other_thing(row: Unit, asked: frozenset[str], kinds: Mapping[Table, frozenset[str]]) -> bool:

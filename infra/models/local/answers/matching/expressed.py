@@ -14,6 +14,7 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.values import has_date, has_phrase, has_quantity
 from graphtide.infra.models.local.answers.words import ARTICLES, key_of, keys_of, word_set, words_of
+from graphtide.infra.models.local.english.lexical.words import ORGANISATION_CUES, PLACE_CUES, ROLES
 
 _CHARGE = keys_of("responsible charge duty handle manage look")
 _TREATMENT = keys_of("handle solve answer treat process")
@@ -26,7 +27,8 @@ _TAKES_PLACE = re.compile(
     r"\b(?:takes?|took|taking) (?:over from|(?:his|her|their|the|[A-Z][a-z]+'s) (?:place|seat|post))"
     r"|\b(?:fill(?:s|ed)?|st(?:ands?|ood)|step(?:s|ped)?) in for\b|\bin (?:place|lieu) of\b"
 )
-_WINNING, _AWARDING = keys_of("win receive"), ("went to", "goes to", "awarded to", "was given to", "is given to")
+_WINNING = keys_of("win receive")
+_AWARDING = re.compile(r"\b(?:went|goes|awarded|given) to (?:the )?[A-Z]")
 _MONEY, _SUM = keys_of("money"), frozenset({"money"})
 _CREATION = keys_of("write compose paint design author draw build create make film record direct stage publish")
 _VALIDITY = keys_of("valid validity apply effect run last")
@@ -55,13 +57,19 @@ def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
         return True
     if term.key in _MONEY and has_quantity(unit.text, _SUM):
         return True
-    if term.key in _WINNING and has_phrase(unit.text, _AWARDING):
+    if term.key in _WINNING and _is_awarded(plan, unit):
         return True
     if plan.kind is Kind.DATE:
         return _expresses_date(term, unit)
     if plan.kind is not Kind.PERSON:
         return False
     return _expresses_person(plan, term, unit)
+
+
+def _is_awarded(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether something that the question names goes to a name: "The Golden Herring went to The Last Ferry"."""
+    found = _AWARDING.search(unit.text)
+    return found is not None and not plan.keys.isdisjoint(keys_of(unit.text[: found.start()]))
 
 
 def states_subject(plan: QuestionPlan, unit: Unit) -> bool:
@@ -78,6 +86,21 @@ def states_subject(plan: QuestionPlan, unit: Unit) -> bool:
 
 _WHAT_IS = re.compile(r"what (?:is|are|was|were) (?:the|our|your|its|their) ([^?]{1,60})\??", re.IGNORECASE)
 _IT_IS = re.compile(r"(?:(?:the|our|its|their) )?([^.:;,?!]{1,60}?)(?: is| are| was| were|:) ", re.IGNORECASE)
+
+
+def states_price(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a sum of money is asked for, and a unit states it for one of what the question names: "£4.10 a
+    label".
+    """
+    if "money" not in plan.measures:
+        return False
+    return any(key_of(match[1]) in plan.keys for match in _FOR_ONE.finditer(unit.text))
+
+
+_FOR_ONE = re.compile(
+    r"(?:[\u00a3\u20ac$]\s?\d[\d.,]*|\d[\d.,]*\s?(?:p|pence|euros?|pounds?|dollars?))"
+    r" (?:an?|per|for an?|each) ([a-z]{3,30})\b"
+)
 
 
 def signs_role(plan: QuestionPlan, unit: Unit) -> bool:
@@ -104,7 +127,7 @@ def _is_name_line(text: str) -> bool:
 
 def signed_by(plan: QuestionPlan, unit: Unit) -> Unit | None:
     """Return the line with the name in question up to _SIGNATURE short lines above one of a signature, None without
-    one.
+    one, or with a line between them that may be another name.
     """
     names = {term.key for term in plan.terms if term.hard}
     above = unit
@@ -112,9 +135,18 @@ def signed_by(plan: QuestionPlan, unit: Unit) -> Unit | None:
         if above.before is None or len(above.before.text.split()) > _MAX_ROLE_WORDS:
             return None
         above = above.before
-        if names and names <= above.keys and _is_name_line(above.text):
-            return above
+        if _is_name_line(above.text):
+            if names and names <= above.keys:
+                return above
+            if _may_name_person(above.text):
+                return None
     return None
+
+
+def _may_name_person(line: str) -> bool:
+    """Return whether a line of capitalised words is neither one word nor a role, a department or a place."""
+    words = [word.lower() for word in line.replace("-", " ").split()]
+    return len(words) > 1 and (ROLES | ORGANISATION_CUES | PLACE_CUES).isdisjoint(words)
 
 
 _SIGNATURE = 4
