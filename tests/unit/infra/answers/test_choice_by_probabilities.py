@@ -528,3 +528,24 @@ def test_sentence_below_a_label_agrees_with_the_one_that_has_it() -> None:
     staff = note("staff.md", "Ana Lund -- curator since 2014. Trees. Ext. 21", "Bo Ek -- office. Ext. 11")
     found = chosen_of("What is the extension of the curator?", [staff], (0.5, 0.0, 0.02, 0.0, 0.0), 0.3)
     assert found == ["Ext. 21"]
+
+
+TRIPS = table(
+    "log.csv",
+    "date: 1 August; skipper: Marta; hours: 6",
+    "date: 9 August; skipper: Jun; hours: 3",
+    "date: 2 September; skipper: Amelie; hours: 8",
+)
+
+
+def test_greatest_value_decides_where_the_rules_cover_nothing() -> None:
+    """The question has no word of the table."""
+    loft = table("jobs.md", "job: sails to loft; who: Marta")
+    assert chosen_of("Who sailed the longest?", [TRIPS, loft], (0.8, 0.0, 0.01, 0.1), 0.0) == [
+        "date: 2 September; skipper: Amelie; hours: 8"
+    ]
+
+
+def test_rows_within_a_bound_are_left_out_of_those_that_models_choose() -> None:
+    found = chosen_of("Which trips took more than 5 hours?", [TRIPS], (0.7, 0.7, 0.7), 0.0)
+    assert [text.rpartition(" ")[2] for text in found] == ["6", "8"]

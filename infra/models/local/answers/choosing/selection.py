@@ -36,7 +36,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import REASON_KE
 from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
 from graphtide.infra.models.local.answers.matching.expressed import signed_by, signs_role, states_price, states_subject
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
-from graphtide.infra.models.local.answers.narrowing import narrowed
+from graphtide.infra.models.local.answers.narrowing import beyond, narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.relevance import (
     AGREED,
@@ -114,15 +114,8 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     several = asks_for_several(plan)
     if finds_nothing(relevance, _support(evidence, relevance, by_rules), several):
         return ()
-    best = most_probable(relevance)
-    has_its_form = best is not None and (
-        has_form(evidence, best, by_rules.chosen) or _states_other_cell(evidence, best, by_rules)
-    )
-    is_measured = best is not None and _is_measured(evidence, evidence.scored[best], by_rules)
-    if is_measured or (not has_its_form and _agrees(evidence, relevance, by_rules)):
-        agreed = _without_others(evidence, relevance, by_rules.chosen)
-        since = changed_since(evidence, agreed[0]) if len(agreed) == 1 else agreed
-        return _with_neighbours(evidence, relevance, since)
+    if kept := _kept_of_rules(evidence, relevance, by_rules):
+        return kept
     if plan.options and not plan.alternatives:
         weigh(evidence, relevance)
         return select(evidence)
@@ -134,7 +127,26 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     parts = [evidence.scored[place] for place in answer_parts(relevance, several)]
     if len(parts) == 1:
         parts = changed_since(evidence, parts[0])
+    elif plan.bound is not None and all(one.unit.kind is UnitKind.ROW for one in parts):
+        parts = beyond(plan, plan.bound, parts) or parts
     return with_next_steps(evidence, parts)
+
+
+def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
+    """Return the row that a superlative selects, or the units of the rules that are about as probable as the most
+    probable one; none where the probabilities decide.
+    """
+    best = most_probable(relevance)
+    if best is not None:
+        if measured := _measured(evidence, evidence.scored[best], by_rules):
+            return measured
+        if has_form(evidence, best, by_rules.chosen) or _states_other_cell(evidence, best, by_rules):
+            return ()
+    if not _agrees(evidence, relevance, by_rules):
+        return ()
+    agreed = _without_others(evidence, relevance, by_rules.chosen)
+    since = changed_since(evidence, agreed[0]) if len(agreed) == 1 else agreed
+    return _with_neighbours(evidence, relevance, since)
 
 
 def _support(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Support:
@@ -200,16 +212,15 @@ def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer
     return bool(chosen) and own * (AGREED_COVERING if covering else AGREED) >= best
 
 
-def _is_measured(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> bool:
-    """Return whether the rules chose the row with the greatest or least value of the table of the most probable unit:
-    the models see no difference between its rows.
+def _measured(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> list[Scored]:
+    """Return the row with the greatest or least value of the table of the most probable unit, unless the rules found
+    another answer that covers the question: the models see no difference between the rows. None without such a value.
     """
-    if not evidence.plan.extreme or len(by_rules.chosen) != 1 or best.unit.kind is not UnitKind.ROW:
-        return False
-    chosen = by_rules.chosen[0]
-    if chosen.unit.columns != best.unit.columns or chosen.unit.section != best.unit.section:
-        return False
-    return extreme_of_table(evidence, best) is chosen
+    if not evidence.plan.extreme or best.unit.kind is not UnitKind.ROW:
+        return []
+    row = extreme_of_table(evidence, best)
+    others = [one for one in by_rules.chosen if one is not row]
+    return [] if row is None or (others and by_rules.covers_most) or len(others) > 1 else [row]
 
 
 def _states_other_cell(evidence: AnswerEvidence, best: int, by_rules: RuleAnswer) -> bool:
