@@ -56,7 +56,7 @@ def with_limits(unanswered: float, by_rules: float) -> Policy:
     """Return the service's choice with other limits for "nothing answers"."""
 
     def choose(evidence: AnswerEvidence, found: Relevance, rules: RuleAnswer) -> Sequence[object]:
-        with patch.multiple(relevance, UNANSWERED=unanswered, UNANSWERED_BY_RULES=by_rules):
+        with patch.multiple(relevance, UNANSWERED=unanswered, UNANSWERED_BY_RULES=by_rules, UNANSWERED_PARTLY=by_rules):
             return answer_by_relevance(evidence, found, rules)
 
     return choose
