@@ -98,7 +98,7 @@ def states_price(plan: QuestionPlan, unit: Unit) -> bool:
 
 
 _FOR_ONE = re.compile(
-    r"(?:[\u00a3\u20ac$]\s?\d[\d.,]*|\d[\d.,]*\s?(?:p|pence|euros?|pounds?|dollars?))"
+    r"(?:[\u00a3\u20ac$]\s?\d[\d.,]{0,12}|(?<![\d.,])\d[\d.,]{0,12}\s?(?:p|pence|euros?|pounds?|dollars?))"
     r" (?:an?|per|for an?|each) ([a-z]{3,30})\b"
 )
 
