@@ -14,7 +14,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import TYPED, de
 from graphtide.infra.models.local.answers.matching.expressed import defines
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
-from graphtide.infra.models.local.answers.values import days_in, has_phrase
+from graphtide.infra.models.local.answers.values import days_in, has_phrase, numbers_before
 from graphtide.infra.models.local.answers.words import key_of, spaced, words_of
 
 _TAKING_BACK = (
@@ -156,31 +156,23 @@ def _recounts(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
     first, second = earlier.unit, later.unit
     before = second.before
     names = second.names | (before.names if before is not None and before.block == second.block else frozenset())
-    mine, theirs = (_numbers_of(plan.counted, unit.text) for unit in (first, second))
-    says_so = corrects(second.text) or has_phrase(second.text, _LIMITING)
+    mine, theirs = (numbers_before(plan.counted, unit.text) for unit in (first, second))
+    says_so = corrects(second.text) or has_phrase(second.text, ("only", "but"))
     return bool(plan.counted and mine and theirs) and mine != theirs and says_so and not names.isdisjoint(first.names)
-
-
-def _numbers_of(counted: str, text: str) -> set[str]:
-    return {number.text for number, thing in pairwise(words_of(text)) if number.coded and thing.key == counted}
-
-
-_LIMITING = ("but only", "only", "but")
 
 
 def _ends(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
     """Return whether a later unit says of all that the earlier one names that it is there no more, and has the words of
     the question that the earlier one has.
     """
-    named = frozenset(word.key for word in words_of(earlier.unit.text) if word.capital) - plan.keys
-    asked = plan.keys & earlier.unit.keys
-    own = named & earlier.unit.names
+    capital = frozenset(word.key for word in words_of(earlier.unit.text) if word.capital)
+    own, asked = (capital & earlier.unit.names) - plan.keys, plan.keys & earlier.unit.keys
     return bool(own and asked) and own | asked <= later.unit.keys and has_phrase(later.unit.text, _ENDED)
 
 
 _ENDED = (
-    "is lost", "was lost", "is cancelled", "was cancelled", "has cancelled", "cancelled", "canceled", "is dropped",
-    "was dropped", "withdrawn", "no longer", "falls through", "fell through", "is off", "gave up", "resigned",
+    "is lost", "was lost", "cancelled", "canceled", "is dropped", "was dropped", "withdrawn", "no longer",
+    "falls through", "fell through", "is off", "gave up", "resigned",
 )  # fmt: skip
 """Words of a sentence about what there was, and is not any more."""
 

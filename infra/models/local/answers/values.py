@@ -23,8 +23,9 @@ from graphtide.infra.models.local.answers.words import (
 Day = tuple[int, int, int]
 """A date as year, month and day, 0 for a part that is not named."""
 
+CURRENCIES = word_set("euro euros eur pound pounds gbp dollar dollars usd cent cents chf franc francs kroner kronor")
 _UNITS: dict[str, frozenset[str]] = {
-    "money": word_set("euro euros eur pound pounds gbp dollar dollars usd cent cents chf franc francs kroner kronor"),
+    "money": CURRENCIES,
     "length": word_set(
         "mm cm km m metre metres meter meters kilometre kilometres kilometer kilometers centimetre centimetres "
         "millimetre millimetres mile miles feet foot inch inches yard yards"
@@ -107,6 +108,12 @@ def has_count(text: str) -> bool:
         or (_is_number(word) and at not in dated and (not _is_time(word) or word.text.isdigit()))
         for at, word in enumerate(words)
     )
+
+
+def numbers_before(key: str, text: str) -> frozenset[str]:
+    """Return the keys of the numbers in figures directly before a word: "64" of "64 kiosks", even beside a date."""
+    pairs = pairwise(words_of(text))
+    return frozenset(number.key for number, thing in pairs if thing.key == key and number.key.isdecimal())
 
 
 def has_quantity(text: str, kinds: frozenset[str]) -> bool:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphtide.graph.text.place import PassageKind, Place
+from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import Relevance
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.streams.model_ports import ContextPassage
 
@@ -36,6 +41,14 @@ async def answer(question: str, *notes: ContextPassage) -> str:
     """Return the answer without citations."""
     text = (await ExtractiveGenerator().answer(question, notes)).text
     return " ".join(word for word in text.split() if not (word.startswith("[") and word.endswith("]")))
+
+
+def chosen_of(question: str, notes: Sequence[ContextPassage], shares: Sequence[float], none: float) -> list[str]:
+    """Return the texts that answer, given the probability of each unit, which also is that of a part."""
+    units = units_of(notes)
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    relevance = Relevance(dict(enumerate(shares)), none, dict(enumerate(shares)))
+    return [one.unit.text for one in answer_by_relevance(evidence, relevance, answer_by_rules(evidence))]
 
 
 BAKERY = (

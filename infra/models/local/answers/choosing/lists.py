@@ -11,7 +11,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values import column_measures, days_in, has_number, same_day
+from graphtide.infra.models.local.answers.values import CURRENCIES, column_measures, days_in, has_number, same_day
 from graphtide.infra.models.local.answers.words import keys_of, word_set
 
 _SAME = 0.95
@@ -72,14 +72,9 @@ def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
     others = [term for term in plan.terms if not (term.weak or term in things or _is_measure(term))]
     if not plan.extreme or plan.negated or not things or others:
         return []
-    known: set[Table] = set()
-    for scored in sorted(evidence.scored, key=lambda one: -one.score):
-        unit = scored.unit
-        named = {cell.column.lower() for cell in unit.cells}
-        if _table(unit) in known or not all(named & {term.text.lower(), term.key} for term in things):
-            continue
-        known.add(_table(unit))
-        if found := extreme_row(plan, _rows_of_table(evidence, scored)):
+    for rows in sorted(_tables_of(evidence), key=lambda rows: -max(row.score for row in rows)):
+        names = {cell.column.lower() for cell in rows[0].unit.cells}
+        if all(names & {term.text.lower(), term.key} for term in things) and (found := extreme_row(plan, rows)):
             return found
     return []
 
@@ -94,7 +89,7 @@ _MEASURES = word_set("expensive valuable")
 
 def _has_thing(plan: QuestionPlan, row: Unit) -> bool:
     """Return whether a row or its table has each noun that the question asks for."""
-    named = row.keys | row.columns | row.head_keys | row.title_keys
+    named = row.keys | _named(row)
     return all(({term.key} | term.synonyms) & named for term in plan.terms if term.kind is TermKind.FOCUS)
 
 
@@ -128,14 +123,10 @@ def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
     if not asked or plan.defines or not (plan.plural or plan.kind in (Kind.PERSON, Kind.THING, Kind.LIST)):
         return []
-    known: set[Table] = set()
-    for scored in evidence.scored:
-        unit = scored.unit
-        names = {cell.column for cell in unit.cells if cell.column_keys and cell.column_keys <= asked}
-        if not names or _table(unit) in known or not asked <= unit.columns | unit.head_keys | unit.title_keys:
+    for rows in _tables_of(evidence):
+        names = {cell.column for cell in rows[0].unit.cells if cell.column_keys and cell.column_keys <= asked}
+        if not names or not any(asked <= _named(row.unit) for row in rows):
             continue
-        known.add(_table(unit))
-        rows = _rows_of_table(evidence, scored)
         for name in sorted(names):
             found = affirmed_in(plan, rows, name)
             if found and len(found) < len(rows) and len(found) <= _MAX_FILTERED:
@@ -153,29 +144,37 @@ def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
     if plan.bound is None or plan.negated or not things:
         return []
     others = [term for term in asked if term not in things]
-    known: set[Table] = set()
-    for scored in evidence.scored:
-        unit = scored.unit
-        named = unit.columns | unit.head_keys | unit.title_keys
-        if unit.kind is not UnitKind.ROW or _table(unit) in known or not all(term.key in named for term in things):
+    for rows in _tables_of(evidence):
+        if not any(_named(row.unit).issuperset(term.key for term in things) for row in rows):
             continue
-        known.add(_table(unit))
-        columns = [cell.column_keys for cell in unit.cells]
-        if not others or not all(any(({term.key} | term.synonyms) & keys for keys in columns) for term in others):
-            continue
-        found = beyond(plan, plan.bound, _rows_of_table(evidence, scored))
-        if 0 < len(found) <= _MAX_FILTERED:
-            return found
+        columns = rows[0].unit.columns
+        if others and all(({term.key} | term.synonyms) & columns for term in others):
+            found = beyond(plan, plan.bound, rows)
+            if 0 < len(found) <= _MAX_FILTERED:
+                return found
     return []
 
 
+def _tables_of(evidence: AnswerEvidence) -> list[list[Scored]]:
+    """Return the rows of each table, in their order. Cost: linear in the units, however many tables there are."""
+    found: dict[Table, list[Scored]] = {}
+    for scored in evidence.scored:
+        if scored.unit.kind is UnitKind.ROW:
+            found.setdefault(_table(scored.unit), []).append(scored)
+    return list(found.values())
+
+
+def _named(row: Unit) -> frozenset[str]:
+    """Return the keys that say what the rows of a table are: of its columns, its headings and its title."""
+    return row.columns | row.head_keys | row.title_keys
+
+
 def _is_currency(term: Term) -> bool:
-    return term.text.lower() in _CURRENCIES
+    return term.text.lower() in CURRENCIES
 
 
 _MONEY = frozenset({"money"})
-_CURRENCIES = word_set("euro euros eur pound pounds gbp dollar dollars usd franc francs chf")
-_CURRENCY_KEYS = keys_of(" ".join(sorted(_CURRENCIES)))
+_CURRENCY_KEYS = keys_of(" ".join(sorted(CURRENCIES)))
 
 
 def _tables_near(best: Scored, ranked: Sequence[Scored]) -> list[Scored]:

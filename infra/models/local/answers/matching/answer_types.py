@@ -30,6 +30,7 @@ from graphtide.infra.models.local.answers.values import (
     is_relative_date,
     lasts_one,
     lasts_until,
+    numbers_before,
     recurs,
     same_day,
 )
@@ -117,8 +118,7 @@ def _undone(row: Unit) -> str:
 
 def explains_deed(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether words in parentheses follow the verb of the question: "has cancelled (a shoot in Malta)"."""
-    deeds = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if term.verb))
-    return any(key_of(match[1]) in deeds for match in _EXPLAINED.finditer(unit.text))
+    return any(key_of(match[1]) in plan.deeds for match in _EXPLAINED.finditer(unit.text))
 
 
 _EXPLAINED = re.compile(r"\b([a-z]{3,20}) \([a-z][^()\d]{2,80}\)")
@@ -128,9 +128,8 @@ def denies_deed(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether a unit denies the deed that the question asks for: "No injury." for "who was injured"."""
     if not has_phrase(unit.text, _NO_PERSON):
         return False
-    deeds = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if term.verb))
     words = [word for word in words_of(unit.text) if word.text.lower() not in _AUXILIARIES]
-    return any(first.text.lower() in _NO_PERSON and second.key in deeds for first, second in pairwise(words))
+    return any(first.text.lower() in _NO_PERSON and second.key in plan.deeds for first, second in pairwise(words))
 
 
 _NO_PERSON = ("no", "nobody")
@@ -259,10 +258,7 @@ def _measured_in_words(plan: QuestionPlan, unit: Unit) -> bool:
 
 def _counts(plan: QuestionPlan, text: str) -> bool:
     """Return whether a text has a number directly before what the question counts: "64 kiosks", even beside a date."""
-    return bool(plan.counted) and any(
-        number.text.isdecimal() and number.key not in plan.keys and thing.key == plan.counted
-        for number, thing in pairwise(words_of(text))
-    )
+    return bool(plan.counted) and not numbers_before(plan.counted, text) <= plan.keys
 
 
 def _is_counted(plan: QuestionPlan, unit: Unit) -> bool:

@@ -170,8 +170,7 @@ def _expresses_person(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
 
 def names_agent(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether a unit says by whom the deed of the question is done: "are paid by the Film Institute"."""
-    deeds = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if term.verb))
-    return any(key_of(match[1]) in deeds for match in _DONE_BY.finditer(unit.text))
+    return any(key_of(match[1]) in plan.deeds for match in _DONE_BY.finditer(unit.text))
 
 
 _DONE_BY = re.compile(r"\b([a-z]{3,20}) by (?:the |our |a )?[A-Z]")

@@ -156,3 +156,8 @@ class QuestionPlan:
     @property
     def keys(self) -> frozenset[str]:
         return frozenset(term.key for term in self.terms)
+
+    @property
+    def deeds(self) -> frozenset[str]:
+        """Return the keys of its verbs and of words of their meaning."""
+        return frozenset().union(*({term.key} | term.synonyms for term in self.terms if term.verb))
