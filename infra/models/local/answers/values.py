@@ -113,7 +113,9 @@ def has_count(text: str) -> bool:
 def numbers_before(key: str, text: str) -> frozenset[str]:
     """Return the keys of the numbers in figures directly before a word: "64" of "64 kiosks", even beside a date."""
     pairs = pairwise(words_of(text))
-    return frozenset(number.key for number, thing in pairs if thing.key == key and number.key.isdecimal())
+    return frozenset(
+        number.key for number, thing in pairs if thing.key == key and number.coded and number.key.isdecimal()
+    )
 
 
 def has_quantity(text: str, kinds: frozenset[str]) -> bool:

@@ -11,6 +11,8 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import Kind
 from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.infra.models.local.answers.values import numbers_before
+from graphtide.infra.models.local.answers.words import key_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.support.growth import grows_linearly
 from tests.unit.infra.answers.notes import BAKERY, answer, note, table
@@ -354,3 +356,11 @@ def test_prize_that_goes_to_a_name_is_won(text: str, covers: bool) -> None:
 def test_column_of_what_was_done_dates_nothing_to_come(question: str, fits: bool) -> None:
     units = units_of([table("trees.csv", "tree: pine; received: 2011-05-14; bed: A4")])
     assert score_units(plan_of(question), units, [0.0]).scored[0].fits is fits
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("On 3 May 64 kiosks opened.", {"64"}), ("1,130 kiosks", {"1130"}), ("Two kiosks", set()), ("B14 kiosks", set())],
+)
+def test_numbers_before_a_word_are_those_in_figures(text: str, numbers: set[str]) -> None:
+    assert numbers_before(key_of("kiosks"), text) == numbers
