@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from graphtide.infra.models.local.answers.relevance import (
     unit_text,
 )
 from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.infra.models.local.cross_encoder import encoder as encoder_module
+from graphtide.infra.models.local.cross_encoder import weights
 from graphtide.infra.models.local.cross_encoder.encoder import MiniLmCrossEncoder
 from graphtide.infra.models.local.cross_encoder.weights import check_model
 from graphtide.infra.models.local.generator import NOTHING_FITS, ExtractiveGenerator
@@ -70,6 +73,26 @@ async def test_any_text_has_a_finite_logit(encoder: MiniLmCrossEncoder) -> None:
     for question in ("", *odd):
         assert np.isfinite((await encoder.read(question, units)).logits).all()
     assert (await encoder.read(QUESTION, [])).logits.shape == (0,)
+
+
+async def test_scaling_the_rows_that_are_read_changes_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the table of the word embeddings is held as floats."""
+    tables = []
+
+    async def read() -> PairReading:
+        encoder_module._load.cache_clear()
+        return await MiniLmCrossEncoder().read(QUESTION, [*OTHERS, ANSWER])
+
+    def table_scaled(model: Any) -> None:
+        tables.append(len(model.graph.node))
+
+    by_row = await read()
+    monkeypatch.setattr(weights, "_scale_rows_read", table_scaled)
+    by_table = await read()
+    encoder_module._load.cache_clear()
+    assert len(tables) == 1
+    assert np.array_equal(by_row.logits, by_table.logits)
+    assert np.array_equal(by_row.states, by_table.states)
 
 
 def test_another_model_is_refused_with_the_remedy(tmp_path: Path) -> None:
