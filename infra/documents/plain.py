@@ -12,6 +12,7 @@ from email.utils import parseaddr
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
+from graphtide.infra.documents.day_lines import MIN_DAYS, is_day_line
 from graphtide.infra.documents.first_line import is_title
 from graphtide.infra.documents.line_breaks import are_authors
 from graphtide.infra.documents.line_starts import entry_starts
@@ -52,6 +53,7 @@ def read_plain(text: str) -> PlainDocument:
     """Return the blocks of the text."""
     groups = list(_groups(text))
     headers = _headers(groups[0]) if groups else {}
+    has_days = sum(is_day_line(line.text) for group in groups for line in group) >= MIN_DAYS
     found: list[Block | HeadingBlock] = []
     if headers:
         head = groups.pop(0)
@@ -63,16 +65,28 @@ def read_plain(text: str) -> PlainDocument:
         # It remains a text, too: "Spare key under the flower pot" may be all that a line with a title's form states.
         found.extend((HeadingBlock(text, first.start, first.end, 1), Block(text, first.start, first.end)))
     for group in filter(None, groups):
-        found.extend(_read_group(group, bool(headers)))
+        for part in _by_day(group) if has_days else [group]:
+            found.extend(_read_group(part, bool(headers), has_days))
     return PlainDocument(headers.get("subject", ""), headers, tuple(under_headings(found, "")))
 
 
 def _begins_with_title(groups: Sequence[Sequence[_Line]]) -> bool:
     """Return whether the first line is the title of the text, and neither an item nor a label."""
     first = groups[0][0].text
-    if _ITEM.match(first) or _LABEL.match(first) or _is_heading(groups[0][:2], underlined=False):
+    if _ITEM.match(first) or _LABEL.match(first) or is_day_line(first) or _is_heading(groups[0][:2], underlined=False):
         return False
     return is_title([line.text for line in groups[0][:_LINES_OF_TITLE]], len(groups) > 1)
+
+
+def _by_day(group: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Yield the lines with each line that is a day as the first of a part."""
+    part: list[_Line] = []
+    for line in group:
+        if part and is_day_line(line.text):
+            yield part
+            part = []
+        part.append(line)
+    yield part
 
 
 def _groups(text: str) -> Iterator[list[_Line]]:
@@ -111,17 +125,20 @@ def sender(headers: dict[str, str]) -> str:
     return one_line(name or address)
 
 
-def _read_group(group: list[_Line], is_mail: bool) -> Iterator[Block | HeadingBlock]:
+def _read_group(group: list[_Line], is_mail: bool, has_days: bool) -> Iterator[Block | HeadingBlock]:
     quoted = next((at for at, line in enumerate(group) if _QUOTED.match(line.text)), None)
     if quoted is not None and (is_mail or quoted == 0 or _WROTE.fullmatch(group[quoted - 1].text)):
         first = quoted - 1 if quoted and _WROTE.fullmatch(group[quoted - 1].text) else quoted
         if first:
-            yield from _read_group(group[:first], is_mail)
+            yield from _read_group(group[:first], is_mail, has_days)
         yield _quotation(group[first:])
         return
     if is_mail and group[0].text.rstrip() == SIGNATURE.rstrip():
         yield Block(" ".join(line.text for line in group[1:]), group[0].start, group[-1].end, PassageKind.QUOTE)
         return
+    if group and is_day_line(group[0].text) and has_days:
+        yield HeadingBlock(one_line(group[0].text).rstrip(": "), group[0].start, group[0].end, 3)
+        group = group[1:]
     lines = [line for line in group if not _RULE.fullmatch(line.text)]
     underlined = len(group) > 1 and len(lines) < len(group) and _RULE.fullmatch(group[1].text) is not None
     at = 0

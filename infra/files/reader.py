@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from graphtide.graph.text.dates import date_span
 from graphtide.graph.text.storable import storable
@@ -19,7 +20,7 @@ from graphtide.infra.files.records import read_json, read_records
 from graphtide.infra.files.types import INSTALL, FileDocument, RecordProblem, UnreadableFileError
 from graphtide.streams.model_ports import CSV, MARKDOWN, PLAIN
 
-READER_VERSION = 3
+READER_VERSION = 4
 """Changes when a file gives another text or date than before, so that files are read again after an upgrade, and
 published where they differ.
 """
@@ -53,10 +54,16 @@ _PANDOC_READERS = {
     ".mediawiki": "mediawiki",
 }
 """The suffixes of files that pandoc reads, and its names of their formats."""
+_ENTRIES = {
+    ".ics": ("graphtide.infra.files.formats.calendar_entries", "read_calendar"),
+    ".vcf": ("graphtide.infra.files.formats.contact_cards", "read_cards"),
+}
 _RECORDS = (".jsonl", ".ndjson")
 SUFFIXES = (".txt", ".md", ".rst", ".jsonl", ".csv", ".xlsx", ".html", ".docx", ".pdf", ".eml")
 """The most common ones, for messages."""
-ALL_SUFFIXES = frozenset({*_TEXTS, *_CONVERTERS, *_CAPTIONS, *_PANDOC_READERS, *_RECORDS, ".eml", ".mbox", ".json"})
+ALL_SUFFIXES = frozenset(
+    {*_TEXTS, *_CONVERTERS, *_CAPTIONS, *_PANDOC_READERS, *_RECORDS, *_ENTRIES, ".eml", ".mbox", ".json"}
+)
 
 
 def read_path(path: Path) -> Iterator[FileDocument | RecordProblem]:
@@ -73,6 +80,9 @@ def read_bytes(raw: bytes, name: str) -> Iterator[FileDocument | RecordProblem]:
         yield from read_records(decode_text(raw))
     elif suffix == ".json":
         yield from read_json(decode_text(raw))
+    elif suffix in _ENTRIES:
+        for entry in _converter(suffix, *_ENTRIES[suffix])(decode_text(raw)):
+            yield from parts_of(_stored(entry)) if isinstance(entry, FileDocument) else (entry,)
     elif suffix == ".mbox":
         for mail in read_mailbox(raw):
             yield from parts_of(_described(mail, name)) if isinstance(mail, FileDocument) else (mail,)
@@ -102,9 +112,14 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
     return document
 
 
-def _converter(suffix: str, module: str, function: str) -> Callable[..., str]:
+def _stored(document: FileDocument) -> FileDocument:
+    """Return the document as it can be stored."""
+    return replace(document, text=storable(document.text), title=storable(document.title))
+
+
+def _converter(suffix: str, module: str, function: str) -> Callable[..., Any]:
     try:
-        convert: Callable[..., str] = getattr(import_module(module), function)
+        convert: Callable[..., Any] = getattr(import_module(module), function)
     except ImportError as error:
         raise UnreadableFileError(f"is a {suffix} file, and {error.name} is missing; {INSTALL}") from error
     return convert

@@ -31,6 +31,12 @@ class FileDocument:
     has_id: bool = False
 
 
+def labelled_text(fields: Mapping[str, str], rest: str) -> str:
+    """Return a line for each field that is not empty, then the rest as a paragraph."""
+    lines = "\n".join(f"{label}: {value}" for label, value in fields.items() if value)
+    return "\n\n".join(filter(None, (lines, rest)))
+
+
 @dataclass(frozen=True, slots=True)
 class RecordProblem:
     """A record of a file that cannot be read, such as a line that is not JSON. `line`, or the number of the object or

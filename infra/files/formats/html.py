@@ -33,6 +33,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _FOOTERS = ("contentinfo", "navigation", "banner", "search")
 _WITHIN_PAGE, _LINK_MARKS = re.compile(r"\A#"), ("", "\u00b6", "#", "\u00a7", "\U0001f517")
 """The link to itself that a heading has in pages of Sphinx, MkDocs and others: its mark is no text."""
+_BOXES = {"checkbox-on": "[x] ", "checkbox-off": "[ ] "}
 _MARKS = ("strong", "b", "em", "i", "a", "img", "code")
 MAX_DEPTH = 200
 
@@ -69,8 +70,20 @@ def markdown_of(body: Tag) -> str:
 
 class _Converter(MarkdownConverter):
     """Converts definitions to the form that the reader of Markdown knows: the terms in a line, ": " and the definition,
-    whose further blocks follow without an indentation, which would make code of them.
+    whose further blocks follow without an indentation, which would make code of them; and the boxes of checklists.
     """
+
+    def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        if el.get("type") != "checkbox" or "li" not in parent_tags:
+            return text
+        return "[x] " if el.has_attr("checked") else "[ ] "
+
+    def convert_div(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        boxes = [box for box in _BOXES if box in (el.get("class") or ())]  # pages that Notion exports
+        if boxes and "li" in parent_tags and not text.strip():
+            return _BOXES[boxes[0]]
+        own: str = super().convert_div(el, text, parent_tags)
+        return own
 
     def convert_dt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         before, term = el.find_previous_sibling(), " ".join(text.split())

@@ -29,6 +29,8 @@ _NO_CONTENT = "title, div.title, header p, header div.author, div.toctree"
 """Elements without content: the words "Note" and "Warning", what the head repeats, a title for pages without one, and
 the files of Sphinx's table of contents.
 """
+_PLANNING = b"#+OPTIONS: p:t\n"
+"""Lets Org show when something is due or was done."""
 _TARGET = re.compile(r"\s{0,3}<[^<>]{0,300}>$")
 
 
@@ -40,18 +42,55 @@ def pandoc_to_markdown(raw: bytes, suffix: str, reader: str) -> str:
         _check_archive(raw, suffix)
     elif len(raw) > MAX_INPUT_BYTES:
         raise UnreadableFileError(f"is larger than {MAX_INPUT_BYTES >> 20} MiB; split it")
-    page = parse_page(_converted(raw, suffix, reader))
+    page = parse_page(_converted(_PLANNING + raw if reader == "org" else raw, suffix, reader))
     for element in page.select(_NO_CONTENT):
         element.decompose()
     for role in page.select("code.interpreted-text"):  # Sphinx: :ref:`the policy <policy>`
         role.replace_with(_TARGET.sub("", role.get_text()))
     for date in page.select("meta[name='dcterms.date']"):
         date["name"] = "date"
+    for word in page.select(_TASK_WORDS):
+        _check_item(page, word)
     for table in page.find_all("table"):
         _keep_first_row(page, table)
     for part in page.select("tbody, tfoot"):  # AsciiDoc's last row is a foot, above which a rule would be drawn
         part.unwrap()
     return page_to_markdown(page)
+
+
+def _check_item(page: BeautifulSoup, word: Tag) -> None:
+    """Put an item of a checklist below the headline of an Org task, with its dates: "Order apple tree (DEADLINE:
+    2026-10-20)".
+    """
+    headline = word.parent
+    if headline is None:
+        return
+    done = "done" in (word.get("class") or ())
+    word.decompose()
+    dates = []
+    while isinstance(label := _next_element(headline), Tag) and label.name == "strong" and _PLANNED.match(label.text):
+        date = _next_element(label)
+        if not isinstance(date, Tag) or date.name != "em":
+            break
+        found = _ORG_DATE.search(date.text)
+        dates.append(f"{label.text.strip().lower().rstrip(':')} {found[0] if found else date.text}")
+        date.decompose()
+        label.decompose()
+    box = page.new_tag("input", type="checkbox", **({"checked": ""} if done else {}))
+    item, items = page.new_tag("li"), page.new_tag("ul")
+    text = " ".join(headline.get_text().split())
+    item.extend([box, f"{text} ({', '.join(dates)})" if dates else text])
+    items.append(item)
+    headline.insert_after(items)
+
+
+def _next_element(element: Tag) -> Tag | None:
+    return next((each for each in element.next_siblings if isinstance(each, Tag)), None)
+
+
+_TASK_WORDS = "span.todo, span.done"
+_PLANNED = re.compile(r"(?:DEADLINE|SCHEDULED|CLOSED):")
+_ORG_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?: [A-Z][a-z]{1,8})?(?: \d{1,2}:\d{2})?")
 
 
 def _keep_first_row(page: BeautifulSoup, table: Tag) -> None:

@@ -76,11 +76,11 @@ def _affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
 
 
 def affirmed_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list[Scored] | None:
-    """Return the rows with "yes" in a column, or "no" if the question denies; None if it has anything else."""
+    """Return the rows with "yes" in a column, "no" or nothing if the question denies; None if it has other values."""
     values = [_cell(scored.unit, column).lower() for scored in rows]
-    if not set(values) <= set(_ANSWERS):
+    if not set(_ANSWERS).issuperset(value for value in values if value) or not any(values):
         return None
-    return [scored for scored, value in zip(rows, values, strict=True) if _ANSWERS[value] is not plan.negated]
+    return [row for row, value in zip(rows, values, strict=True) if _ANSWERS.get(value, False) is not plan.negated]
 
 
 def beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:

@@ -201,7 +201,7 @@ def _raw_units(passage: ContextPassage, origin: int) -> Iterator[Unit]:
             yield from _code(passage.text, origin)
             return
         elif table:
-            yield from _rows(passage.text, start, end, origin, block)
+            yield from _rows(passage, start, end, origin, block)
         else:
             yield from _sentences(passage.text, start, end, origin, block)
 
@@ -262,8 +262,8 @@ def _record(text: str, start: int, end: int, origin: int, block: int) -> Unit:
     return unit
 
 
-def _rows(text: str, start: int, end: int, origin: int, block: int) -> Iterator[Unit]:
-    at = start
+def _rows(passage: ContextPassage, start: int, end: int, origin: int, block: int) -> Iterator[Unit]:
+    text, at = passage.text, start
     for line in text[start:end].split("\n"):
         if line.strip():
             unit = _unit(text, at, at + len(line), UnitKind.ROW, origin, block)
@@ -273,7 +273,7 @@ def _rows(text: str, start: int, end: int, origin: int, block: int) -> Iterator[
                 names & _ABOUT
                 and names & {"title", "tags", "author", "date", "mail", "from", "subject"}
                 and block == 0
-                and origin >= 0
+                and not passage.place.row
             ):
                 unit.kind = UnitKind.ABOUT if _describes(names) else UnitKind.ROW
             yield unit
@@ -311,7 +311,7 @@ def _sentences(text: str, start: int, end: int, origin: int, block: int) -> Iter
             first = min(mark.end(), last)
         first = begun if begun >= 0 else first
         begun = first if last < end and (_is_cut(text, last) or _REMARK.match(text, last, end)) else -1
-        if begun < 0 and first < last:
+        if begun < 0 and any(char.isalnum() for char in text[first:last]):  # a smiley is no sentence
             yield _unit(text, first, last, UnitKind.SENTENCE, origin, block)
     if begun >= 0:
         yield _unit(text, begun, end, UnitKind.SENTENCE, origin, block)

@@ -14,7 +14,8 @@ from graphtide.infra.models.local.answers.matching.answer_types import TYPED, de
 from graphtide.infra.models.local.answers.matching.expressed import defines
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
-from graphtide.infra.models.local.answers.values import days_in, has_phrase, numbers_before
+from graphtide.infra.models.local.answers.units import following
+from graphtide.infra.models.local.answers.values import days_in, has_phrase, numbers_before, same_day
 from graphtide.infra.models.local.answers.words import key_of, spaced, words_of
 
 _TAKING_BACK = (
@@ -110,6 +111,10 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
     is instead; the chosen one without such a unit, or if the question is about the past.
     """
     plan = evidence.plan
+    if denied := _denied_in_chat(evidence, chosen):
+        return denied
+    if corrected := [scored for scored in evidence.scored if _corrects_day(plan, chosen, scored)]:
+        return [max(corrected, key=lambda scored: (scored.unit.date, scored.score))]
     if plan.past or not chosen.unit.date[0] or has_phrase(plan.text, _AT_FIRST):
         return [chosen]
     later = [scored for scored in evidence.scored if scored.on_day and scored.unit.date > chosen.unit.date]
@@ -123,6 +128,41 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
     after = last.unit.after
     follows = after is not None and after.block == last.unit.block and corrects(after.text)
     return [last, *(scored for scored in evidence.scored if follows and scored.unit is after)]
+
+
+def _denied_in_chat(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
+    """Return a later question whether what the chosen unit says is still so, and the reply to it that begins with "no":
+    "from the gym still?" and "no, from the church". None without such a reply.
+    """
+    own = chosen.unit.keys - evidence.plan.keys
+    for scored in evidence.scored:
+        unit = scored.unit
+        if not unit.asks or unit.doc_id != chosen.unit.doc_id or not has_phrase(unit.text, _STILL):
+            continue
+        reply = following(unit, evidence.units)
+        later = (unit.ordinal, unit.place) > (chosen.unit.ordinal, chosen.unit.place)
+        if later and not own.isdisjoint(unit.keys) and reply is not None and _DENYING.search(reply.text):
+            return [scored, *(one for one in evidence.scored if one.unit is reply)]
+    return []
+
+
+_STILL = ("still", "as before", "as usual")
+_DENYING = re.compile(r"(?:^|: )[Nn]o, ")
+
+
+def _corrects_day(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
+    """Return whether a later unit says that it corrects what is stated of the day of the earlier one, and has a word of
+    the question that this one has: "Correction to 11 February: the discharge was 16.4."
+    """
+    first, second = earlier.unit, later.unit
+    if not first.date[2] or second.date <= first.date or not later.fits or not has_phrase(second.text, _CORRECTION):
+        return False
+    of_day = any(day[2] and same_day(day, first.date) for day in days_in(second.text))
+    shared = plan.keys & first.keys & second.keys
+    return of_day and any(not any(char.isdigit() for char in key) for key in shared)
+
+
+_CORRECTION = ("correction", "corrections", "corrected", "corrects", "corrigendum", "erratum")
 
 
 def _states_change(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:

@@ -235,6 +235,7 @@ calibrate calibration adjust adjustment
 fund funding grant sponsor finance money
 upgrade update
 holiday absent absence away
+absent apology apologies excused regrets
 restart reboot
 certificate certify certification
 translate translation translator

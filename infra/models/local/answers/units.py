@@ -18,7 +18,8 @@ LEADS = (":", "...", "\u2026")
 """The ends of a sentence that announces what follows."""
 DONE, TO_DO = "Done: ", "To do: "
 PUNCTUATION = str.maketrans("-_./", "    ")
-_ASKING = re.compile(r"\?[\"'\u201d\u2019)]?(?: \([^()]{1,60}\))?\Z")
+_ASKING = re.compile(r"\?[\"'\u201d\u2019)]?(?: \([^()]{1,60}\))?[^\w()]{0,8}\Z")
+_REQUESTING = re.compile(r"(?:[Aa]nd |[Ss]o |[Pp]lease,? )?(?:[Cc]an|[Cc]ould|[Ww]ould|[Ww]ill) you ")
 _OPENERS = word_set(
     """he she it they his her its their this these that those him them there both then so therefore otherwise
     instead neither such here"""
@@ -120,8 +121,13 @@ class Unit:
 
     @property
     def asks(self) -> bool:
-        """Return whether it is a question, perhaps with a remark in parentheses after it."""
+        """Return whether it is a question, perhaps with a remark in parentheses or a smiley after it."""
         return "?" in self.text and _ASKING.search(self.text) is not None
+
+    @property
+    def requests(self) -> bool:
+        """Return whether it asks for something to be done: "Can you send me the trailer?"."""
+        return self.asks and _REQUESTING.match(self.text) is not None
 
     @property
     def after(self) -> Unit | None:
@@ -183,6 +189,29 @@ class Unit:
     def whole(self) -> str:
         """Return the text with the previous sentence where it depends on it."""
         return f"{self.before.text} {self.text}" if self.dangling and self.before is not None else self.text
+
+
+Table = tuple[str, tuple[str, ...], str]
+
+
+def table_of(row: Unit) -> Table:
+    """Return what the rows of one table have in common: file, headings and first column. Others may lack in a row,
+    whose empty cells are left out.
+    """
+    return file_of(row), row.headings, row.cells[0].column if row.cells else ""
+
+
+def file_of(unit: Unit) -> str:
+    """Return the id of the file that a unit is from: records of JSON lines have ids with # and their own."""
+    return unit.doc_id.partition("#")[0]
+
+
+def following(unit: Unit, units: Sequence[Unit]) -> Unit | None:
+    """Return the next unit of the document: of its passage, else the first one of the next passage, if it was read."""
+    if unit.after is not None:
+        return unit.after
+    rest = (other for other in units if other.doc_id == unit.doc_id and other.ordinal == unit.ordinal + 1)
+    return min(rest, key=lambda other: other.place, default=None)
 
 
 def _is_elliptic(words: Sequence[Word]) -> bool:

@@ -34,7 +34,7 @@ _UNITS: dict[str, frozenset[str]] = {
     "mass": word_set("kg g gram grams kilogram kilograms tonne tonnes ton tons mg lb lbs ounce ounces"),
     "duration": word_set(
         "second seconds minute minutes hour hours day days week weeks month months year years decade decades night "
-        "nights fortnight fortnights s min h hrs hr mins secs yr yrs wk wks"
+        "nights fortnight fortnights quarter quarters s min h hrs hr mins secs yr yrs wk wks"
     ),
     "temperature": word_set("c f degree degrees celsius fahrenheit"),
     "share": word_set("percent pct cent"),
@@ -134,7 +134,7 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
             return True
         if _is_number(word) and _qualified_unit(text, words[at : at + 3]) in accepted:
             return True
-        if "money" in kinds and (_is_sum(text, word) or _PENCE.fullmatch(word.text)):
+        if "money" in kinds and (_is_sum(text, word) or _PENCE.fullmatch(word.text) or _FOR_EACH.match(text, end)):
             return True
         if (
             symbols
@@ -143,6 +143,10 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
         ):
             return True
     return False
+
+
+_FOR_EACH = re.compile(r" (?:an?|per|each|every) (?:month|week|hour|year|day|night|visit|head|person|piece|mile)\b")
+"""What follows a sum without a currency: "912 a month"."""
 
 
 def _qualified_unit(text: str, words: Sequence[Word]) -> str | None:
@@ -180,8 +184,9 @@ def is_relative_date(text: str) -> bool:
     """Return whether the text names a day by its distance from another: "45 days after arrival"."""
     words = words_of(text)
     return any(
-        _is_number(words[at]) and words[at + 1].text.lower() in _UNITS["duration"]
-        and words[at + 2].text.lower() in ("after", "before", "from")
+        (_is_number(words[at]) or words[at].text.lower() in ("a", "an"))
+        and words[at + 1].text.lower() in _UNITS["duration"]
+        and words[at + 2].text.lower() in ("after", "before", "from", "later", "earlier")
         for at in range(len(words) - 2)
     )  # fmt: skip
 

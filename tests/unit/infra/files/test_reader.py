@@ -86,6 +86,19 @@ def test_table_with_widths_of_columns_is_a_table() -> None:
     assert [passage.text for passage in passages(page.encode(), "a.html")] == ["type: P1; bar: 3"]
 
 
+@pytest.mark.parametrize(
+    ("on", "off"),
+    [
+        ('<input type="checkbox" checked>', '<input type="checkbox">'),
+        ('<div class="checkbox checkbox-on"></div>', '<div class="checkbox checkbox-off"></div>'),
+    ],
+)
+def test_boxes_of_checklists_keep_their_state(on: str, off: str) -> None:
+    page = f"<ul><li>{on} Buy <b>milk</b></li><li>{off} Call Ann</li><li>Plain</li></ul><p>{off}Text</p>"
+    [passage] = passages(page.encode(), "a.html")
+    assert passage.text == "Done: Buy milk\n\nTo do: Call Ann\n\nPlain\n\nText"
+
+
 def test_word_file_keeps_headings_and_table_rows() -> None:
     """Styles are headings, and the first row of a table names its columns."""
     raw = word_file([("Heading1", "Levels"), ("Normal", "Level 2 is led by Ana.")], [["who", "phone"], ["Bo", "311"]])

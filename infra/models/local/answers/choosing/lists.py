@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row
+from graphtide.infra.models.local.answers.narrowing import affirmed_in, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
-from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
-from graphtide.infra.models.local.answers.units import Unit, UnitKind
+from graphtide.infra.models.local.answers.units import Table, Unit, UnitKind, file_of, table_of
 from graphtide.infra.models.local.answers.values import CURRENCIES, column_measures, days_in, has_number, same_day
-from graphtide.infra.models.local.answers.words import keys_of, word_set
+from graphtide.infra.models.local.answers.words import keys_of
 
 _SAME = 0.95
-_MAX_ROWS, _MAX_FILTERED = 12, 60
+_MAX_ROWS, MAX_FILTERED = 12, 60
 
 
 def attribute_row(evidence: AnswerEvidence) -> Scored | None:
@@ -63,33 +63,9 @@ def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored
     return next((row for table in tables if (row := extreme_of_table(evidence, table)) is not None), None)
 
 
-def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
-    """Return the row with the greatest or least value asked for, where a column is what the question asks for ("which
-    host is the most expensive" and `host`), and no other word of it says which rows; none without such a table.
-    """
-    plan = evidence.plan
-    things = [term for term in plan.terms if term.kind is TermKind.FOCUS]
-    others = [term for term in plan.terms if not (term.weak or term in things or _is_measure(term))]
-    if not plan.extreme or plan.negated or not things or others:
-        return []
-    for rows in sorted(_tables_of(evidence), key=lambda rows: -max(row.score for row in rows)):
-        names = {cell.column.lower() for cell in rows[0].unit.cells}
-        if all(names & {term.text.lower(), term.key} for term in things) and (found := extreme_row(plan, rows)):
-            return found
-    return []
-
-
-def _is_measure(term: Term) -> bool:
-    """Return whether a word only says what is measured: "expensive"."""
-    return term.text.lower() in _MEASURES
-
-
-_MEASURES = word_set("expensive valuable")
-
-
 def _has_thing(plan: QuestionPlan, row: Unit) -> bool:
     """Return whether a row or its table has each noun that the question asks for."""
-    named = row.keys | _named(row)
+    named = row.keys | named_kind(row)
     return all(({term.key} | term.synonyms) & named for term in plan.terms if term.kind is TermKind.FOCUS)
 
 
@@ -114,63 +90,9 @@ def are_affirmed_rows(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> boo
     return any({id(one) for one in found} == {id(one) for one in chosen} for found in kept if found is not None)
 
 
-def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
-    """Return the rows with "yes" in a column whose name the question has ("which section leaders are there"), or "no"
-    if it denies; none without such a column, if all rows have the same, or for too many rows. Other words of the
-    question have to be what its rows are: another column's name, the table's headings or its title.
-    """
-    plan = evidence.plan
-    asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
-    if not asked or plan.defines or not (plan.plural or plan.kind in (Kind.PERSON, Kind.THING, Kind.LIST)):
-        return []
-    for rows in _tables_of(evidence):
-        names = {cell.column for cell in rows[0].unit.cells if cell.column_keys and cell.column_keys <= asked}
-        if not names or not any(asked <= _named(row.unit) for row in rows):
-            continue
-        for name in sorted(names):
-            found = affirmed_in(plan, rows, name)
-            if found and len(found) < len(rows) and len(found) <= _MAX_FILTERED:
-                return found
-    return []
-
-
-def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
-    """Return the rows of a table beyond the bound that the question names, in the column that it asks for ("which units
-    cost more than 3,000 euros" and `price`), where the rows are what it asks for: by a column, a heading or the title.
-    """
-    plan = evidence.plan
-    asked = [term for term in plan.terms if term.kind is not TermKind.WEAK and not _is_currency(term)]
-    things = [term for term in asked if term.kind is TermKind.FOCUS]
-    if plan.bound is None or plan.negated or not things:
-        return []
-    others = [term for term in asked if term not in things]
-    for rows in _tables_of(evidence):
-        if not any(_named(row.unit).issuperset(term.key for term in things) for row in rows):
-            continue
-        columns = rows[0].unit.columns
-        if others and all(({term.key} | term.synonyms) & columns for term in others):
-            found = beyond(plan, plan.bound, rows)
-            if 0 < len(found) <= _MAX_FILTERED:
-                return found
-    return []
-
-
-def _tables_of(evidence: AnswerEvidence) -> list[list[Scored]]:
-    """Return the rows of each table, in their order. Cost: linear in the units, however many tables there are."""
-    found: dict[Table, list[Scored]] = {}
-    for scored in evidence.scored:
-        if scored.unit.kind is UnitKind.ROW:
-            found.setdefault(_table(scored.unit), []).append(scored)
-    return list(found.values())
-
-
-def _named(row: Unit) -> frozenset[str]:
+def named_kind(row: Unit) -> frozenset[str]:
     """Return the keys that say what the rows of a table are: of its columns, its headings and its title."""
     return row.columns | row.head_keys | row.title_keys
-
-
-def _is_currency(term: Term) -> bool:
-    return term.text.lower() in CURRENCIES
 
 
 _MONEY = frozenset({"money"})
@@ -182,7 +104,7 @@ def _tables_near(best: Scored, ranked: Sequence[Scored]) -> list[Scored]:
     found: dict[Table, Scored] = {}
     for scored in ranked:
         if scored.unit.kind is UnitKind.ROW and scored.score >= _NEARLY_BEST * best.score:
-            found.setdefault(_table(scored.unit), scored)
+            found.setdefault(table_of(scored.unit), scored)
     return list(found.values())
 
 
@@ -196,7 +118,6 @@ def extreme_of_table(evidence: AnswerEvidence, row: Scored) -> Scored | None:
 
 
 _NEARLY_BEST = 0.7
-Table = tuple[str, tuple[str, ...], frozenset[str]]
 
 
 def section_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
@@ -240,7 +161,7 @@ def list_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
         return items
     if best.unit.kind is UnitKind.ROW and own:
         rows = _rows_alike(evidence, best, own, in_text)
-        if 1 < len(rows) <= (_MAX_FILTERED if plan.bound or plan.extreme or plan.versus else _MAX_ROWS):
+        if 1 < len(rows) <= (MAX_FILTERED if plan.bound or plan.extreme or plan.versus else _MAX_ROWS):
             return rows
     if plan.plural and own:
         alike = _units_alike(evidence, best, own, in_text)
@@ -262,13 +183,13 @@ def _rows_asked(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
 def _rows_of_month(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     """Return the rows of the best row's file that are of the month in question, and cover its other words as well."""
     months = [day for day in evidence.plan.dates if day[1] and not day[2]]
-    if not months or not _file(best.unit):
+    if not months or not file_of(best.unit):
         return []
     calendar = evidence.plan.date_keys
     others = [i for i in _covered(evidence.plan, best, _SAME) if evidence.plan.terms[i].key not in calendar]
     rows = [
         scored for scored in evidence.scored
-        if scored.unit.kind is UnitKind.ROW and _file(scored.unit) == _file(best.unit)
+        if scored.unit.kind is UnitKind.ROW and file_of(scored.unit) == file_of(best.unit)
         and any(same_day(day, other) for day in months for other in days_in(scored.unit.text))
         and all(scored.covers[i] >= _SAME or evidence.plan.terms[i].key not in best.unit.keys for i in others)
     ]  # fmt: skip
@@ -326,7 +247,7 @@ def _rows_alike(
 ) -> list[Scored]:
     """Return the rows of the best row's table that cover the same terms."""
     rows = [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and scored.on_day]
-    table = [row for row in rows if _file(row.unit) == _file(best.unit) and row.unit.headings == best.unit.headings]
+    table = [row for row in rows if file_of(row.unit) == file_of(best.unit) and row.unit.headings == best.unit.headings]
     if evidence.plan.extreme:  # every row of "props.csv" is a prop
         titled = best.unit.title_keys | best.unit.head_keys
         own, in_text = ([i for i in places if evidence.plan.terms[i].key not in titled] for places in (own, in_text))
@@ -356,11 +277,6 @@ def _has_values(plan: QuestionPlan, unit: Unit, places: Sequence[int]) -> bool:
     return all(plan.terms[i].key in unit.keys for i in places if plan.terms[i].kind is not TermKind.FOCUS)
 
 
-def _file(unit: Unit) -> str:
-    """Return the id of the file that a unit is from: records of JSON lines have ids with # and their own."""
-    return unit.doc_id.partition("#")[0]
-
-
 def _all_short(units: Sequence[Scored]) -> bool:
     return all(len(scored.unit.text.split()) <= 14 for scored in units)
 
@@ -378,10 +294,5 @@ def other_rows(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
 
 def _rows_of_table(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
     """Return the rows of the table that a row is from, itself among them."""
-    table = _table(row.unit)
-    return [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and _table(scored.unit) == table]
-
-
-def _table(row: Unit) -> Table:
-    """Return what the rows of one table have in common: file, headings and columns."""
-    return _file(row), row.headings, row.columns
+    table = table_of(row.unit)
+    return [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and table_of(scored.unit) == table]

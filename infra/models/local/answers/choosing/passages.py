@@ -8,7 +8,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, 
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.succession import corrects
 from graphtide.infra.models.local.answers.support import coverage, has_names, union
-from graphtide.infra.models.local.answers.units import Unit, UnitKind
+from graphtide.infra.models.local.answers.units import Unit, UnitKind, table_of
 from graphtide.infra.models.local.answers.values import has_number, same_day
 
 
@@ -75,7 +75,7 @@ def _likeness(first: Unit, second: Unit) -> float:
 def _same_table(first: Unit, second: Unit) -> bool:
     """Return whether two units are different rows of one table with a number each."""
     rows = first is not second and first.kind is second.kind is UnitKind.ROW
-    alike = rows and first.doc_id == second.doc_id and first.columns == second.columns
+    alike = rows and table_of(first) == table_of(second)
     return alike and has_number(first.text) and has_number(second.text)
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from graphtide.graph.text.quotation import LINK_BREAKS, neutralise
+from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED
+from graphtide.infra.models.local.answers.matching.expressed import signs_person
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.kinds import kind_of
 from graphtide.infra.models.local.answers.questions.lexicon import COPULAS
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
-from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person
+from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person, following
 from graphtide.infra.models.local.answers.values import has_full_name, has_phrase, has_reason
 from graphtide.infra.models.local.answers.words import NUMBER_WORDS, keys_of, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
@@ -46,9 +50,10 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     for scored in chosen:
         for unit in (
             *counted_before(evidence, scored.unit),
-            *_with_context(scored.unit, _lacks_person(evidence, scored.unit), _asks_which(evidence)),
+            *_with_context(evidence, scored.unit),
             *_explanation(evidence, scored.unit),
             *_sequel(scored.unit),
+            *(_reply(evidence, scored.unit) or _record_below(evidence, scored.unit)),
             *(_continuation(evidence, scored.unit) if len(chosen) == 1 else ()),
         ):
             if id(unit) in used:
@@ -99,13 +104,25 @@ def _prefix(evidence: AnswerEvidence, scored: Scored, unit: Unit) -> str:
         return ""
     if scored.heading:
         return f"{scored.heading}: "
-    if evidence.plan.kind is Kind.PERSON and first_person(unit) and unit.headings[:1] and not has_full_name(unit.text):
+    tells = first_person(unit) or _is_passive(evidence, unit)
+    if evidence.plan.kind is Kind.PERSON and tells and unit.headings[:1] and not has_full_name(unit.text):
         return f"{unit.headings[0]}: " if unit.headings[0].startswith(MAIL) else ""
     focus = {term.key for term in evidence.plan.terms if term.kind is TermKind.FOCUS}
     short = len(unit.title.split()) <= 4 and any(char.isdigit() for char in unit.title)
     if short and focus & unit.title_keys and not focus & (unit.keys | unit.columns) and not unit.headings:
         return f"{unit.title}: "
     return ""
+
+
+def _is_passive(evidence: AnswerEvidence, unit: Unit) -> bool:
+    """Return whether a sentence says that what the question asks about was done, and not by whom: "is granted"."""
+    verb = evidence.plan.who_verb
+    words = words_of(unit.text)
+    done = any(first.text.lower() in _PASSIVE and second.key == verb for first, second in pairwise(words))
+    return bool(verb) and done and not has_phrase(unit.text, ("by",))
+
+
+_PASSIVE = frozenset({"is", "are", "was", "were", "been"})
 
 
 def _asks_which(evidence: AnswerEvidence) -> bool:
@@ -139,13 +156,23 @@ def _naming(unit: Unit, names_thing: bool) -> Unit | None:
     return None if any(word.capital for word in words_of(unit.text)[1:]) else first
 
 
-def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable[Unit]:
+def _with_context(evidence: AnswerEvidence, unit: Unit) -> Iterable[Unit]:
     """Yield the sentences that a unit depends on, then the unit: before a pronoun, and, where a person is asked for
     and none is named, before "the" and a noun of the sentence before.
     """
+    lacks_person, names_thing = _lacks_person(evidence, unit), _asks_which(evidence)
+    asks_why = evidence.plan.kind is Kind.REASON
     if (first := _naming(unit, names_thing) or unit.labelling) is not None:
         yield first
-    depends = unit.dangling or _adds(unit) or has_phrase(unit.text, _OF_THEM) or (lacks_person and unit.resumes)
+    if unit.before is not None and signs_person(evidence.plan, unit):
+        yield unit.before
+    depends = (
+        unit.dangling
+        or _adds(unit)
+        or (asks_why and _refers_back(unit))
+        or has_phrase(unit.text, _OF_THEM)
+        or (lacks_person and unit.resumes)
+    )
     if depends and unit.before is not None and unit.before.block == unit.block:
         if unit.antecedent is not None:
             yield unit.antecedent
@@ -156,6 +183,12 @@ def _with_context(unit: Unit, lacks_person: bool, names_thing: bool) -> Iterable
     yield unit
 
 
+def _refers_back(unit: Unit) -> bool:
+    """Return whether a sentence without a reason has "of it" or the like: what is meant may be the reason."""
+    return has_phrase(unit.text, _OF_IT) and not has_reason(unit.text)
+
+
+_OF_IT = ("of it", "near it", "at it", "with it", "from it", "to it", "of them", "from them")
 _OF_THEM = ("one of them", "each of them", "both of them", "all of them", "any of them", "none of them", "some of them")
 
 
@@ -172,7 +205,17 @@ def _explanation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
     after = unit.after
     if evidence.plan.kind is not Kind.REASON or after is None or after.block != unit.block:
         return ()
-    return (after,) if has_reason(after.text) and not has_reason(unit.text) else ()
+    reasons = has_reason(after.text) or (_is_name_alone(after.text) and not unit.cells)
+    return (after,) if reasons and not has_reason(unit.text) else ()
+
+
+def _is_name_alone(text: str) -> bool:
+    """Return whether a sentence is one or two words without a verb: "Otter."."""
+    words = [word.text.lower() for word in words_of(text)]
+    return 0 < len(words) <= _MAX_ALONE and not any(word in VERBS or word in COPULAS for word in words)
+
+
+_MAX_ALONE = 2
 
 
 def _sequel(unit: Unit) -> tuple[Unit, ...]:
@@ -184,6 +227,48 @@ def _sequel(unit: Unit) -> tuple[Unit, ...]:
         return ()
     replaced = has_phrase(unit.text, _GONE) and has_phrase(after.text, ("instead",))
     return (after,) if replaced or _announces(unit.text) else ()
+
+
+def _reply(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
+    """Return the question at the end of a message, and the next message, where the message asks what the question asks:
+    a person ("Who do we tell?"), a place, a date or a number.
+    """
+    asking = unit if unit.asks else unit.after
+    if asking is None or not asking.asks or asking.block != unit.block or evidence.plan.kind not in _ASKED_IN_CHAT:
+        return ()
+    reply = following(asking, evidence.units)
+    if reply is None or reply.asks or not (stamp_of(reply.text) and _begins_message(asking)):
+        return ()
+    kind, _ = kind_of(asking.text, [word.text.lower() for word in words_of(asking.text)])
+    return (asking, reply) if kind is evidence.plan.kind else ()
+
+
+def _begins_message(unit: Unit) -> bool:
+    """Return whether the block of a unit begins with a date or a time."""
+    first = unit
+    while first.before is not None and first.before.block == unit.block:
+        first = first.before
+    return bool(stamp_of(first.text))
+
+
+_ASKED_IN_CHAT = TYPED | {Kind.PLACE}
+
+
+def _record_below(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
+    """Return the fields below a line that only names what they are of, where a field has a word of the question that
+    the line lacks: "ADCP RiverRay, serial 18842", and `last calibration: ... by Teledyne`.
+    """
+    after = unit.after
+    if after is None or after.kind is not UnitKind.ROW or unit.cells or not unit.text[-1:].isalnum():
+        return ()
+    if len(unit.text.split()) > _MAX_NAMING or evidence.plan.kind not in TYPED:
+        return ()
+    lacking = [term for term in evidence.plan.terms if not term.weak and term.key not in unit.keys]
+    fields = after.keys | after.columns
+    return (after,) if any(({term.key} | term.synonyms) & fields for term in lacking) else ()
+
+
+_MAX_NAMING = 8
 
 
 def _continuation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
@@ -223,17 +308,38 @@ def _row_words(rows: int) -> int:
 
 
 def _row(evidence: AnswerEvidence, unit: Unit, limit: int) -> str:
-    """Return the cells of a row: all if they are few, else those that the question concerns, after the first one,
-    which names the row; labelled lines of a text have none that does.
+    """Return the cells of a row: all if they are few, or without the longest ones that the question does not concern,
+    if the others are; else those that it concerns, after the first one, which names the row; labelled lines of a text
+    have none that does.
     """
     whole = "; ".join(cell.text for cell in unit.cells)
     if len(_WORD.findall(whole)) <= limit:
         return whole
+    if limit >= _ALONE_WORDS and (shorter := _without_longest(evidence, unit, limit)):
+        return shorter
     named = "#" in unit.doc_id or whole == unit.text
-    asked = evidence.plan.keys | frozenset().union(*(term.synonyms for term in evidence.plan.terms))
+    asked = _asked(evidence)
     kept = [cell for at, cell in enumerate(unit.cells) if (at == 0 and named) or _concerns(cell, asked)]
     kept = kept or list(unit.cells[:1])
     return "; ".join(cell.text for cell in kept)
+
+
+def _without_longest(evidence: AnswerEvidence, unit: Unit, limit: int) -> str:
+    """Return the cells of a row without the longest ones, "" if the question concerns one of these."""
+    asked, kept = _asked(evidence), list(unit.cells)
+    while len(_WORD.findall("; ".join(cell.text for cell in kept))) > limit:
+        longest = max(kept[1:], key=lambda cell: len(_WORD.findall(cell.text)), default=None)
+        if longest is None or len(_WORD.findall(longest.text)) < _LONG_WORDS or _concerns(longest, asked):
+            return ""
+        kept.remove(longest)
+    return "; ".join(cell.text for cell in kept)
+
+
+_LONG_WORDS = 8
+
+
+def _asked(evidence: AnswerEvidence) -> frozenset[str]:
+    return evidence.plan.keys | frozenset().union(*(term.synonyms for term in evidence.plan.terms))
 
 
 def _concerns(cell: Cell, asked: frozenset[str]) -> bool:

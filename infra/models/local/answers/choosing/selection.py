@@ -14,16 +14,14 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     is_extreme,
     list_items,
     measured_row,
-    named_by_column,
     other_rows,
-    rows_beyond,
-    rows_of_extreme,
     section_items,
     states_cell,
 )
 from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
 from graphtide.infra.models.local.answers.choosing.reasons import with_reason
 from graphtide.infra.models.local.answers.choosing.records import decided_items, with_fields
+from graphtide.infra.models.local.answers.choosing.stated_rows import rows_stated
 from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
 from graphtide.infra.models.local.answers.documentation import (
     changes_of_version,
@@ -32,9 +30,15 @@ from graphtide.infra.models.local.answers.documentation import (
     is_old_change,
     with_next_steps,
 )
-from graphtide.infra.models.local.answers.matching.answer_types import REASON_KEYS, TYPED, denies
+from graphtide.infra.models.local.answers.matching.answer_types import REASON_KEYS, TYPED, denies, lasts_since
 from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
-from graphtide.infra.models.local.answers.matching.expressed import signed_by, signs_role, states_price, states_subject
+from graphtide.infra.models.local.answers.matching.expressed import (
+    signed_by,
+    signs_person,
+    signs_role,
+    states_price,
+    states_subject,
+)
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.narrowing import beyond, narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -74,7 +78,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
     if section := asked_section(evidence):
         return RuleAnswer(section, covers_most=True)
-    if rows := _rows_stated(evidence) or _signed_number(evidence):
+    if rows := rows_stated(evidence) or _signed_number(evidence):
         return RuleAnswer(rows, covers_most=True, is_stated=True)
     chosen = uncontradicted(evidence, select(evidence))
     is_supported = bool(chosen) and supported(evidence, chosen)
@@ -82,11 +86,6 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     if hops := clause_hops(evidence):
         return RuleAnswer(hops, covers_most)
     return RuleAnswer(chosen if is_supported else (), covers_most, is_supported and are_affirmed_rows(evidence, chosen))
-
-
-def _rows_stated(evidence: AnswerEvidence) -> list[Scored]:
-    """Return the rows of a table that a column of yes and no, a bound or a superlative selects."""
-    return named_by_column(evidence) or rows_beyond(evidence) or rows_of_extreme(evidence)
 
 
 def _signed_number(evidence: AnswerEvidence) -> list[Scored]:
@@ -150,7 +149,9 @@ def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: Rul
 
 
 def _support(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Support:
-    if _states_all(evidence, relevance):
+    place = most_probable(relevance)
+    signs = place is not None and signs_person(evidence.plan, evidence.scored[place].unit)
+    if signs or _states_all(evidence, relevance):
         return Support.STATED
     if _is_sure(evidence, relevance, by_rules):
         return Support.AGREED
@@ -165,7 +166,7 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
     if place is None:
         return False
     best = evidence.scored[place]
-    if defined(evidence, place) or states_cell(evidence, best.unit):
+    if defined(evidence, place) or states_cell(evidence, best.unit) or lasts_since(evidence.plan, best.unit):
         return True
     if signs_role(evidence.plan, best.unit) or states_subject(evidence.plan, best.unit):
         return True
@@ -237,8 +238,9 @@ def _states_other_cell(evidence: AnswerEvidence, best: int, by_rules: RuleAnswer
 
 def _with_neighbours(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:
     """Return one chosen sentence with others that are probably parts of the answer, in the order of the text: the next
-    one, if it opens with a pronoun ("It should be 20."), the most probable one of all, if it is beside it, and where a
-    reason is asked for, those below the same heading such as "Cause".
+    one, if it opens with a pronoun ("It should be 20."), the most probable one of all, if it is beside it, or, where a
+    thing is asked for, one about as probable, and where a reason is asked for, those below the same heading such as
+    "Cause".
     """
     if len(chosen) != 1 or chosen[0].unit.kind is not UnitKind.SENTENCE or evidence.plan.options:
         return chosen
@@ -248,23 +250,26 @@ def _with_neighbours(evidence: AnswerEvidence, relevance: Relevance, chosen: Seq
     near = [one for one in parts if one is not chosen[0] and one.unit.kind is UnitKind.SENTENCE]
     place = most_probable(relevance)
     best = None if place is None else evidence.scored[place].unit
+    near_best = relevance.units[place] if place is not None else 0.0
+    alike = [evidence.scored[at].unit for at, share in relevance.units.items() if share >= _ABOUT_AS * near_best]
     near = [
         one for one in near
         if (one.unit.before is first and one.unit.dangling) or (below_cause and one.unit.section == first.section)
-        or (one.unit is best and best.block == first.block and first in (best.before, best.after))
+        or (one.unit.block == first.block and first in (one.unit.before, one.unit.after)
+            and (one.unit is best or (evidence.plan.kind is Kind.THING and one.unit in alike)))
     ]  # fmt: skip
     return sorted([*chosen, *near[:_MAX_NEIGHBOURS]], key=lambda one: (one.unit.ordinal, one.unit.place))
 
 
-_MAX_NEIGHBOURS = 2
+_MAX_NEIGHBOURS, _ABOUT_AS = 2, 0.5
 
 
 def _without_others(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:
     """Return the chosen units without sentences that are hardly a part of the answer, so that many do not agree by
-    their number alone. Rows and items stay, which belong together, both sides of a comparison, and units that were not
-    read; all units do if each would go.
+    their number alone. Rows and items stay, which belong together, both sides of a comparison, what is before the
+    sentence of which the reason is asked for, and units that were not read; all units do if each would go.
     """
-    if evidence.plan.options:
+    if evidence.plan.options or evidence.plan.kind is Kind.REASON:
         return chosen
     others = {id(evidence.scored[place]) for place, share in relevance.parts.items() if share < NO_PART}
     kept = [one for one in chosen if one.unit.kind is not UnitKind.SENTENCE or id(one) not in others]

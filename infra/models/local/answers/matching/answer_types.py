@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from graphtide.infra.models.local.answers.matching.cell_values import spans_day
-from graphtide.infra.models.local.answers.matching.expressed import labels_person, names_agent
+from graphtide.infra.models.local.answers.matching.expressed import labels_person, names_agent, signs_person
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import IMPLIED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
@@ -39,6 +39,7 @@ from graphtide.infra.models.local.answers.words import (
     Word,
     key_of,
     keys_of,
+    word_set,
     words_of,
 )
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
@@ -88,9 +89,11 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             keys = unit.keys | unit.before.keys if unit.dangling and unit.before is not None else unit.keys
             named = bool((keys & evidence.names) - plan.keys) or first_person(unit) or _names_role(plan, unit)
             named = named or _has_subject(plan, unit) or denies_deed(plan, unit)
-            return named or labels_person(plan, unit) or names_agent(plan, unit)
+            return named or labels_person(plan, unit) or names_agent(plan, unit) or signs_person(plan, unit)
+        case Kind.DATE if _SINCE_WHEN.match(plan.text) and not tells_beginning(unit):
+            return False
         case Kind.DATE:
-            text = _undone(unit) if plan.future and unit.cells else unit.text
+            text = _without_columns(plan, unit) if (plan.future or plan.past) and unit.cells else unit.text
             return _new_digits(plan, text, dates=True) and _is_dated_event(plan, text)
         case Kind.QUANTITY:
             return _measured(plan, unit)
@@ -108,12 +111,29 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
             return True
 
 
-def _undone(row: Unit) -> str:
-    """Return the cells of a row without those in columns for what was done, such as `received`, which date nothing to
-    come.
+def tells_beginning(unit: Unit) -> bool:
+    """Return whether a unit says from when something is so, in a word or by the name of a column."""
+    return has_phrase(unit.text, _BEGINNINGS)
+
+
+_SINCE_WHEN = re.compile(r"since when\b", re.IGNORECASE)
+_BEGINNINGS = (
+    "since", "from", "as of", "started", "starts", "began", "begun", "joined", "came", "installed", "hired", "start",
+    "founded", "opened", "moved", "bought",
+)  # fmt: skip
+
+
+def _without_columns(plan: QuestionPlan, row: Unit) -> str:
+    """Return the cells of a row that may date what is asked for: what was done, such as `received`, dates nothing to
+    come, and what is `due` nothing that happened.
     """
+    if plan.past:
+        return "; ".join(cell.text for cell in row.cells if cell.column.lower() not in _TO_COME)
     forms = ((cell, VERBS.get(cell.column.lower())) for cell in row.cells)
     return "; ".join(cell.text for cell, form in forms if form is None or form.bare or not form.participle)
+
+
+_TO_COME = word_set("due deadline planned expected scheduled next") | {"due date", "due by", "next due"}
 
 
 def explains_deed(plan: QuestionPlan, unit: Unit) -> bool:
@@ -197,6 +217,8 @@ _COST, _SHARE, _FREQUENCY = key_of("cost"), frozenset({"share"}), frozenset({"fr
 def _measured(plan: QuestionPlan, unit: Unit) -> bool:
     if tells_age(plan, unit) or _measured_in_words(plan, unit) or _is_counted(plan, unit) or _counts(plan, unit.text):
         return True
+    if lasts_since(plan, unit):
+        return True
     if not _new_digits(plan, unit.text):
         return "duration" in plan.measures and lasts_one(unit.text)
     if not plan.measures:
@@ -213,6 +235,17 @@ def _measured(plan: QuestionPlan, unit: Unit) -> bool:
         and (column_measures(cell.column, plan.measures) or cell.column_keys & (accepted | asked))
         for cell in unit.cells
     )
+
+
+def lasts_since(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether "how long has" is asked of a name, and a text with it says since when."""
+    names = frozenset(term.key for term in plan.terms if term.hard)
+    return has_phrase(plan.text, _HOW_LONG_SINCE) and _SINCE.search(unit.text) is not None and names <= unit.keys
+
+
+_HOW_LONG_SINCE = ("how long has", "how long have")
+_SINCE = re.compile(r"\b[Ss]ince:? (?:the )?(?:early |late )?(?:\d{4}\b|\d{1,2} [A-Z]|[A-Z][a-z]{2,8} \d)")
+"""The beginning of what still lasts, in a sentence or a column."""
 
 
 def tells_age(plan: QuestionPlan, unit: Unit) -> bool:

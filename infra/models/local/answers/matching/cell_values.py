@@ -27,12 +27,19 @@ _WORKPLACE_COLUMNS = word_set("based base office") | {"based in", "works in"}
 _WORKING = keys_of("work base")
 _BEING = keys_of("keep store park moor hang lie sit stay live locate leave hide put")
 _NOON = 12
+_RANKS = word_set("place rank position pos pos. no no. nr # number")
+"""Columns that number the rows: the second on the list has `place: 2`."""
+_FLOORS, _GROUND = word_set("floor level storey story"), word_set("0 g gf eg")
 
 
 def value_expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     """Return whether a value of the unit expresses the term."""
     if label := _ORDINALS.get(term.text.lower(), "A" if term.text == "A" else ""):
+        if any(cell.column.lower() in _RANKS and cell.value.rstrip(".") == label for cell in unit.cells):
+            return True
         return any(noun.key in plan.keys and word.text == label for noun, word in pairwise(words_of(unit.text)))
+    if term.text == "ground" and "ground floor" in plan.text:
+        return any(cell.column.lower() in _FLOORS and cell.value.lower() in _GROUND for cell in unit.cells)
     if hours := _HOURS.get(term.key):
         return any(hours[0] <= hour < hours[1] for hour in _clock_hours(unit.text))
     if plan.kind is Kind.PLACE and term.key in _BEING | _WORKING:
@@ -52,7 +59,8 @@ def is_person_column(cell: Cell) -> bool:
 
 
 _PERSON_COLUMNS = word_set(
-    "who name assignee owner author lead leader responsible contact tenant member person reporter reviewer by"
+    """who name names assignee owner owners author authors lead leader responsible contact tenant tenants member members
+    person persons reporter reviewer by resident residents occupant occupants"""
 )
 
 

@@ -11,11 +11,20 @@ from itertools import pairwise
 
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.documents.line_starts import stamp_of
-from graphtide.infra.models.local.answers.matching.cell_values import period_of, spans_day
+from graphtide.infra.models.local.answers.matching.cell_values import is_person_column, period_of, spans_day
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
-from graphtide.infra.models.local.answers.units import Unit, UnitKind, is_state_column
+from graphtide.infra.models.local.answers.units import (
+    DONE,
+    TO_DO,
+    Cell,
+    Table,
+    Unit,
+    UnitKind,
+    is_state_column,
+    table_of,
+)
 from graphtide.infra.models.local.answers.values import Day, days_in, has_phrase, is_calendar, same_day
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
@@ -24,7 +33,6 @@ _BOUNDS = (
     "before", "after", "since", "until", "till", "by", "from", "between", "later", "earlier", "than", "as of", "still",
 )  # fmt: skip
 """Words of a question that a row of another day may answer."""
-Table = tuple[str, frozenset[str]]
 
 
 def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Relevance:
@@ -34,7 +42,7 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
     """
     if evidence.plan.negated or evidence.plan.options:
         return relevance
-    relevance = _without_other_periods(evidence, relevance)
+    relevance = _without_others(evidence, relevance)
     rows = {place: evidence.scored[place].unit for place in sorted(relevance.units)}
     rows = {place: unit for place, unit in rows.items() if unit.kind is UnitKind.ROW}
     of_other_day = {place for place, row in rows.items() if _is_of_other_day(evidence, row)}
@@ -42,8 +50,8 @@ def without_contradicted(evidence: AnswerEvidence, relevance: Relevance) -> Rele
     units = {place: share for place, share in relevance.units.items() if place not in gone}
     none = relevance.none
     for place in sorted(gone):
-        table = _table(rows[place]) if place in of_other_day else None
-        on_day = [other for other in units if other in rows and _table(rows[other]) == table]
+        table = table_of(rows[place]) if place in of_other_day else None
+        on_day = [other for other in units if other in rows and table_of(rows[other]) == table]
         whole = sum(relevance.units[other] for other in on_day)
         if not whole:
             none += relevance.units[place]
@@ -58,7 +66,7 @@ def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping
     asked = frozenset(term.key for term in plan.terms if term.kind is TermKind.FOCUS)
     kinds = _columns_of(evidence, asked)
     codes = [term for term in plan.terms if term.kind is TermKind.CODE]
-    found = {place for place, row in rows.items() if _is_other_thing(row, asked, kinds)}
+    found = {place for place, row in rows.items() if _is_other_thing(row, asked, kinds) or _has_other_name(plan, row)}
     found |= {place for place, row in rows.items() if plan.done is not None and _is_in_other_state(row, plan.done)}
     found |= {place for place, row in rows.items() if any(_lacks_column_of(row, code) for code in codes)}
     units = {place: evidence.scored[place].unit for place in places}
@@ -66,31 +74,44 @@ def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping
         place
         for place, unit in units.items()
         if _is_of_other_month(unit, months)
+        or (plan.done is not None and unit.text.startswith(TO_DO if plan.done else DONE))
         or _is_of_alternative(plan, unit)
         or (plan.kind is Kind.DATE and _has_only_other_months(unit, months))
     }
 
 
 def uncontradicted(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Scored]:
-    """Return the chosen units without rows and entries of another month than the one asked for, and without what is so
-    in another period alone.
+    """Return the chosen units without rows and entries of another month than the one asked for, what is so in another
+    period alone, and what is about another code, place in an order or end.
     """
     if evidence.plan.negated:
         return list(chosen)
-    months, days = _months_asked(evidence), _days_asked(evidence)
+    months = _months_asked(evidence)
     kept = [scored for scored in chosen if not _is_of_other_month(scored.unit, months)]
-    return [scored for scored in kept if not _is_of_other_period(scored.unit, days)]
+    return [scored for scored in kept if not _is_of_another(evidence, scored.unit)]
 
 
-def _without_other_periods(evidence: AnswerEvidence, relevance: Relevance) -> Relevance:
-    """Return the probabilities as if units of another period had not been read; the same if all are."""
-    days = _days_asked(evidence)
-    gone = {place for place in relevance.units if _is_of_other_period(evidence.scored[place].unit, days)}
+def _without_others(evidence: AnswerEvidence, relevance: Relevance) -> Relevance:
+    """Return the probabilities as if units of another period, about another code or place in an order, or of the other
+    end of something had not been read; the same if all are.
+    """
+    gone = {place for place in relevance.units if _is_of_another(evidence, evidence.scored[place].unit)}
     rest = 1.0 - sum(relevance.units[place] for place in sorted(gone))
     if not gone or len(gone) == len(relevance.units) or rest <= 0.0:
         return relevance
     units = {place: share / rest for place, share in relevance.units.items() if place not in gone}
     return Relevance(units, relevance.none / rest, {place: relevance.parts[place] for place in units})
+
+
+def _is_of_another(evidence: AnswerEvidence, unit: Unit) -> bool:
+    plan = evidence.plan
+    codes = [term for term in plan.terms if term.kind is TermKind.CODE and _LETTERED.fullmatch(term.text)]
+    return (
+        _is_of_other_period(unit, _days_asked(evidence))
+        or (len(codes) == 1 and _names_other_code(unit, codes[0]))
+        or _has_other_rank(plan, unit)
+        or (plan.kind is Kind.DATE and _dates_other_end(plan, unit))
+    )
 
 
 def _days_asked(evidence: AnswerEvidence) -> list[Day]:
@@ -147,6 +168,21 @@ def _is_of_alternative(plan: QuestionPlan, unit: Unit) -> bool:
     return False
 
 
+def _has_other_rank(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a sentence has another place in the order that the question names: "first on the waiting list" for
+    "second on the waiting list".
+    """
+    asked, stated = _RANKED.search(plan.text), _RANKED.search(unit.text)
+    if asked is None or stated is None or asked[1].lower() in unit.text.lower().split():
+        return False
+    return asked[2] == stated[2] and asked[1].lower() != stated[1].lower()
+
+
+_RANKED = re.compile(
+    r"\b(?i:(first|second|third|fourth|fifth|sixth)) (?:(?:is |are )?(?:on|in|of) the) ([a-z]{2,30})\b"
+)
+
+
 _ALTERNATIVES = {
     key: keys - {key}
     for keys in map(
@@ -154,7 +190,8 @@ _ALTERNATIVES = {
         (
             "spring summer autumn winter", "opening closing", "morning afternoon evening", "north south east west",
             "northern southern eastern western", "upper lower", "left right", "front rear", "male female",
-            "indoor outdoor", "inner outer", "red green blue yellow black white grey brown orange purple pink",
+            "indoor outdoor", "inner outer", "first second third fourth fifth sixth",
+            "red green blue yellow black white grey brown orange purple pink",
         ),
     )
     for key in keys
@@ -173,6 +210,48 @@ def _lacks_column_of(row: Unit, code: Term) -> bool:
     return code.key not in row.keys | row.columns | row.head_keys | row.title_keys
 
 
+def _names_other_code(unit: Unit, code: Term) -> bool:
+    """Return whether a unit begins with another code of the form of the one in question, which neither it nor what is
+    around it has: "H3: stage 0.62 m" for H1.
+    """
+    form = _form_of(code.text)
+    firsts = [unit.cells[0].value] if unit.cells else unit.text.replace(":", " ").split(" ", 2)[:1]
+    if not any(_LETTERED.fullmatch(first) and _form_of(first) == form for first in firsts):
+        return False
+    before = unit.before.keys if unit.before is not None else frozenset()
+    own = unit.keys | unit.columns | unit.lead_keys | unit.head_keys | unit.title_keys | unit.near_keys | before
+    return code.key not in own
+
+
+_LETTERED = re.compile(r"[A-Z]{1,5}-?\d{1,6}")
+"""A code such as H3 or INC-482."""
+
+
+def _dates_other_end(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a sentence says only from when something is, where the question asks for its end, or only until
+    when, where it asks for its beginning.
+    """
+    if unit.cells or plan.keys.isdisjoint(unit.keys):
+        return False
+    asked = {term.key for term in plan.terms if not term.hard}
+    from_when, until_when = _FROM_WHEN.search(unit.text), _UNTIL_WHEN.search(unit.text)
+    if from_when and not has_phrase(unit.text, _UNTIL):
+        others, own = _END_KEYS, _BEGIN_KEYS
+    elif until_when and not from_when:
+        others, own = _BEGIN_KEYS, _END_KEYS
+    else:
+        return False
+    return bool(asked & others) and asked.isdisjoint(own) and unit.keys.isdisjoint(others)
+
+
+_SOME_DATE = r" (?:the )?(?:early |late |\d{1,2} )?[A-Z][a-z]{2,8}\b"
+_FROM_WHEN = re.compile(rf"\b(?:from|since|starting|as of){_SOME_DATE}")
+_UNTIL_WHEN = re.compile(rf"\b(?:until|till){_SOME_DATE}")
+_UNTIL = ("until", "till", "to", "back", "by")
+_END_KEYS = keys_of("return end finish expire stop close back")
+_BEGIN_KEYS = keys_of("begin start open commence")
+
+
 def _is_in_other_state(row: Unit, done: bool) -> bool:
     """Return whether the column for the state of a row says that it is done, where the question asks for what is open,
     or the other way round.
@@ -182,14 +261,10 @@ def _is_in_other_state(row: Unit, done: bool) -> bool:
 
 
 def _form_of(code: str) -> str:
-    return re.sub("[0-9]", "0", code.strip().upper())
+    return re.sub("[0-9]+", "0", code.strip().upper())
 
 
 _SEVERAL_CODES = 2
-
-
-def _table(row: Unit) -> Table:
-    return row.doc_id.partition("#")[0], row.columns
 
 
 def _is_of_other_day(evidence: AnswerEvidence, row: Unit) -> bool:
@@ -249,7 +324,24 @@ def _is_other_thing(row: Unit, asked: frozenset[str], kinds: Mapping[Table, froz
     """Return whether the row has another value in a column in which some rows of its table have what is asked for."""
     if not asked or asked & (row.keys | row.columns | row.head_keys | row.title_keys):
         return False
-    return any(cell.column in kinds.get(_table(row), frozenset()) and cell.value for cell in row.cells)
+    return any(cell.column in kinds.get(table_of(row), frozenset()) and cell.value for cell in row.cells)
+
+
+def _has_other_name(plan: QuestionPlan, row: Unit) -> bool:
+    """Return whether a row has another name in the column that the question names for it: `assigned_to: Noor`, for
+    "which bugs are assigned to Sorcha".
+    """
+    names = frozenset(term.key for term in plan.terms if term.kind is TermKind.NAME)
+    others = frozenset(term.key for term in plan.terms if not (term.hard or term.weak or term.kind is TermKind.FOCUS))
+    context = row.keys | row.columns | row.head_keys | row.title_keys | row.near_keys
+    if not names or not others or names & context:
+        return False
+    return any(cell.column_keys & others and cell.value[:1].isupper() and _names_agent(cell) for cell in row.cells)
+
+
+def _names_agent(cell: Cell) -> bool:
+    """Return whether a column is for a person, or by its name for what something is done by or with."""
+    return is_person_column(cell) or cell.column.lower().replace("_", " ").endswith((" by", " to", " with"))
 
 
 def _columns_of(evidence: AnswerEvidence, asked: frozenset[str]) -> Mapping[Table, frozenset[str]]:
@@ -261,5 +353,5 @@ def _columns_of(evidence: AnswerEvidence, asked: frozenset[str]) -> Mapping[Tabl
         unit = scored.unit
         if unit.kind is UnitKind.ROW and asked <= unit.keys:
             columns = frozenset(cell.column for cell in unit.cells if keys_of(cell.value) == asked)
-            found[_table(unit)] = found.get(_table(unit), frozenset()) | columns
+            found[table_of(unit)] = found.get(table_of(unit), frozenset()) | columns
     return found

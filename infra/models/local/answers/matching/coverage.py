@@ -12,7 +12,7 @@ from functools import lru_cache
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING, tells_age
 from graphtide.infra.models.local.answers.matching.cell_values import spans_day
-from graphtide.infra.models.local.answers.matching.expressed import expresses, signs_role
+from graphtide.infra.models.local.answers.matching.expressed import dates_end, expresses, signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
@@ -59,7 +59,7 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
     if plan.extreme and term.kind is TermKind.FOCUS and _has_column_of_others(plan, term, unit):
         return OWN
     if expresses(plan, term, unit):
-        return SYNONYM
+        return EXPRESSED if plan.kind is Kind.DATE and dates_end(term, unit) else SYNONYM
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
     if not expressed or unit.kind is UnitKind.ROW or not has_quantity(unit.text, plan.measures):
         return 0.0
@@ -79,7 +79,8 @@ def _is_of_day(plan: QuestionPlan, unit: Unit) -> bool:
     if any(spans_day(unit, day) for day in plan.dates):
         return True
     stated = (unit.date, *days_in(unit.text))
-    return any(same_day(day, other) for day in plan.dates for other in stated if other[1])
+    dates = ((day, other) for day in plan.dates for other in stated if other[1])
+    return any(same_day(day, other) for day, other in dates if other[2] or not day[2])
 
 
 def _is_of_month(term: Term, unit: Unit) -> bool:

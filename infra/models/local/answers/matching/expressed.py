@@ -22,6 +22,9 @@ _AGENTS = word_set("agent assignee handler technician clerk engineer operator") 
     "assigned to", "handled by", "done by", "solved by", "assigned_to", "handled_by", "done_by", "solved_by",
 }  # fmt: skip
 """Columns for who dealt with the case of a row."""
+_LIVING = keys_of("live lodge reside rent")
+_RESIDENTS = word_set("member members tenant tenants resident residents occupant occupants household family lodger")
+"""Columns of a table of flats, houses or rooms for who is in them."""
 _REPLACEMENT = keys_of("replace replacement substitute succeed successor deputise")
 _TAKES_PLACE = re.compile(
     r"\b(?:takes?|took|taking) (?:over from|(?:his|her|their|the|[A-Z][a-z]+'s) (?:place|seat|post))"
@@ -45,6 +48,7 @@ _CONVERSES = {
 _BY_NAME = re.compile(r"(?:^|\b[a-z]+(?:[dtn]|ade|ung) )[Bb]y (?:the )?[A-Z]")
 _PERIOD = ("to", "until", "till")
 _COMING_BACK = frozenset({"back", "return", "returns", "returning", "available"})
+_IS_BACK = ("is back", "be back", "are back", "comes back", "come back")
 _AWAY = ("leave", "holiday", "holidays", "vacation", "away", "absent", "ill", "sick", "off", "abroad", "travelling")
 """Words of an absence, whose end is a return: "on leave until 9 June"."""
 _MAX_LABEL_WORDS = 5
@@ -112,6 +116,16 @@ def signs_role(plan: QuestionPlan, unit: Unit) -> bool:
     return any(term.hard and term.key in unit.before.keys for term in plan.terms)
 
 
+def signs_person(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a person is asked for by a role, and the unit is the line with all its words below a name: "Mina
+    Petrova" above "Secretary to Dr Sethi".
+    """
+    if plan.kind is not Kind.PERSON or not _is_below_name(unit):
+        return False
+    asked = [term for term in plan.terms if not term.weak]
+    return bool(asked) and all(({term.key} | term.synonyms) & unit.keys for term in asked)
+
+
 def _is_below_name(unit: Unit) -> bool:
     line = unit.text.rstrip()
     is_short = len(line.split()) <= _MAX_ROLE_WORDS and line[:1].isupper() and line[-1:].isalnum()
@@ -160,6 +174,8 @@ def _expresses_person(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
         return True
     if term.key in _TREATMENT and any(cell.column.lower() in _AGENTS and cell.value for cell in unit.cells):
         return True
+    if term.key in _LIVING and any(cell.value and cell.column.lower() in _RESIDENTS for cell in unit.cells):
+        return True
     if term.key in _REPLACEMENT and _TAKES_PLACE.search(unit.text):
         return True
     if term.key in _CREATION and _BY_NAME.search(unit.text):
@@ -186,11 +202,25 @@ def _expresses_date(term: Term, unit: Unit) -> bool:
     """Return whether the term is "time" or "day" and the unit has one, or "valid" and the unit has a period."""
     if term.text.lower() in DATE_NOUNS:
         return has_date(unit.text)
-    if any(term.key in keys and _has_dated_column(unit, columns) for keys, columns in _ENDS_OF_PERIODS):
+    if term.key in _FINISHING and (_LAST.match(unit.text) or has_phrase(unit.text, ("done", "finished", "ready"))):
+        return True
+    if dates_end(term, unit):
         return True
     if term.text.lower() in _COMING_BACK and has_phrase(unit.text, _PERIOD) and has_phrase(unit.text, _AWAY):
         return True
+    if term.text.lower() in _COMING_BACK and has_phrase(unit.text, _IS_BACK):
+        return True
     return term.key in _VALIDITY and "from" in unit.text.lower().split() and has_phrase(unit.text, _PERIOD)
+
+
+_FINISHING = keys_of("finish complete end")
+_LAST = re.compile(r"(?:The )?(?:[Ll]ast|[Ff]inal) [a-z]")
+"""The end of something, as a diary notes it: "Last antibiotic."."""
+
+
+def dates_end(term: Term, row: Unit) -> bool:
+    """Return whether the term is a verb for the beginning or the end of a period, and the row has a column for it."""
+    return any(term.key in keys and _has_dated_column(row, columns) for keys, columns in _ENDS_OF_PERIODS)
 
 
 def _has_dated_column(row: Unit, columns: frozenset[str]) -> bool:

@@ -32,7 +32,7 @@ from graphtide.infra.models.local.answers.values import (
     has_phrase,
     stands_somewhere,
 )
-from graphtide.infra.models.local.answers.words import IRREGULAR, word_set, words_of
+from graphtide.infra.models.local.answers.words import IRREGULAR, keys_of, word_set, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 _KIND_WEIGHT = {
@@ -238,6 +238,7 @@ STALE = (
 """Words of a sentence about an old value."""
 
 
+_WANTING = keys_of("want ask need request")
 _OLD_CHANGE = 0.75
 """The factor of a unit in a list of changes, for a question that does not ask for them."""
 
@@ -253,7 +254,7 @@ def _form(plan: QuestionPlan, unit: Unit) -> float:
         factor *= 0.8
     if has_phrase(unit.text, STALE) and not has_phrase(plan.text, STALE):
         factor *= 0.9
-    if unit.asks:
+    if unit.asks and not (unit.requests and plan.keys & _WANTING):
         factor *= 0.6
     if (unit.text.endswith(":") and not (plan.how and unit.code)) or len(unit.text.split()) < 2:
         factor *= 0.6

@@ -101,9 +101,16 @@ def _how(tokens: list[str]) -> tuple[Kind, frozenset[str]]:
             return Kind.QUANTITY, frozenset({"duration"})
         if after == "much" and noun not in AUXILIARIES and noun not in ("money", "compensation", "it"):
             return Kind.QUANTITY, frozenset()
-        money = {"money"} if after == "much" else set()
+        money = {"money"} if after == "much" and _CHANGING.isdisjoint(rest) else set()
         return Kind.QUANTITY, frozenset(money)
     return Kind.QUANTITY, frozenset(HOW[after]) - {"count"} if "count" not in HOW[after] else frozenset()
+
+
+_CHANGING = word_set(
+    """drift grow shrink rise fall drop increase decrease change vary leak sink settle bend warm cool rain snow move
+    weigh swell stretch"""
+)
+"""Verbs after "how much did" that ask for no sum of money."""
 
 
 def _of_noun(tokens: list[str], first: str) -> tuple[Kind, frozenset[str]]:  # noqa: PLR0911 -- one return for each kind
@@ -180,10 +187,17 @@ def _head_noun(tokens: list[str], at: int) -> str:
         if word in STOP_WORDS or word in AUXILIARIES or (noun and word in VERBS):
             break
         noun = word
-        is_of_compound = tokens[at] == "which" and any(map(_is_plural, rest[place + 1 : place + 2]))
+        following = rest[place + 1 : place + 2]
+        is_of_compound = (tokens[at] == "which" and any(map(_is_plural, following))) or (
+            word == "time" and any(noun in _TIMES for noun in following)
+        )
         if not is_of_compound and (word in DATE_NOUNS or word in QUANTITY_NOUNS or word in PLACE_NOUNS):
             break
     return noun
+
+
+_TIMES = word_set("signature zone zones sheet sheets limit frame lock scale budget off")
+"""What "time" forms a compound with that is no time of day."""
 
 
 def _is_plural(word: str) -> bool:

@@ -68,6 +68,8 @@ def plan_of(question: str) -> QuestionPlan:
     options, alternatives = options_of(text)
     if options and not alternatives:
         kind = Kind.CHOICE
+    if kind is Kind.PLACE and tokens[:1] in (["which"], ["what"]) and _compares(tokens):
+        kind = Kind.THING  # "which room is the largest" asks for a row, as "which car" does
     dates, versions = tuple(days_in(text)), tuple(match[1] for match in VERSION.finditer(text))
     focus, how = focus_keys(tokens), asks_how(tokens)
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
@@ -116,6 +118,10 @@ def plan_of(question: str) -> QuestionPlan:
         versions=versions,
         function=asks_for_function(tokens),
     )
+
+
+def _compares(tokens: list[str]) -> bool:
+    return not SUPERLATIVES.keys().isdisjoint(tokens) or bound_of(tokens) is not None
 
 
 def _weak_keys(kind: Kind, tokens: list[str], is_bound: bool) -> frozenset[str]:

@@ -1,0 +1,192 @@
+"""Rows of tables that a column selects, whatever the probabilities say: by yes and no, by what is empty or has another
+value, by a bound, by the greatest or least value.
+
+Each selection needs a table whose rows are what the question asks for: by a column, a heading or the title. Cost:
+linear in the units for each selection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED, named_kind
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row
+from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
+from graphtide.infra.models.local.answers.units import Cell, Table, UnitKind, table_of
+from graphtide.infra.models.local.answers.values import CURRENCIES, has_date
+from graphtide.infra.models.local.answers.words import keys_of, word_set
+
+
+def rows_stated(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows that a column of a table selects for the question, none if no column does."""
+    return (
+        named_by_column(evidence)
+        or _rows_by_end(evidence)
+        or _rows_with_another_value(evidence)
+        or rows_beyond(evidence)
+        or rows_of_extreme(evidence)
+    )
+
+
+def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows with "yes" in a column whose name the question has ("which section leaders are there"), or "no"
+    if it denies; none without such a column, if all rows have the same, or for too many rows. Other words of the
+    question have to be what its rows are: another column's name, the table's headings or its title.
+    """
+    plan = evidence.plan
+    asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
+    if not asked or plan.defines or not (plan.plural or plan.kind in (Kind.PERSON, Kind.THING, Kind.LIST)):
+        return []
+    for rows in _tables_of(evidence):
+        names = {cell.column for cell in _cells_of(rows) if cell.column_keys and cell.column_keys <= asked}
+        if not names or not any(asked <= named_kind(row.unit) for row in rows):
+            continue
+        for name in sorted(names):
+            found = affirmed_in(plan, rows, name)
+            if found and len(found) < len(rows) and len(found) <= MAX_FILTERED:
+                return found
+    return []
+
+
+def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows of a table beyond the bound that the question names, in the column that it asks for ("which units
+    cost more than 3,000 euros" and `price`), where the rows are what it asks for: by a column, a heading or the title.
+    """
+    plan = evidence.plan
+    asked = [term for term in plan.terms if term.kind is not TermKind.WEAK and not _is_currency(term)]
+    things = [term for term in asked if term.kind is TermKind.FOCUS]
+    if plan.bound is None or plan.negated or not things:
+        return []
+    others = [term for term in asked if term not in things]
+    for rows in _tables_of(evidence):
+        if not any(named_kind(row.unit).issuperset(term.key for term in things) for row in rows):
+            continue
+        columns = frozenset().union(*(row.unit.columns for row in rows))
+        if others and all(({term.key} | term.synonyms) & columns for term in others):
+            found = beyond(plan, plan.bound, rows)
+            if 0 < len(found) <= MAX_FILTERED:
+                return found
+    return []
+
+
+def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the row with the greatest or least value asked for, where a column is what the question asks for ("which
+    host is the most expensive" and `host`), and no other word of it says which rows; none without such a table.
+    """
+    plan = evidence.plan
+    things = _things(plan)
+    others = [term for term in plan.terms if not (term.weak or term in things or _is_measure(term))]
+    if not things and len(others) == 1 and plan.kind is Kind.THING:  # "which is the oldest site"
+        things, others = others, []
+    if not plan.extreme or plan.negated or not things or others:
+        return []
+    for rows in sorted(_tables_of(evidence), key=lambda rows: (not _lists(rows, things), -max(r.score for r in rows))):
+        names = {cell.column.lower() for cell in _cells_of(rows)}
+        if all(names & {term.text.lower(), term.key} for term in things) and (found := extreme_row(plan, rows)):
+            return found
+    return []
+
+
+def _is_measure(term: Term) -> bool:
+    """Return whether a word only says what is measured: "expensive"."""
+    return term.text.lower() in _MEASURES
+
+
+_MEASURES = word_set("expensive valuable")
+
+
+def _lists(rows: Sequence[Scored], things: Sequence[Term]) -> bool:
+    """Return whether a table has a row for each of the things: they are its first column, without a repeated value."""
+    names = {term.text.lower() for term in things} | {term.key for term in things}
+    firsts = [row.unit.cells[0] for row in rows]
+    return firsts[0].column.lower() in names and len({cell.value for cell in firsts}) == len(rows)
+
+
+def _rows_by_end(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows with nothing in the column for when something was done, for a question for what is open or denied
+    ("which repairs are not done" and `done`, "which books have not been returned" and `returned`), or those with a
+    date, for what is done. None unless there are both.
+    """
+    plan = evidence.plan
+    things, others = _things(plan), _others(plan)
+    if not things or (plan.done is None and not plan.negated):
+        return []
+    words = frozenset() if plan.done is not None else frozenset(term.key for term in others)
+    asked = frozenset(term.key for term in others) - words
+    for table in _tables_of(evidence):
+        if not _are(table, things):
+            continue
+        rows = [row for row in table if asked <= row.unit.keys]
+        for name in sorted({cell.column for cell in _cells_of(rows) if _ends_work(cell, words)}):
+            done = [row for row in rows if any(cell.column == name and cell.value for cell in row.unit.cells)]
+            dated = all(has_date(cell.value) for cell in _cells_of(done) if cell.column == name)
+            if done and dated and len(done) < len(rows) <= MAX_FILTERED:
+                return done if plan.done else [row for row in rows if row not in done]
+    return []
+
+
+def _rows_with_another_value(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows with another value in the column in which rows have what the question denies: "which papers are
+    not published" and `state: published`. None unless there are both.
+    """
+    plan = evidence.plan
+    things, others = _things(plan), _others(plan)
+    if not things or not others or not plan.negated:
+        return []
+    denied = frozenset(term.key for term in others)
+    for rows in _tables_of(evidence):
+        names = {cell.column for cell in _cells_of(rows) if keys_of(cell.value) == denied}
+        if not names or not _are(rows, things):
+            continue
+        for name in sorted(names):
+            valued = [(row, cell) for row in rows for cell in row.unit.cells if cell.column == name and cell.value]
+            found = [row for row, cell in valued if not denied <= keys_of(cell.value)]
+            if 0 < len(found) <= MAX_FILTERED:
+                return found
+    return []
+
+
+def _things(plan: QuestionPlan) -> list[Term]:
+    """Return the nouns that say what is asked for: "which repairs"."""
+    return [term for term in plan.terms if term.kind is TermKind.FOCUS]
+
+
+def _others(plan: QuestionPlan) -> list[Term]:
+    words = (term for term in plan.terms if term.kind not in (TermKind.FOCUS, TermKind.WEAK))
+    states = STATES.keys() if plan.done is not None else ()
+    return [term for term in words if term.text.lower() not in _UNTIL_NOW and term.text.lower() not in states]
+
+
+_UNTIL_NOW = word_set("still yet already")
+
+
+def _are(rows: Sequence[Scored], things: Sequence[Term]) -> bool:
+    """Return whether the rows of a table are the things: a column, a heading or the title has each word for them."""
+    kinds = frozenset().union(*(named_kind(row.unit) for row in rows))
+    return all(({term.key} | term.synonyms) & kinds for term in things)
+
+
+def _cells_of(rows: Sequence[Scored]) -> list[Cell]:
+    return [cell for row in rows for cell in row.unit.cells]
+
+
+def _ends_work(cell: Cell, words: frozenset[str]) -> bool:
+    """Return whether the name of a column is one of the words, or, if there are none, says that something is done."""
+    if not words:
+        return cell.column.lower() in FINISHED
+    return bool(cell.column_keys) and cell.column_keys <= words
+
+
+def _tables_of(evidence: AnswerEvidence) -> list[list[Scored]]:
+    """Return the rows of each table, in their order. Cost: linear in the units, however many tables there are."""
+    found: dict[Table, list[Scored]] = {}
+    for scored in evidence.scored:
+        if scored.unit.kind is UnitKind.ROW:
+            found.setdefault(table_of(scored.unit), []).append(scored)
+    return list(found.values())
+
+
+def _is_currency(term: Term) -> bool:
+    return term.text.lower() in CURRENCIES

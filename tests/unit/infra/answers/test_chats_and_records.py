@@ -1,0 +1,162 @@
+"""Answers beside the unit that has the words of the question: the reply in a chat, the fields below a name, the line
+above a role, what a day's heading dates.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.infra.models.local.answers.choosing.rendering import rendered
+from graphtide.infra.models.local.answers.matching.contradiction import without_contradicted
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.questions.types import Kind
+from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.streams.model_ports import ContextPassage
+from tests.unit.infra.answers.notes import answer, chosen_of, note, table
+
+CHAT = note(
+    "chat.txt",
+    "[2026-06-11 17:22] sunniva: one eel had a tag, number 7731. Who do we tell?",
+    "[2026-06-11 17:40] bettina: Colin Adie at Glasgow, he runs it",
+    "[2026-06-12 09:15] jonas: net B has a hole. Otter.",
+)
+PROBE = note(
+    "calibration.txt", "Probe Cyclops, serial T-1190", "owner: us\n\ncalibration: 9 April, by Aoife Lynn\n\nerror: 5 %"
+)
+SIGNED = note(
+    "mail.txt", "Please bring the list.", "Kind regards", "Mina Petrova", "Secretary to Dr Sethi", "0117 496 0513"
+)
+
+
+def evidence_of(question: str, *notes: ContextPassage) -> AnswerEvidence:
+    units = units_of(notes)
+    return score_units(plan_of(question), units, [0.0] * len(units))
+
+
+def quoted(question: str, passage: ContextPassage, text: str) -> str:
+    """Return what is quoted if the unit with this text is chosen."""
+    evidence = evidence_of(question, passage)
+    chosen = [one for one in evidence.scored if text in one.unit.text]
+    return " ".join(one.text for one in rendered(evidence, chosen[:1]))
+
+
+def test_a_question_at_the_end_of_a_message_brings_the_reply() -> None:
+    assert "Colin Adie" in quoted("Who has to know of the tagged eel?", CHAT, "number 7731")
+    assert "Colin Adie" not in quoted("What is the number of the tag?", CHAT, "number 7731")
+    assert "Colin Adie" not in quoted("When was the eel tagged?", CHAT, "number 7731")
+
+
+def test_a_word_alone_after_what_happened_may_be_its_reason() -> None:
+    assert quoted("What made the hole in net B?", CHAT, "has a hole").endswith("Otter.")
+    assert not quoted("Which net has a hole?", CHAT, "has a hole").endswith("Otter.")
+
+
+def test_a_line_that_names_a_record_brings_the_fields_below_it() -> None:
+    assert "Aoife Lynn" in quoted("Who calibrated the probe Cyclops?", PROBE, "serial")
+    assert "Aoife Lynn" not in quoted("Which serial has the probe Cyclops?", PROBE, "serial")
+
+
+def test_a_role_in_a_signature_is_of_the_name_above_it() -> None:
+    shares = (0.0, 0.0, 0.0, 0.08, 0.0)
+    assert chosen_of("Who is Dr Sethi's secretary?", [SIGNED], shares, 0.9) == ["Secretary to Dr Sethi"]
+    assert quoted("Who is Dr Sethi's secretary?", SIGNED, "Secretary").startswith("Mina Petrova")
+    assert not chosen_of("Who is Dr Hallam's secretary?", [SIGNED], shares, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("When does Bettina return from her sabbatical?", [1]),
+        ("When does Bettina's sabbatical begin?", [0, 1]),
+        ("When is Bettina's sabbatical?", [0, 1]),
+    ],
+)
+def test_a_beginning_dates_no_end(question: str, left: list[int]) -> None:
+    notes = note(
+        "m.md", "Bettina takes her sabbatical from September. Sunniva will chair until she is back in March 2027."
+    )
+    found = without_contradicted(evidence_of(question, notes), Relevance({0: 0.5, 1: 0.4}, 0.1, {0: 0.5, 1: 0.4}))
+    assert sorted(found.units) == left
+
+
+def test_a_sentence_about_another_code_is_left_out() -> None:
+    notes = [note("a.md", "H3: stage 0.62 m, discharge 4.8."), note("b.md", "H1: ice on the river.")]
+    relevance = Relevance({0: 0.6, 1: 0.2}, 0.2, {0: 0.6, 1: 0.2})
+    assert sorted(without_contradicted(evidence_of("What was the discharge at H1?", *notes), relevance).units) == [1]
+    assert sorted(without_contradicted(evidence_of("What was the discharge at H3?", *notes), relevance).units) == [0]
+
+
+def test_a_correction_of_a_day_replaces_what_was_stated_of_it() -> None:
+    first = note("log.md", "H3: discharge 17.1 m.", headings=["11 February 2026"], date="2026-02-11")
+    later = note(
+        "log.md", "Correction to 11 February: the discharge was 16.4 m.", headings=["22 April 2026"], date="2026-04-22"
+    )
+    question = "What was the discharge on 11 February?"
+    assert "16.4" in chosen_of(question, [first, later], (0.8, 0.1), 0.1)[0]
+    other = note(
+        "log.md", "Correction to 12 February: the discharge was 16.4 m.", headings=["22 April 2026"], date="2026-04-22"
+    )
+    assert "17.1" in chosen_of(question, [first, other], (0.8, 0.1), 0.1)[0]
+
+
+async def test_how_long_has_is_answered_by_since_when() -> None:
+    rows = table("list.md", "place: 2; name: Henrik Aas; since: January 2023", "place: 3; name: Bo Ek; since: May 2023")
+    assert "January 2023" in await answer("How long has Henrik Aas been on the list?", rows)
+
+
+async def test_absent_are_those_who_send_apologies() -> None:
+    minutes = note(
+        "m.md", "Present: Ana Lund, Bo Ek", "Apologies: Hugh Penhale", headings=["3 March 2026"], date="2026-03-03"
+    )
+    assert "Hugh Penhale" in await answer("Who was absent on 3 March?", minutes)
+
+
+@pytest.mark.parametrize(
+    ("question", "measures"),
+    [
+        ("How much did H5 drift?", frozenset[str]()),
+        ("How much did the roof cost?", frozenset({"money"})),
+        ("How much did the society raise?", frozenset({"money"})),
+    ],
+)
+def test_how_much_something_changes_is_no_sum(question: str, measures: frozenset[str]) -> None:
+    plan = plan_of(question)
+    assert (plan.kind, plan.measures) == (Kind.QUANTITY, measures)
+
+
+async def test_a_sum_for_a_month_needs_no_currency() -> None:
+    notes = note("money.md", "Pension 912 a month. Insurance is paid each January.")
+    assert "912" in await answer("How much is the pension?", notes)
+
+
+def test_a_request_answers_what_is_wanted() -> None:
+    mail = note(
+        "m.txt", "I was in Bath by the 24th. Can you send the trailer by the 24th?", headings=["Mail from Jo Tarr"]
+    )
+    request, other = evidence_of("What does Jo want by the 24th?", mail).scored[::-1]
+    assert request.unit.requests and request.score > other.score
+    request, other = evidence_of("What does Jo do on the 24th?", mail).scored[::-1]
+    assert request.score < other.score
+
+
+def test_a_denial_in_a_chat_replaces_what_is_still_asked_for() -> None:
+    chat = note(
+        "chat.txt",
+        "20/05/2026, 19:05 - Carmen: the bus leaves from the gym",
+        "20/05/2026, 21:17 - Jamal: from the gym still?",
+        "20/05/2026, 21:18 - Carmen: no, from the church",
+    )
+    found = chosen_of("Where does the bus leave from?", [chat], (0.8, 0.05, 0.1), 0.05)
+    assert "from the church" in found[-1] and not any("leaves from the gym" in text for text in found)
+    shorter = note("chat.txt", *chat.text.split("\n\n")[:2], "20/05/2026, 21:18 - Carmen: yes, from the gym")
+    assert "leaves from the gym" in chosen_of("Where does the bus leave from?", [shorter], (0.8, 0.05, 0.1), 0.05)[0]
+
+
+def test_a_long_row_is_quoted_without_its_longest_cells() -> None:
+    text = "Steps: enter the name with umlauts, press login and wait until the error is shown on the screen " * 3
+    rows = table("jira.csv", f"Summary: Login fails; Key: PAY-88; Assignee: Ada Obi; Description: {text}")
+    shown = quoted("Who works on PAY-88?", rows, "PAY-88")
+    assert "Ada Obi" in shown and "umlauts" not in shown
+    assert "umlauts" in quoted("What is the description of PAY-88?", rows, "PAY-88")

@@ -1,0 +1,118 @@
+"""Calendars and address books: a document of labelled lines for each entry, whatever its position."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.infra.files.reader import read_bytes
+from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
+
+HEAD, END = "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//A//EN\n", "END:VCALENDAR\n"
+TRIP = """\
+BEGIN:VEVENT
+UID:1@school
+DTSTART;TZID=Europe/Berlin:20260604T081500
+DTEND;TZID=Europe/Berlin:20260604T170000
+SUMMARY:Zoo trip
+LOCATION:School gym
+ORGANIZER;CN=Mr Lindgren:mailto:lindgren@school.example
+ATTENDEE;CN=Ana Ruiz:mailto:ana@home.example
+ATTENDEE:mailto:bo@home.example
+DESCRIPTION:Packed lunch\\, rain jacket\\nNo dogs.
+END:VEVENT
+"""
+FAIR = "BEGIN:VEVENT\nUID:2@school\nDTSTART;VALUE=DATE:20261103\nDTEND;VALUE=DATE:20261106\nSUMMARY:Fair\nEND:VEVENT\n"
+CHOIR = (
+    "BEGIN:VEVENT\nUID:3@school\nDTSTART:20260105T180000Z\nSUMMARY:Choir\n"
+    "RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;UNTIL=20260701T000000Z\nEND:VEVENT\n"
+)
+TASK = "BEGIN:VTODO\nUID:4@school\nSUMMARY:Order buses\nDUE;VALUE=DATE:20260501\nSTATUS:COMPLETED\nEND:VTODO\n"
+STAN = """\
+BEGIN:VCARD
+VERSION:3.0
+UID:c1
+FN:Mirela Stan
+N:Stan;Mirela;;;
+ORG:Institute of Ornithology;Owls
+TITLE:Project lead
+TEL;TYPE=CELL:+49 151 555 0143
+TEL;TYPE=WORK:+49 30 555 0100
+EMAIL:mirela@birds.example
+ADR;TYPE=HOME:;;Rheingasse 8;Basel;;4058;Switzerland
+BDAY:19840219
+NOTE:Allergic to nuts
+END:VCARD
+"""
+MALIK = "BEGIN:VCARD\nVERSION:4.0\nFN:Tariq Malik\nEND:VCARD\n"
+
+
+def read(text: str, name: str) -> dict[str, FileDocument]:
+    return {one.key: one for one in read_bytes(text.encode(), name) if isinstance(one, FileDocument)}
+
+
+def calendar(*entries: str) -> str:
+    return HEAD + "".join(entries) + END
+
+
+def test_an_event_is_a_document_of_what_it_states() -> None:
+    [trip] = read(calendar(TRIP), "a.ics").values()
+    assert (trip.key, trip.title, trip.occurred_at, trip.has_id) == ("1@school", "Zoo trip", "2026-06-04", True)
+    assert trip.text == (
+        "event: Zoo trip\ndate: 2026-06-04\ntime: 08:15 to 17:00 (Europe/Berlin)\nplace: School gym\n"
+        "organiser: Mr Lindgren\nattendees: Ana Ruiz, bo@home.example\n\nPacked lunch, rain jacket\nNo dogs."
+    )
+
+
+def test_whole_days_repetitions_and_tasks_are_stated_in_words() -> None:
+    found = read(calendar(FAIR, CHOIR, TASK), "a.ics")
+    assert found["2@school"].text == "event: Fair\ndate: 2026-11-03\nuntil: 2026-11-05"
+    assert "time: 18:00 (UTC)\nrepeats: every 2 weeks on Monday, until 2026-07-01" in found["3@school"].text
+    assert found["4@school"].text == "task: Order buses\ndue: 2026-05-01\nstatus: done"
+
+
+def test_a_changed_occurrence_is_an_entry_of_its_own() -> None:
+    moved = CHOIR.replace(
+        "RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;UNTIL=20260701T000000Z", "RECURRENCE-ID:20260119T180000Z"
+    )
+    assert set(read(calendar(CHOIR, moved), "a.ics")) == {"3@school", "3@school@20260119T180000Z"}
+
+
+def test_order_changes_nothing_and_a_second_entry_with_an_id_is_named() -> None:
+    assert read(calendar(TRIP, FAIR, CHOIR), "a.ics") == read(calendar(CHOIR, TRIP, FAIR), "a.ics")
+    found = list(read_bytes(calendar(TRIP, TRIP.replace("Zoo", "Sea")).encode(), "a.ics"))
+    assert isinstance(found[0], RecordProblem) and isinstance(found[1], FileDocument)
+    assert (found[0].line, found[1].title) == (1, "Sea trip")
+
+
+def test_a_card_is_a_document_of_what_it_states() -> None:
+    [stan, malik] = read(STAN + MALIK, "a.vcf").values()
+    assert (stan.key, stan.title, stan.has_id, malik.has_id) == ("c1", "Mirela Stan", True, False)
+    assert stan.text == (
+        "name: Mirela Stan\norganisation: Institute of Ornithology, Owls\nrole: Project lead\n"
+        "mobile phone: +49 151 555 0143\nwork phone: +49 30 555 0100\nemail: mirela@birds.example\n"
+        "address: Rheingasse 8, Basel, 4058, Switzerland\nbirthday: 1984-02-19\n\nAllergic to nuts"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        ("", "a.ics", "no event"),
+        ("hello", "a.ics", "not a readable"),
+        (calendar(), "a.ics", "no event"),
+        ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR\n", "a.ics", "."),
+        ("hello", "a.vcf", "not a readable"),
+        ("", "a.vcf", "no card"),
+        (calendar(TRIP), "a.vcf", "no card"),
+    ],
+)
+def test_other_texts_are_refused_with_the_reason(text: str, name: str, reason: str) -> None:
+    with pytest.raises(UnreadableFileError, match=reason):
+        list(read_bytes(text.encode(), name))
+
+
+@pytest.mark.parametrize("wrong", ["DTSTART:tomorrow", "RRULE:FREQ=NEVER", "DUE:0", "ORGANIZER;CN:x"])
+def test_a_wrong_value_costs_its_entry_at_most(wrong: str) -> None:
+    broken = FAIR.replace("UID:2@school", f"UID:2@school\n{wrong}")
+    found = list(read_bytes(calendar(broken, TRIP).encode(), "a.ics"))
+    assert len(found) == 2 and any(isinstance(one, FileDocument) and one.key == "1@school" for one in found)
