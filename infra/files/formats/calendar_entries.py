@@ -63,13 +63,15 @@ def _document(entry: Component) -> FileDocument | str:
     title, description = _plain(entry.get("SUMMARY")), str(entry.get("DESCRIPTION", "")).strip()
     if not title and not description:
         return "has no summary; add one"
-    own, changed = (
-        _plain(entry.get("UID")),
-        _plain(entry.get("RECURRENCE-ID") and entry["RECURRENCE-ID"].to_ical().decode()),
-    )
+    own, changed = _plain(entry.get("UID")), _occurrence(entry.get("RECURRENCE-ID"))
     text = labelled_text(fields, description)
     key = "@".join(filter(None, (own, changed))) if own else content_key({"text": text})
     return FileDocument(text, PLAIN, key, title, _day(start), has_id=bool(own))
+
+
+def _occurrence(value: Any) -> str:
+    """Return which occurrence of a repeated event an entry changes, "" for none."""
+    return "" if value is None else _plain(value.to_ical().decode())
 
 
 def _fields(entry: Component) -> Mapping[str, str]:
@@ -80,7 +82,7 @@ def _fields(entry: Component) -> Mapping[str, str]:
     last = _day(end) if end is not None else ""
     people = entry.get("ATTENDEE", [])
     return {
-        _WHAT[entry.name]: _plain(entry.get("SUMMARY")),
+        _WHAT[str(entry.name)]: _plain(entry.get("SUMMARY")),
         "date": _day(start),
         "until": last if last > _day(start) else "",
         "time": _hours(start, end if last == _day(start) else None),

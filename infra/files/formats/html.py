@@ -33,7 +33,8 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _FOOTERS = ("contentinfo", "navigation", "banner", "search")
 _WITHIN_PAGE, _LINK_MARKS = re.compile(r"\A#"), ("", "\u00b6", "#", "\u00a7", "\U0001f517")
 """The link to itself that a heading has in pages of Sphinx, MkDocs and others: its mark is no text."""
-_BOXES = {"checkbox-on": "[x] ", "checkbox-off": "[ ] "}
+_BOXES = "li div.checkbox-on, li div.checkbox-off"
+"""The boxes of checklists in pages that Notion exports."""
 _MARKS = ("strong", "b", "em", "i", "a", "img", "code")
 MAX_DEPTH = 200
 
@@ -63,6 +64,10 @@ def markdown_of(body: Tag) -> str:
     `<name>` and "1." at the start of a paragraph are escaped.
     """
     _flatten(body)
+    for box in body.select(_BOXES):
+        box.name, box["type"] = "input", "checkbox"
+        if "checkbox-on" in (box.get("class") or ()):
+            box["checked"] = ""
     converter = _Converter(heading_style="ATX", bullets="-", table_infer_header=True, autolinks=False, escape_misc=True)
     markdown: str = converter.convert_soup(body)
     return _BLANK_LINES.sub("\n\n", markdown).strip() + "\n"
@@ -77,13 +82,6 @@ class _Converter(MarkdownConverter):
         if el.get("type") != "checkbox" or "li" not in parent_tags:
             return text
         return "[x] " if el.has_attr("checked") else "[ ] "
-
-    def convert_div(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        boxes = [box for box in _BOXES if box in (el.get("class") or ())]  # pages that Notion exports
-        if boxes and "li" in parent_tags and not text.strip():
-            return _BOXES[boxes[0]]
-        own: str = super().convert_div(el, text, parent_tags)
-        return own
 
     def convert_dt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         before, term = el.find_previous_sibling(), " ".join(text.split())

@@ -76,7 +76,9 @@ def _check_item(page: BeautifulSoup, word: Tag) -> None:
         dates.append(f"{label.text.strip().lower().rstrip(':')} {found[0] if found else date.text}")
         date.decompose()
         label.decompose()
-    box = page.new_tag("input", type="checkbox", **({"checked": ""} if done else {}))
+    box = page.new_tag("input", type="checkbox")
+    if done:
+        box["checked"] = ""
     item, items = page.new_tag("li"), page.new_tag("ul")
     text = " ".join(headline.get_text().split())
     item.extend([box, f"{text} ({', '.join(dates)})" if dates else text])

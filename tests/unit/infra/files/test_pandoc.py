@@ -200,7 +200,7 @@ def test_table_without_a_head_has_no_names_of_columns() -> None:
     assert [block.text for block in read_markdown(one.text).blocks] == ["a; one", "b; two", "Key: x; Val: 1"]
 
 
-ORG = b"""\
+TASKS = b"""\
 * Garden
 ** TODO Order apple tree
    DEADLINE: <2026-10-20 Tue>
@@ -211,7 +211,7 @@ ORG = b"""\
 
 
 def test_tasks_of_org_are_items_with_their_dates() -> None:
-    [document] = read_bytes(ORG, "todo.org")
+    [document] = read_bytes(TASKS, "todo.org")
     assert isinstance(document, FileDocument)
     assert "- [ ] Order apple tree (deadline 2026-10-20 Tue)" in document.text
     assert "- [x] Repair gate (closed 2026-04-02 Thu 10:15)" in document.text
