@@ -164,11 +164,15 @@ _BY_MEASURE = 10
 
 
 def _measures_of_superlative(plan: QuestionPlan) -> frozenset[str]:
-    """Return the keys of what the superlative of the question measures: "area" and "size" of "largest"; none for a
-    word such as "highest", which goes with any value.
+    """Return the keys of what the superlative of the question measures: "area" and "size" of "largest", "price" of
+    "most expensive"; none for a word such as "highest", which goes with any value.
     """
     words = (term.text.lower() for term in plan.terms) if plan.extreme else ()
-    return frozenset().union(*(synonyms_of(word) for word in words if word in SUPERLATIVES and word not in _ANY_VALUE))
+    measuring = (word for word in words if word in _PRICED or (word in SUPERLATIVES and word not in _ANY_VALUE))
+    return frozenset().union(*map(synonyms_of, measuring))
+
+
+_PRICED = frozenset({"expensive"})
 
 
 def _kinds_of_superlative(plan: QuestionPlan) -> frozenset[str]:

@@ -10,13 +10,14 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
 from graphtide.infra.models.local.answers.matching.expressed import defines
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
-from graphtide.infra.models.local.answers.units import following
+from graphtide.infra.models.local.answers.units import Unit, following
 from graphtide.infra.models.local.answers.values import days_in, has_phrase, numbers_before, same_day
-from graphtide.infra.models.local.answers.words import key_of, spaced, words_of
+from graphtide.infra.models.local.answers.words import key_of, keys_of, spaced, words_of
 
 _TAKING_BACK = (
     "take that back",
@@ -134,18 +135,27 @@ def _denied_in_chat(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
     """Return a later question whether what the chosen unit says is still so, and the reply to it that begins with "no":
     "from the gym still?" and "no, from the church". None without such a reply.
     """
-    own = chosen.unit.keys - evidence.plan.keys
+    own = _message_keys(chosen.unit.text) - evidence.plan.keys - _FINE
     for scored in evidence.scored:
         unit = scored.unit
         if not unit.asks or unit.doc_id != chosen.unit.doc_id or not has_phrase(unit.text, _STILL):
             continue
         reply = following(unit, evidence.units)
         later = (unit.ordinal, unit.place) > (chosen.unit.ordinal, chosen.unit.place)
-        if later and not own.isdisjoint(unit.keys) and reply is not None and _DENYING.search(reply.text):
+        if later and not own.isdisjoint(_message_keys(unit.text)) and reply is not None and _DENYING.search(reply.text):
             return [scored, *(one for one in evidence.scored if one.unit is reply)]
     return []
 
 
+def _message_keys(text: str) -> frozenset[str]:
+    """Return the keys of a message without its time and the name of its sender."""
+    stamp = stamp_of(text)
+    sender = text.find(": ", len(stamp)) if stamp else -1
+    return keys_of(text[sender + 2 :] if 0 <= sender <= len(stamp) + _MAX_SENDER_CHARS else text)
+
+
+_MAX_SENDER_CHARS = 45
+_FINE = keys_of("fine ok okay good right possible true")
 _STILL = ("still", "as before", "as usual")
 _DENYING = re.compile(r"(?:^|: )[Nn]o, ")
 
@@ -224,6 +234,12 @@ def _takes_back(earlier: Scored, later: Scored) -> bool:
     """Return whether a unit takes back what an earlier one of its passage says."""
     first, second = earlier.unit, later.unit
     return first.origin == second.origin and first.place < second.place and has_phrase(second.text, _TAKING_BACK)
+
+
+def _is_later_message(earlier: Unit, later: Unit) -> bool:
+    """Return whether both are messages of one chat, or entries of one log, in this order."""
+    in_order = (earlier.ordinal, earlier.place) < (later.ordinal, later.place)
+    return in_order and bool(stamp_of(earlier.text) and stamp_of(later.text))
 
 
 def _below_correction(scored: Scored) -> bool:
@@ -328,6 +344,7 @@ def _replaces(plan: QuestionPlan, later: Scored, earlier: Scored) -> bool:
     says_so = corrects(later.unit.text) or _takes_over(plan, later) or _below_correction(later)
     if later.unit.doc_id == earlier.unit.doc_id and first == second:
         apart = later.unit.headings != earlier.unit.headings or _takes_back(earlier, later)
+        apart = apart or _is_later_message(earlier.unit, later.unit)
         return says_so and apart and not corrects(earlier.unit.text)
     if first[0] and second[0] and first != second:
         alike = later.score >= _ALIKE * earlier.score and not is_past(later.unit.text)

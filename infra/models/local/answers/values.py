@@ -145,7 +145,7 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
     return False
 
 
-_FOR_EACH = re.compile(r" (?:an?|per|each|every) (?:month|week|hour|year|day|night|visit|head|person|piece|mile)\b")
+_FOR_EACH = re.compile(r" each\b| (?:an?|per|every) (?:month|week|hour|year|day|night|visit|head|person|piece|mile)\b")
 """What follows a sum without a currency: "912 a month"."""
 
 

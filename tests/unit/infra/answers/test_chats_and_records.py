@@ -101,6 +101,12 @@ def test_a_correction_of_a_day_replaces_what_was_stated_of_it() -> None:
     assert "17.1" in chosen_of(question, [first, other], (0.8, 0.1), 0.1)[0]
 
 
+def test_the_day_above_an_entry_with_a_time_dates_it() -> None:
+    entry = note("diary.txt", "Fire alarm 14:20, burnt toast.", headings=["Thursday 3 September"])
+    assert quoted("When was the fire alarm?", entry, "Fire").startswith("Thursday 3 September: ")
+    assert quoted("At what time was the fire alarm?", entry, "Fire").startswith("Fire")
+
+
 async def test_how_long_has_is_answered_by_since_when() -> None:
     rows = table("list.md", "place: 2; name: Henrik Aas; since: January 2023", "place: 3; name: Bo Ek; since: May 2023")
     assert "January 2023" in await answer("How long has Henrik Aas been on the list?", rows)
@@ -150,8 +156,24 @@ def test_a_denial_in_a_chat_replaces_what_is_still_asked_for() -> None:
     )
     found = chosen_of("Where does the bus leave from?", [chat], (0.8, 0.05, 0.1), 0.05)
     assert "from the church" in found[-1] and not any("leaves from the gym" in text for text in found)
+    other = note(
+        "chat.txt",
+        "08/09/2026, 19:05 - Carmen: the catalogue goes live on 28 Sept",
+        "08/09/2026, 21:17 - Jamal: is Friday still fine for the test?",
+        "08/09/2026, 21:18 - Carmen: no, the 25th",
+    )
+    assert "28 Sept" in chosen_of("When does the catalogue go live?", [other], (0.8, 0.05, 0.1), 0.05)[0]
     shorter = note("chat.txt", *chat.text.split("\n\n")[:2], "20/05/2026, 21:18 - Carmen: yes, from the gym")
     assert "leaves from the gym" in chosen_of("Where does the bus leave from?", [shorter], (0.8, 0.05, 0.1), 0.05)[0]
+
+
+def test_a_correction_in_a_chat_replaces_an_earlier_message() -> None:
+    chat = note(
+        "chat.txt",
+        "08/09/2026, 09:12 - Birgit: the catalogue goes live on 21 Sept",
+        "08/09/2026, 11:40 - Birgit: correction: the catalogue goes live on 28 Sept",
+    )
+    assert "28 Sept" in chosen_of("When does the catalogue go live?", [chat], (0.8, 0.15), 0.05)[0]
 
 
 def test_a_long_row_is_quoted_without_its_longest_cells() -> None:

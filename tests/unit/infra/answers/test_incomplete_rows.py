@@ -87,6 +87,15 @@ def test_things_are_compared_in_the_table_that_lists_them() -> None:
     assert [one.unit.cells[0].value for one in found] == ["H6"]
 
 
+def test_every_row_of_a_table_is_what_its_title_says() -> None:
+    drill, book = (
+        "item: Drill; ordered: 2026-07-30; price: 139",
+        "item: Book; ordered: 2026-09-03; price: 34.50; by: Bo",
+    )
+    rows = table("purchase.csv", drill, book, title="purchase")
+    assert firsts(evidence_of("What is the most expensive purchase?", rows)) == ["Drill"]
+
+
 async def test_the_ground_floor_is_floor_0() -> None:
     text = await answer("Which barns are on the ground floor?", BARNS)
     assert "Elm" in text and "Ash" in text

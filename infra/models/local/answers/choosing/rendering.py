@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from graphtide.graph.text.quotation import LINK_BREAKS, neutralise
+from graphtide.infra.documents.day_lines import is_day_line
 from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED
 from graphtide.infra.models.local.answers.matching.expressed import signs_person
@@ -19,7 +20,7 @@ from graphtide.infra.models.local.answers.questions.kinds import kind_of
 from graphtide.infra.models.local.answers.questions.lexicon import COPULAS
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
 from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person, following
-from graphtide.infra.models.local.answers.values import has_full_name, has_phrase, has_reason
+from graphtide.infra.models.local.answers.values import days_in, has_full_name, has_phrase, has_reason
 from graphtide.infra.models.local.answers.words import NUMBER_WORDS, keys_of, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
@@ -102,8 +103,8 @@ def _prefix(evidence: AnswerEvidence, scored: Scored, unit: Unit) -> str:
     """Return the heading that holds the value asked for, or the title that names the thing asked for."""
     if unit is not scored.unit:
         return ""
-    if scored.heading:
-        return f"{scored.heading}: "
+    if heading := scored.heading or _day_above(evidence, unit):
+        return f"{heading}: "
     tells = first_person(unit) or _is_passive(evidence, unit)
     if evidence.plan.kind is Kind.PERSON and tells and unit.headings[:1] and not has_full_name(unit.text):
         return f"{unit.headings[0]}: " if unit.headings[0].startswith(MAIL) else ""
@@ -112,6 +113,14 @@ def _prefix(evidence: AnswerEvidence, scored: Scored, unit: Unit) -> str:
     if short and focus & unit.title_keys and not focus & (unit.keys | unit.columns) and not unit.headings:
         return f"{unit.title}: "
     return ""
+
+
+def _day_above(evidence: AnswerEvidence, unit: Unit) -> str:
+    """Return the day that the heading of an entry states, where a date is asked for and the entry has a time alone."""
+    if evidence.plan.kind is not Kind.DATE or unit.cells or days_in(unit.text) or not unit.headings:
+        return ""
+    above = unit.headings[-1]
+    return above if is_day_line(above) and not has_phrase(evidence.plan.text, ("time", "o'clock")) else ""
 
 
 def _is_passive(evidence: AnswerEvidence, unit: Unit) -> bool:

@@ -14,7 +14,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, 
 from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
-from graphtide.infra.models.local.answers.units import Cell, Table, UnitKind, table_of
+from graphtide.infra.models.local.answers.units import Cell, Table, Unit, UnitKind, table_of
 from graphtide.infra.models.local.answers.values import CURRENCIES, has_date
 from graphtide.infra.models.local.answers.words import keys_of, word_set
 
@@ -83,7 +83,7 @@ def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
     if not plan.extreme or plan.negated or not things or others:
         return []
     for rows in sorted(_tables_of(evidence), key=lambda rows: (not _lists(rows, things), -max(r.score for r in rows))):
-        names = {cell.column.lower() for cell in _cells_of(rows)}
+        names = {cell.column.lower() for cell in _cells_of(rows)} | _title_of(rows[0].unit)
         if all(names & {term.text.lower(), term.key} for term in things) and (found := extreme_row(plan, rows)):
             return found
     return []
@@ -102,6 +102,12 @@ def _lists(rows: Sequence[Scored], things: Sequence[Term]) -> bool:
     names = {term.text.lower() for term in things} | {term.key for term in things}
     firsts = [row.unit.cells[0] for row in rows]
     return firsts[0].column.lower() in names and len({cell.value for cell in firsts}) == len(rows)
+
+
+def _title_of(row: Unit) -> frozenset[str]:
+    """Return the word that is the title of a table's document: every row of "props.csv" is a prop."""
+    title = keys_of(row.title)
+    return title if len(title) == 1 else frozenset()
 
 
 def _rows_by_end(evidence: AnswerEvidence) -> list[Scored]:
