@@ -31,7 +31,7 @@ _TITLES = ("title", "subject", "name", "summary")
 def read_records(text: str) -> Iterator[FileDocument | RecordProblem]:
     """Yield the records of all lines. Of several records with one id the last one counts, and the others are named."""
     lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
-    yield from _with_own_ids({number: _record(_loaded(line)) for number, line in lines}, "line")
+    yield from with_own_ids({number: _record(_loaded(line)) for number, line in lines}, "line")
 
 
 def read_json(text: str) -> Iterator[FileDocument | RecordProblem]:
@@ -49,7 +49,7 @@ def read_json(text: str) -> Iterator[FileDocument | RecordProblem]:
     records = loaded if isinstance(loaded, list) else _main_list(loaded)
     if not any(isinstance(record, dict) for record in records):
         raise UnreadableFileError("is not mainly a list of objects; write its records as .jsonl, one per line")
-    yield from _with_own_ids(dict(enumerate(map(_record, records), start=1)), "object")
+    yield from with_own_ids(dict(enumerate(map(_record, records), start=1)), "object")
 
 
 def _main_list(loaded: object) -> Sequence[object]:
@@ -62,7 +62,10 @@ def _main_list(loaded: object) -> Sequence[object]:
     return loaded[name] if is_main else ()
 
 
-def _with_own_ids(found: Mapping[int, FileDocument | str], what: str) -> Iterator[FileDocument | RecordProblem]:
+def with_own_ids(found: Mapping[int, FileDocument | str], what: str) -> Iterator[FileDocument | RecordProblem]:
+    """Yield the documents of the records by number, and the problems of the others: those with a reason, without a
+    text, or with the id of a later record. `what` is a word for a record.
+    """
     last = {entry.key: number for number, entry in found.items() if isinstance(entry, FileDocument)}
     for number, entry in found.items():
         if isinstance(entry, str):

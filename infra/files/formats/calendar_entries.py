@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from icalendar import Calendar
 from icalendar.cal import Component
 
-from graphtide.infra.files.records import content_key
+from graphtide.infra.files.records import content_key, with_own_ids
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError, labelled_text
 from graphtide.streams.model_ports import PLAIN
 
-MAX_CALENDAR_CHARS = 64 << 20
-"""A calendar is read as a whole, which takes some ten times its size."""
+MAX_CHARS = 64 << 20
+"""A file is read as a whole, which takes some ten times its size."""
 _WHAT = {"VEVENT": "event", "VTODO": "task", "VJOURNAL": "journal"}
 _EVERY = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year", "HOURLY": "hour"}
 _DAYS = {
@@ -35,22 +34,24 @@ def read_calendar(text: str) -> Iterator[FileDocument | RecordProblem]:
     """Yield the events and tasks in their order. Of several with one id the last one counts, and the others are named.
     Raises UnreadableFileError.
     """
-    if len(text) > MAX_CALENDAR_CHARS:
-        raise UnreadableFileError(f"is longer than {MAX_CALENDAR_CHARS >> 20} MiB; export a part of it")
-    try:
-        calendars = Calendar.from_ical(text, multiple=True)
-        entries = [entry for calendar in calendars for entry in calendar.walk() if entry.name in _WHAT]
-    except (ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
-        raise UnreadableFileError(f"is not a readable .ics file ({error}); export it again") from error
-    found = [_document(entry) for entry in entries]
-    if not found:
+    entries = [entry for whole in components_of(text, ".ics") for entry in whole.walk() if entry.name in _WHAT]
+    if not entries:
         raise UnreadableFileError("has no event and no task; export it again")
-    last = {entry.key: number for number, entry in enumerate(found, start=1) if isinstance(entry, FileDocument)}
-    for number, entry in enumerate(found, start=1):
-        if isinstance(entry, FileDocument) and last[entry.key] != number:
-            yield RecordProblem(number, f"has the id {entry.key!r} of entry {last[entry.key]}; export it again")
-        else:
-            yield entry if isinstance(entry, FileDocument) else RecordProblem(number, entry)
+    yield from with_own_ids(dict(enumerate(map(_document, entries), start=1)), "entry")
+
+
+def components_of(text: str, suffix: str) -> list[Component]:
+    """Return the calendars or cards of a text. Raises UnreadableFileError."""
+    if len(text) > MAX_CHARS:
+        raise UnreadableFileError(f"is longer than {MAX_CHARS >> 20} MiB; export a part of it")
+    try:
+        return list(Component.from_ical(text, multiple=True))
+    except WRONG_VALUES as error:
+        raise UnreadableFileError(f"is not a readable {suffix} file ({error}); export it again") from error
+
+
+WRONG_VALUES = (ValueError, KeyError, IndexError, AttributeError, TypeError)
+"""What icalendar raises for a text that is none, and for a value of another form than its kind."""
 
 
 def _document(entry: Component) -> FileDocument | str:
@@ -58,12 +59,12 @@ def _document(entry: Component) -> FileDocument | str:
     try:
         fields = _fields(entry)
         start = _moment(entry, "DTSTART") or _moment(entry, "DUE")
-    except (ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+    except WRONG_VALUES as error:
         return f"cannot be read ({error}); export it again"
-    title, description = _plain(entry.get("SUMMARY")), str(entry.get("DESCRIPTION", "")).strip()
+    title, description = plain(entry.get("SUMMARY")), paragraphs(entry.get("DESCRIPTION"))
     if not title and not description:
         return "has no summary; add one"
-    own, changed = _plain(entry.get("UID")), _occurrence(entry.get("RECURRENCE-ID"))
+    own, changed = plain(entry.get("UID")), _occurrence(entry.get("RECURRENCE-ID"))
     text = labelled_text(fields, description)
     key = "@".join(filter(None, (own, changed))) if own else content_key({"text": text})
     return FileDocument(text, PLAIN, key, title, _day(start), has_id=bool(own))
@@ -71,7 +72,7 @@ def _document(entry: Component) -> FileDocument | str:
 
 def _occurrence(value: Any) -> str:
     """Return which occurrence of a repeated event an entry changes, "" for none."""
-    return "" if value is None else _plain(value.to_ical().decode())
+    return "" if value is None else plain(value.to_ical().decode())
 
 
 def _fields(entry: Component) -> Mapping[str, str]:
@@ -82,16 +83,16 @@ def _fields(entry: Component) -> Mapping[str, str]:
     last = _day(end) if end is not None else ""
     people = entry.get("ATTENDEE", [])
     return {
-        _WHAT[str(entry.name)]: _plain(entry.get("SUMMARY")),
+        _WHAT[str(entry.name)]: plain(entry.get("SUMMARY")),
         "date": _day(start),
         "until": last if last > _day(start) else "",
         "time": _hours(start, end if last == _day(start) else None),
         "due": _day(_moment(entry, "DUE")),
-        "place": _plain(entry.get("LOCATION")),
+        "place": plain(entry.get("LOCATION")),
         "organiser": _person(entry.get("ORGANIZER")),
         "attendees": ", ".join(map(_person, people if isinstance(people, list) else [people])),
         "repeats": _repeats(entry.get("RRULE")),
-        "status": _STATES.get(_plain(entry.get("STATUS")).upper(), ""),
+        "status": _STATES.get(plain(entry.get("STATUS")).upper(), ""),
     }
 
 
@@ -119,7 +120,7 @@ def _person(value: Any) -> str:
     if value is None:
         return ""
     name = getattr(value, "params", {}).get("CN", "")
-    return _plain(name) or _plain(value).removeprefix("mailto:").removeprefix("MAILTO:")
+    return plain(name) or plain(value).removeprefix("mailto:").removeprefix("MAILTO:")
 
 
 def _repeats(rule: Any) -> str:
@@ -136,5 +137,12 @@ def _repeats(rule: Any) -> str:
     return f"{text}, {rule['COUNT'][0]} times" if rule.get("COUNT") else text
 
 
-def _plain(value: Any) -> str:
-    return " ".join(str(value or "").split())
+def paragraphs(value: Any) -> str:
+    """Return a text with its lines, all of a property that is there several times."""
+    return "\n\n".join(str(each or "").strip() for each in (value if isinstance(value, list) else [value]))
+
+
+def plain(value: Any) -> str:
+    """Return a value in one line, the first one of a property that is there several times."""
+    first = next(iter(value), None) if isinstance(value, list) else value
+    return " ".join(str(first or "").split())

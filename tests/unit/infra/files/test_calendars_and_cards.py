@@ -111,6 +111,15 @@ def test_other_texts_are_refused_with_the_reason(text: str, name: str, reason: s
         list(read_bytes(text.encode(), name))
 
 
+def test_of_a_property_that_is_there_twice_one_value_counts_and_all_texts_are_kept() -> None:
+    """Also of an event within another one, which no calendar has."""
+    twice = FAIR.replace("SUMMARY:Fair", "SUMMARY:Fair\nSUMMARY:Feast\nDESCRIPTION:Big.\nDESCRIPTION:Loud.")
+    [fair] = read(calendar(twice), "a.ics").values()
+    assert fair.title == "Fair" and fair.text.endswith("Big.\n\nLoud.")
+    nested = "BEGIN:VEVENT\nSUMMARY:x\n" * 10_000 + "END:VEVENT\n" * 10_000
+    assert isinstance(next(read_bytes(nested.encode(), "a.ics")), FileDocument | RecordProblem)
+
+
 @pytest.mark.parametrize("wrong", ["DTSTART:tomorrow", "RRULE:FREQ=NEVER", "DUE:0", "ORGANIZER;CN:x"])
 def test_a_wrong_value_costs_its_entry_at_most(wrong: str) -> None:
     broken = FAIR.replace("UID:2@school", f"UID:2@school\n{wrong}")
