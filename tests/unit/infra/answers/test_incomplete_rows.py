@@ -65,6 +65,11 @@ def test_rows_without_the_date_of_an_end_are_not_done(question: str, found: list
     assert firsts(evidence_of(question, *JOBS)) == found
 
 
+def test_the_few_open_ones_of_many_rows_are_found() -> None:
+    rows = [f"job: J{number}" + ("" if number % 50 == 7 else "; done: 2026-01-11") for number in range(200)]
+    assert firsts(evidence_of("Which jobs are not done?", table("jobs.csv", *rows))) == ["J7", "J57", "J107", "J157"]
+
+
 @pytest.mark.parametrize(
     ("question", "found"),
     [

@@ -251,12 +251,12 @@ def _with_neighbours(evidence: AnswerEvidence, relevance: Relevance, chosen: Seq
     place = most_probable(relevance)
     best = None if place is None else evidence.scored[place].unit
     near_best = relevance.units[place] if place is not None else 0.0
-    alike = [evidence.scored[at].unit for at, share in relevance.units.items() if share >= _ABOUT_AS * near_best]
+    alike = {id(evidence.scored[at].unit) for at, share in relevance.units.items() if share >= _ABOUT_AS * near_best}
     near = [
         one for one in near
         if (one.unit.before is first and one.unit.dangling) or (below_cause and one.unit.section == first.section)
         or (one.unit.block == first.block and first in (one.unit.before, one.unit.after)
-            and (one.unit is best or (evidence.plan.kind is Kind.THING and one.unit in alike)))
+            and (one.unit is best or (evidence.plan.kind is Kind.THING and id(one.unit) in alike)))
     ]  # fmt: skip
     return sorted([*chosen, *near[:_MAX_NEIGHBOURS]], key=lambda one: (one.unit.ordinal, one.unit.place))
 

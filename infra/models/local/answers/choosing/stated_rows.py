@@ -126,10 +126,11 @@ def _rows_by_end(evidence: AnswerEvidence) -> list[Scored]:
             continue
         rows = [row for row in table if asked <= row.unit.keys]
         for name in sorted({cell.column for cell in _cells_of(rows) if _ends_work(cell, words)}):
-            done = [row for row in rows if any(cell.column == name and cell.value for cell in row.unit.cells)]
-            dated = all(has_date(cell.value) for cell in _cells_of(done) if cell.column == name)
-            if done and dated and len(done) < len(rows) <= MAX_FILTERED:
-                return done if plan.done else [row for row in rows if row not in done]
+            ends = [[cell.value for cell in row.unit.cells if cell.column == name and cell.value] for row in rows]
+            found = [row for row, end in zip(rows, ends, strict=True) if bool(end) is bool(plan.done)]
+            dated = any(ends) and all(has_date(value) for end in ends for value in end)
+            if dated and len(found) < len(rows) and 0 < len(found) <= MAX_FILTERED:
+                return found
     return []
 
 
