@@ -7,6 +7,8 @@ as one about something particular. Invariant: the result depends on the question
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
 from graphtide.graph.retrieval.scoring.terms import words
 
@@ -36,6 +38,13 @@ def content_words(question: str) -> frozenset[str]:
     return frozenset(words(question)) - ASKING - EVERYTHING
 
 
+def _names_key(asked: Sequence[str]) -> bool:
+    return any(first == "key" and second not in EVERYTHING for first, second in pairwise([*asked, ""]))
+
+
+_PARTICULAR, _BEGINNING = frozenset({"who", "whom", "whose", "where", "when"}), 2
+
+
 def time_words(question: str) -> frozenset[str]:
     """Return the words that name a month or a year."""
     return frozenset(word for word in words(question) if word in MONTHS or _YEAR.fullmatch(word))
@@ -44,6 +53,10 @@ def time_words(question: str) -> frozenset[str]:
 def is_corpus_question(question: str) -> bool:
     """Return whether the question asks about the whole corpus: it has a word for the whole, and no content word.
 
-    The name of a time limits the whole: "Summarise the notes of March 2025".
+    The name of a time limits the whole: "Summarise the notes of March 2025". Who, where and when ask for something in
+    particular ("where is the key"), and "key" means the main one only before such a word ("key findings").
     """
+    asked = list(words(question))
+    if not _PARTICULAR.isdisjoint(asked[:_BEGINNING]) or _names_key(asked):
+        return False
     return bool(frozenset(words(question)) & EVERYTHING) and not content_words(question) - time_words(question)

@@ -20,7 +20,7 @@ _DAY = rf"""
 _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2}(?:[.,]\d{1,9})?)?(?:[ ]?[aApP]\.?[mM]\b\.?)?(?:Z|[+-]\d{2}:?\d{2})?"
 STAMP = re.compile(
     rf"[ \t]{{0,8}}[\[(]?(?:(?:{_WEEKDAY}[ ]+)?(?:{_DAY})(?:(?:,?[ ]+|T){_CLOCK})?|{_CLOCK}|{_WEEKDAY}[ ]+{_CLOCK})"
-    r"[\])]?(?=[ \t:,;|\u2013\u2014-])",
+    r"[\])]?(?=[ \t:,;|\u2013\u2014-]|\.(?:[ \t]|\Z))",
     re.VERBOSE,
 )
 """A date or a time at the beginning of a line, with what belongs to it."""

@@ -14,6 +14,7 @@ from graphtide.graph.retrieval.question_words import is_corpus_question, time_wo
         "Summarise everything",
         "Summarise the notes of March",
         "What happened in May 2024?",
+        "What are the key findings?",
         "Give me an overview of all documents",
     ],
 )
@@ -22,7 +23,17 @@ def test_question_about_everything_names_nothing_but_a_time(question: str) -> No
 
 
 @pytest.mark.parametrize(
-    "question", ["Summarise the notes on the boiler", "Who wrote the notes of March?", "May I go?"]
+    "question",
+    [
+        "Summarise the notes on the boiler",
+        "Who wrote the notes of March?",
+        "May I go?",
+        "Where is the key?",
+        "Who has no key?",
+        "Who said this in the report?",
+        "When was the last entry?",
+        "Which key is it?",
+    ],
 )
 def test_question_about_something_is_no_corpus_question(question: str) -> None:
     assert not is_corpus_question(question)

@@ -134,7 +134,12 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
             return True
         if _is_number(word) and _qualified_unit(text, words[at : at + 3]) in accepted:
             return True
-        if "money" in kinds and (_is_sum(text, word) or _PENCE.fullmatch(word.text) or _FOR_EACH.match(text, end)):
+        if "money" in kinds and (
+            _is_sum(text, word)
+            or _PENCE.fullmatch(word.text)
+            or _FOR_EACH.match(text, end)
+            or (_is_billed(text, word) and not _has_unit(words, at))
+        ):
             return True
         if (
             symbols
@@ -143,6 +148,30 @@ def has_quantity(text: str, kinds: frozenset[str]) -> bool:
         ):
             return True
     return False
+
+
+def _is_billed(text: str, word: Word) -> bool:
+    """Return whether a number is in the same clause after a word for a sum: "the invoice is 513"."""
+    clause = re.split(r"[.;!?]\s", text[max(0, word.start - _MAX_CLAUSE) : word.start])[-1]
+    return word.text.isdecimal() and not _YEAR.fullmatch(word.text) and _SUMS.search(clause) is not None
+
+
+def _has_unit(words: Sequence[Word], at: int) -> bool:
+    """Return whether a number counts what is after it, belongs to a date, or is a limit: "at most 400"."""
+    following = words[at + 1].text.lower() if at + 1 < len(words) else ""
+    before = words[at - 1].text.lower() if at else ""
+    if following in _MONTH_NUMBERS or before in _MONTH_NUMBERS or before in ("most", "least", "than"):
+        return True
+    is_counted = following.endswith("s") and following not in STOP_WORDS
+    return is_counted or any(following in units for units in _UNITS.values())
+
+
+_MAX_CLAUSE = 60
+_SUMS = re.compile(
+    r"\b(?:invoices?|bills?|offers?|quotes?|quoted|prices?|fees?|rents?|costs?|paid|pays?|charges?|deposits?|wants?|asks?)\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 _FOR_EACH = re.compile(r" each\b| (?:an?|per|every) (?:month|week|hour|year|day|night|visit|head|person|piece|mile)\b")

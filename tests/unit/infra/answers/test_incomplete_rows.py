@@ -65,6 +65,29 @@ def test_rows_without_the_date_of_an_end_are_not_done(question: str, found: list
     assert firsts(evidence_of(question, *JOBS)) == found
 
 
+MEMBERS = table(
+    "members.csv",
+    "name: Ruta; shelf: A; key: yes",
+    "name: Yasmin; shelf: C; key: no",
+    "name: Pip; key: no",
+    "name: Odo",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("Who has no key?", ["Yasmin", "Pip", "Odo"]),
+        ("Who has no shelf?", ["Pip", "Odo"]),
+        ("Which members are without a shelf?", ["Pip", "Odo"]),
+        ("Who has no dog?", []),
+        ("Which barns have no shelf?", []),
+    ],
+)
+def test_who_has_none_lacks_the_cell_or_has_no_in_it(question: str, found: list[str]) -> None:
+    assert firsts(evidence_of(question, MEMBERS)) == found
+
+
 def test_the_few_open_ones_of_many_rows_are_found() -> None:
     rows = [f"job: J{number}" + ("" if number % 50 == 7 else "; done: 2026-01-11") for number in range(200)]
     assert firsts(evidence_of("Which jobs are not done?", table("jobs.csv", *rows))) == ["J7", "J57", "J107", "J157"]

@@ -239,13 +239,16 @@ def _sequel(unit: Unit) -> tuple[Unit, ...]:
 
 
 def _reply(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
-    """Return the question at the end of a message, and the next message, where the message asks what the question asks:
+    """Return the question in a message, and the next message, where the message asks what the question asks:
     a person ("Who do we tell?"), a place, a date or a number.
     """
-    asking = unit if unit.asks else unit.after
+    asking = next((each for each in (unit, unit.after, unit.before) if each is not None and each.asks), None)
     if asking is None or not asking.asks or asking.block != unit.block or evidence.plan.kind not in _ASKED_IN_CHAT:
         return ()
-    reply = following(asking, evidence.units)
+    last = asking
+    while last.after is not None and last.after.block == asking.block:
+        last = last.after
+    reply = following(last, evidence.units)
     if reply is None or reply.asks or not (stamp_of(reply.text) and _begins_message(asking)):
         return ()
     kind, _ = kind_of(asking.text, [word.text.lower() for word in words_of(asking.text)])

@@ -7,9 +7,11 @@ linear in the units for each selection.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED, named_kind
+from graphtide.infra.models.local.answers.matching.cell_values import is_person_column
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES
@@ -22,7 +24,8 @@ from graphtide.infra.models.local.answers.words import keys_of, word_set
 def rows_stated(evidence: AnswerEvidence) -> list[Scored]:
     """Return the rows that a column of a table selects for the question, none if no column does."""
     return (
-        named_by_column(evidence)
+        _rows_without(evidence)
+        or named_by_column(evidence)
         or _rows_by_end(evidence)
         or _rows_with_another_value(evidence)
         or rows_beyond(evidence)
@@ -153,6 +156,41 @@ def _rows_with_another_value(evidence: AnswerEvidence) -> list[Scored]:
             if 0 < len(found) <= MAX_FILTERED:
                 return found
     return []
+
+
+def _rows_without(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the rows with nothing, or with "no", in the column of which the question says that they have none: "who
+    has no key" and `key`. None unless there are others in the table.
+    """
+    plan = evidence.plan
+    lacking = _LACKING.search(plan.text)
+    if lacking is None or plan.kind not in (Kind.PERSON, Kind.THING, Kind.LIST):
+        return []
+    wanted, things = keys_of(lacking[1]), _things(plan)
+    others = [term.key for term in _others(plan) if term.key not in wanted | _WITHOUT]
+    for rows in _tables_of(evidence):
+        names = [cell.column for cell in _cells_of(rows) if cell.column_keys == wanted]
+        if not names or others or not (_are(rows, things) if things else _are_persons(rows)):
+            continue
+        having = [
+            any(cell.column == names[0] and cell.value.lower() not in _NOTHING for cell in row.unit.cells)
+            for row in rows
+        ]
+        found = [row for row, has in zip(rows, having, strict=True) if not has]
+        if len(found) < len(rows) and 0 < len(found) <= MAX_FILTERED:
+            return found
+    return []
+
+
+_LACKING = re.compile(
+    r"\b(?:(?:has|have|had|with|got|is|are) no|without(?: an?| any| the)?|lacks?) ([a-z]{2,30})\b", re.IGNORECASE
+)
+_WITHOUT = keys_of("without lack")
+_NOTHING = word_set("no none n/a - \u2013 \u2014 false")
+
+
+def _are_persons(rows: Sequence[Scored]) -> bool:
+    return any(is_person_column(cell) for cell in _cells_of(rows))
 
 
 def _things(plan: QuestionPlan) -> list[Term]:
