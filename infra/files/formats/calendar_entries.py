@@ -47,7 +47,15 @@ def components_of(text: str, suffix: str) -> list[Component]:
     try:
         return list(Component.from_ical(text, multiple=True))
     except WRONG_VALUES as error:
-        raise UnreadableFileError(f"is not a readable {suffix} file ({error}); export it again") from error
+        raise UnreadableFileError(f"is not a readable {suffix} file ({cause(error)}); export it again") from error
+
+
+def cause(error: Exception) -> str:
+    """Return the beginning of what icalendar says, which repeats the line that it cannot read."""
+    return " ".join(str(error).split())[:_MAX_CAUSE_CHARS]
+
+
+_MAX_CAUSE_CHARS = 120
 
 
 WRONG_VALUES = (ValueError, KeyError, IndexError, AttributeError, TypeError)
@@ -60,7 +68,7 @@ def _document(entry: Component) -> FileDocument | str:
         fields = _fields(entry)
         start = _moment(entry, "DTSTART") or _moment(entry, "DUE")
     except WRONG_VALUES as error:
-        return f"cannot be read ({error}); export it again"
+        return f"cannot be read ({cause(error)}); export it again"
     title, description = plain(entry.get("SUMMARY")), paragraphs(entry.get("DESCRIPTION"))
     if not title and not description:
         return "has no summary; add one"

@@ -7,7 +7,7 @@ from typing import Any
 
 from icalendar.cal import Component
 
-from graphtide.infra.files.formats.calendar_entries import WRONG_VALUES, components_of, paragraphs, plain
+from graphtide.infra.files.formats.calendar_entries import WRONG_VALUES, cause, components_of, paragraphs, plain
 from graphtide.infra.files.records import content_key, with_own_ids
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError, labelled_text
 from graphtide.streams.model_ports import PLAIN
@@ -36,7 +36,7 @@ def _document(card: Component) -> FileDocument | str:
     try:
         return _described(card)
     except WRONG_VALUES as error:
-        return f"cannot be read ({error}); export it again"
+        return f"cannot be read ({cause(error)}); export it again"
 
 
 def _described(card: Component) -> FileDocument | str:

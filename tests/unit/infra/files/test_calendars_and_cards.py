@@ -120,6 +120,12 @@ def test_of_a_property_that_is_there_twice_one_value_counts_and_all_texts_are_ke
     assert isinstance(next(read_bytes(nested.encode(), "a.ics")), FileDocument | RecordProblem)
 
 
+def test_a_long_line_is_named_by_its_beginning() -> None:
+    with pytest.raises(UnreadableFileError) as found:
+        list(read_bytes(b"hello " * 10_000, "a.vcf"))
+    assert len(str(found.value)) < 300
+
+
 @pytest.mark.parametrize("wrong", ["DTSTART:tomorrow", "RRULE:FREQ=NEVER", "DUE:0", "ORGANIZER;CN:x"])
 def test_a_wrong_value_costs_its_entry_at_most(wrong: str) -> None:
     broken = FAIR.replace("UID:2@school", f"UID:2@school\n{wrong}")
