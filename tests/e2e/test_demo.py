@@ -27,8 +27,7 @@ def run_demo(data: Path) -> str:
         "--data",
         str(data),
     ]
-    environment = plain_environment()
-    environment |= {"COLUMNS": "100"}
+    environment = plain_environment({"COLUMNS": "100"})  # with the models, as a newcomer has it
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

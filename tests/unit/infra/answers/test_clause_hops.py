@@ -8,7 +8,7 @@ from graphtide.infra.models.local.answers.questions.clauses import clauses_of
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 from graphtide.infra.models.local.generator import NOTHING_FITS
-from tests.unit.infra.answers.notes import answer, note, table
+from tests.unit.infra.answers.notes import answer, chosen_of, note, table
 
 BREWERY = (
     table(
@@ -111,3 +111,19 @@ def test_a_clause_of_thousands_of_words_has_few_ends() -> None:
     plan = plan_of(f"What does the locum who {verbs} cost?")
     assert len(plan.terms) > 1_000
     assert 1 < len(clauses_of(plan.text, plan.terms)) <= 8
+
+
+STATION = (
+    note("station.md", "Kenji Watanabe is the director of Kittiwake Station."),
+    note("ships.md", "The research vessel Meridian supplies Kittiwake Station twice a year."),
+    note("crew.md", "Viktor Hale is the captain of Meridian."),
+)
+
+
+def test_the_steps_of_a_clause_are_quoted_if_they_have_what_the_most_probable_unit_lacks() -> None:
+    shares = (0.9, 0.002, 0.002)
+    question = "Who is the captain of the ship that supplies Kittiwake Station?"
+    assert len(chosen_of(question, STATION, shares, 0.05)) == 2
+    assert "Viktor Hale" in " ".join(chosen_of(question, STATION, shares, 0.05))
+    captain = note("station.md", "Kenji Watanabe is the captain who supplies Kittiwake Station by ship.")
+    assert chosen_of(question, [captain, *STATION[1:]], shares, 0.05) == [captain.text]

@@ -65,13 +65,14 @@ _SEVERAL = 3
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """The units that the rules choose, none if nothing supports an answer; whether they cover most of the question, and
-    whether they are what a column of yes and no says.
+    """The units that the rules choose, none if nothing supports an answer; whether they cover most of the question,
+    whether they are what a column of yes and no says, and whether they are the steps of a clause: "the ship that".
     """
 
     chosen: Sequence[Scored]
     covers_most: bool = False
     is_stated: bool = False
+    by_clause: bool = False
 
 
 def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
@@ -84,7 +85,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
     if hops := clause_hops(evidence):
-        return RuleAnswer(hops, covers_most)
+        return RuleAnswer(hops, covers_most, by_clause=True)
     return RuleAnswer(chosen if is_supported else (), covers_most, is_supported and are_affirmed_rows(evidence, chosen))
 
 
@@ -139,6 +140,8 @@ def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: Rul
     if best is not None:
         if measured := _measured(evidence, evidence.scored[best], by_rules):
             return measured
+        if _steps_cover_more(evidence, evidence.scored[best], by_rules):
+            return by_rules.chosen
         if has_form(evidence, best, by_rules.chosen) or _states_other_cell(evidence, best, by_rules):
             return ()
     if not _agrees(evidence, relevance, by_rules):
@@ -211,6 +214,26 @@ def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer
     names_alone = all(term.hard or term.weak for term in evidence.plan.terms)
     covering = by_rules.covers_most and not (is_old or evidence.plan.how or is_unmeasured or names_alone)
     return bool(chosen) and own * (AGREED_COVERING if covering else AGREED) >= best
+
+
+def _steps_cover_more(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> bool:
+    """Return whether the steps of a clause have a word of the question that the most probable unit lacks, and that unit
+    none that they lack: "the captain of the ship that supplies the station", and the director of the station.
+    """
+    if not by_rules.by_clause:
+        return False
+    more = False
+    for at, term in enumerate(evidence.plan.terms):
+        steps = max((one.covers[at] for one in by_rules.chosen), default=0.0)
+        if term.weak:
+            continue
+        if best.covers[at] > steps:
+            return False
+        more = more or (steps >= _NAMED_FULLY and best.covers[at] < _HARDLY_NAMED)
+    return more
+
+
+_NAMED_FULLY, _HARDLY_NAMED = 0.95, 0.3
 
 
 def _measured(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> list[Scored]:
