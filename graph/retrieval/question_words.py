@@ -56,7 +56,7 @@ def is_corpus_question(question: str) -> bool:
     The name of a time limits the whole: "Summarise the notes of March 2025". Who, where and when ask for something in
     particular ("where is the key"), and "key" means the main one only before such a word ("key findings").
     """
-    asked = list(words(question))
+    asked = words(question)
     if not _PARTICULAR.isdisjoint(asked[:_BEGINNING]) or _names_key(asked):
         return False
-    return bool(frozenset(words(question)) & EVERYTHING) and not content_words(question) - time_words(question)
+    return not EVERYTHING.isdisjoint(asked) and not content_words(question) - time_words(question)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
+from graphtide.graph.text.storable import storable
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 
 MAX_JSON_CHARS = 64 << 20
@@ -76,6 +77,17 @@ def with_own_ids(found: Mapping[int, FileDocument | str], what: str) -> Iterator
             yield RecordProblem(number, f"has the id {entry.key!r} of {what} {last[entry.key]}; give it another id")
         else:
             yield entry
+
+
+def usable_id(text: str) -> str:
+    """Return an id of another program without spaces, "" for one that is too long or has characters that are not
+    printed.
+    """
+    found = storable("".join(text.split()))
+    return found if 0 < len(found) <= MAX_ID_CHARS and found.isprintable() else ""
+
+
+MAX_ID_CHARS = 200
 
 
 def own_id(record: Mapping[str, Any]) -> str:

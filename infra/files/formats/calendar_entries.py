@@ -12,7 +12,7 @@ from typing import Any
 
 from icalendar.cal import Component
 
-from graphtide.infra.files.records import content_key, with_own_ids
+from graphtide.infra.files.records import content_key, usable_id, with_own_ids
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError, labelled_text
 from graphtide.streams.model_ports import PLAIN
 
@@ -58,8 +58,8 @@ def cause(error: Exception) -> str:
 _MAX_CAUSE_CHARS = 120
 
 
-WRONG_VALUES = (ValueError, KeyError, IndexError, AttributeError, TypeError)
-"""What icalendar raises for a text that is none, and for a value of another form than its kind."""
+WRONG_VALUES = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
+"""The errors of icalendar and of dates: a text that is no calendar, and a value that its property cannot have."""
 
 
 def _document(entry: Component) -> FileDocument | str:
@@ -72,7 +72,7 @@ def _document(entry: Component) -> FileDocument | str:
     title, description = plain(entry.get("SUMMARY")), paragraphs(entry.get("DESCRIPTION"))
     if not title and not description:
         return "has no summary; add one"
-    own, changed = plain(entry.get("UID")), _occurrence(entry.get("RECURRENCE-ID"))
+    own, changed = usable_id(plain(entry.get("UID"))), _occurrence(entry.get("RECURRENCE-ID"))
     text = labelled_text(fields, description)
     key = "@".join(filter(None, (own, changed))) if own else content_key({"text": text})
     return FileDocument(text, PLAIN, key, title, _day(start), has_id=bool(own))
@@ -132,7 +132,9 @@ def _person(value: Any) -> str:
 
 
 def _repeats(rule: Any) -> str:
-    """Return how an event repeats: "every 2 weeks on Monday, until 2026-07-01"."""
+    """Return how an event repeats: "every 2 weeks on Monday, until 2026-07-01"; of several rules the first one."""
+    if isinstance(rule, list):
+        return _repeats(rule[0])
     if not rule:
         return ""
     unit = _EVERY.get(str(rule.get("FREQ", [""])[0]), "")

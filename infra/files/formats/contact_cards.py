@@ -8,7 +8,7 @@ from typing import Any
 from icalendar.cal import Component
 
 from graphtide.infra.files.formats.calendar_entries import WRONG_VALUES, cause, components_of, paragraphs, plain
-from graphtide.infra.files.records import content_key, with_own_ids
+from graphtide.infra.files.records import content_key, usable_id, with_own_ids
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError, labelled_text
 from graphtide.streams.model_ports import PLAIN
 
@@ -53,7 +53,7 @@ def _described(card: Component) -> FileDocument | str:
             key = own if prop == "TEL" else label
             fields[key] = f"{fields[key]}, {text}" if fields.get(key) else text
     text = labelled_text(fields, paragraphs(card.get("NOTE")))
-    uid = plain(card.get("UID"))
+    uid = usable_id(plain(card.get("UID")))
     return FileDocument(text, PLAIN, uid or content_key({"text": text}), name, "", has_id=bool(uid))
 
 

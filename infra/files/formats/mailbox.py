@@ -9,12 +9,10 @@ from contextlib import closing
 from email.parser import BytesHeaderParser
 from hashlib import blake2b
 
-from graphtide.graph.text.storable import storable
 from graphtide.infra.files.formats.mail import mail_to_text
+from graphtide.infra.files.records import usable_id
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 from graphtide.streams.model_ports import PLAIN
-
-MAX_ID_CHARS = 200
 
 
 def read_mailbox(raw: bytes) -> Iterator[FileDocument | RecordProblem]:
@@ -58,5 +56,4 @@ def _message_id(mail: bytes) -> str:
         found = BytesHeaderParser().parsebytes(mail)["Message-ID"]
     except (ValueError, LookupError, TypeError, AttributeError):
         return ""
-    text = storable("".join(str(found or "").split())).strip("<>")
-    return text if 0 < len(text) <= MAX_ID_CHARS and text.isprintable() else ""
+    return usable_id(str(found or "").strip().strip("<>"))

@@ -175,7 +175,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 _FOR_EACH = re.compile(r" each\b| (?:an?|per|every) (?:month|week|hour|year|day|night|visit|head|person|piece|mile)\b")
-"""What follows a sum without a currency: "912 a month"."""
+"""The words after a sum without a currency: "912 a month"."""
 
 
 def _qualified_unit(text: str, words: Sequence[Word]) -> str | None:

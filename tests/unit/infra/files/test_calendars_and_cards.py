@@ -100,7 +100,7 @@ def test_a_card_is_a_document_of_what_it_states() -> None:
         ("", "a.ics", "no event"),
         ("hello", "a.ics", "not a readable"),
         (calendar(), "a.ics", "no event"),
-        ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR\n", "a.ics", "."),
+        ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR\n", "a.ics", "no event|not a readable"),
         ("hello", "a.vcf", "not a readable"),
         ("", "a.vcf", "no card"),
         (calendar(TRIP), "a.vcf", "no card"),
@@ -124,6 +124,25 @@ def test_a_long_line_is_named_by_its_beginning() -> None:
     with pytest.raises(UnreadableFileError) as found:
         list(read_bytes(b"hello " * 10_000, "a.vcf"))
     assert len(str(found.value)) < 300
+
+
+def test_an_id_that_cannot_be_one_is_replaced_by_a_digest() -> None:
+    long, odd = (FAIR.replace("2@school", uid) for uid in ("u" * 300, "a\x7fb"))
+    for text in (calendar(long), calendar(odd)):
+        [(key, fair)] = read(text, "a.ics").items()
+        assert len(key) == 16 and not fair.has_id
+
+
+def test_of_several_rules_the_first_is_stated() -> None:
+    twice = CHOIR.replace("RRULE:", "RRULE:FREQ=DAILY\nRRULE:")
+    assert "repeats: every day" in read(calendar(twice), "a.ics")["3@school"].text
+
+
+def test_the_day_before_the_first_one_is_named() -> None:
+    first = FAIR.replace("20261103", "00010101").replace("20261106", "00010101")
+    found = list(read_bytes(calendar(first, TRIP).encode(), "a.ics"))
+    assert isinstance(found[0], RecordProblem) and "cannot be read" in found[0].reason
+    assert isinstance(found[1], FileDocument)
 
 
 @pytest.mark.parametrize("wrong", ["DTSTART:tomorrow", "RRULE:FREQ=NEVER", "DUE:0", "ORGANIZER;CN:x"])

@@ -6,7 +6,7 @@ Models see that a unit has all other words of the question, and not that one val
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from graphtide.graph.retrieval.question_words import MONTHS
@@ -88,14 +88,16 @@ def uncontradicted(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[S
         return list(chosen)
     months = _months_asked(evidence)
     kept = [scored for scored in chosen if not _is_of_other_month(scored.unit, months)]
-    return [scored for scored in kept if not _is_of_another(evidence, scored.unit)]
+    is_other = _other_things(evidence)
+    return [scored for scored in kept if not is_other(scored.unit)]
 
 
 def _without_others(evidence: AnswerEvidence, relevance: Relevance) -> Relevance:
     """Return the probabilities as if units of another period, about another code or place in an order, or of the other
     end of something had not been read; the same if all are.
     """
-    gone = {place for place in relevance.units if _is_of_another(evidence, evidence.scored[place].unit)}
+    is_other = _other_things(evidence)
+    gone = {place for place in relevance.units if is_other(evidence.scored[place].unit)}
     rest = 1.0 - sum(relevance.units[place] for place in sorted(gone))
     if not gone or len(gone) == len(relevance.units) or rest <= 0.0:
         return relevance
@@ -103,15 +105,21 @@ def _without_others(evidence: AnswerEvidence, relevance: Relevance) -> Relevance
     return Relevance(units, relevance.none / rest, {place: relevance.parts[place] for place in units})
 
 
-def _is_of_another(evidence: AnswerEvidence, unit: Unit) -> bool:
-    plan = evidence.plan
+def _other_things(evidence: AnswerEvidence) -> Callable[[Unit], bool]:
+    """Return the function that tells whether a unit is of another period, code, place in an order or end."""
+    plan, days = evidence.plan, _days_asked(evidence)
     codes = [term for term in plan.terms if term.kind is TermKind.CODE and _LETTERED.fullmatch(term.text)]
-    return (
-        _is_of_other_period(unit, _days_asked(evidence))
-        or (len(codes) == 1 and _names_other_code(unit, codes[0]))
-        or _has_other_rank(plan, unit)
-        or (plan.kind is Kind.DATE and _dates_other_end(plan, unit))
-    )
+    rank = _RANKED.search(plan.text)
+
+    def is_other(unit: Unit) -> bool:
+        return (
+            _is_of_other_period(unit, days)
+            or (len(codes) == 1 and _names_other_code(unit, codes[0]))
+            or (rank is not None and _has_other_rank(rank, unit))
+            or (plan.kind is Kind.DATE and _dates_other_end(plan, unit))
+        )
+
+    return is_other
 
 
 def _days_asked(evidence: AnswerEvidence) -> list[Day]:
@@ -168,12 +176,12 @@ def _is_of_alternative(plan: QuestionPlan, unit: Unit) -> bool:
     return False
 
 
-def _has_other_rank(plan: QuestionPlan, unit: Unit) -> bool:
+def _has_other_rank(asked: re.Match[str], unit: Unit) -> bool:
     """Return whether a sentence has another place in the order that the question names: "first on the waiting list" for
     "second on the waiting list".
     """
-    asked, stated = _RANKED.search(plan.text), _RANKED.search(unit.text)
-    if asked is None or stated is None or asked[1].lower() in unit.text.lower().split():
+    stated = _RANKED.search(unit.text)
+    if stated is None or asked[1].lower() in unit.text.lower().split():
         return False
     return asked[2] == stated[2] and asked[1].lower() != stated[1].lower()
 

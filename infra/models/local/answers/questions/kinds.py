@@ -197,7 +197,7 @@ def _head_noun(tokens: list[str], at: int) -> str:
 
 
 _TIMES = word_set("signature zone zones sheet sheets limit frame lock scale budget off")
-"""What "time" forms a compound with that is no time of day."""
+"""Nouns after "time" in compounds that ask for no time of day: "time zone"."""
 
 
 def _is_plural(word: str) -> bool:
