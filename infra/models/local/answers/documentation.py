@@ -12,17 +12,18 @@ from collections.abc import Sequence
 from graphtide.infra.models.local.answers.matching.expressed import defines
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.forms import VERSION
-from graphtide.infra.models.local.answers.questions.types import QuestionPlan
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values import has_phrase
 from graphtide.infra.models.local.answers.words import ARTICLES, key_of, keys_of, word_set, words_of
 
 CHANGES, POINTER, EXAMPLE, INSTRUCTION, CODE, SECTION, DEFINITION, FLAG = -1.2, -1.5, -0.7, 1.0, 0.3, 0.7, 1.5, 3.0
-ABOUT, ASKING = -1.5, -1.0
+ABOUT, ASKING, DATE_FIELD = -1.5, -1.0, 2.0
 """Added to the logit of a unit: of a list of changes, of "see X for details", of an example, of what tells how to do
 something, of what code follows, of what is below headings with the words of the question, of what says what the thing
-in question is, and of what says what an option does that it names. ABOUT: of a
-document's description of itself, such as the headers of a mail, of which no field is asked for. ASKING: of a question.
+in question is, and of what says what an option does that it names. ABOUT: of a document's description of itself, such
+as the headers of a mail, of which no field is asked for. ASKING: of a question. DATE_FIELD: of the date of what
+headings and title name, where the question asks when that is: "Date: 21 May".
 """
 _MAX_STEPS, _MAX_CHANGES = 2, 6
 _INSTRUCTING = (
@@ -175,8 +176,21 @@ def prior(plan: QuestionPlan, unit: Unit) -> float:
         added += INSTRUCTION * is_instruction(unit) + CODE * (unit.code is not None) + SECTION * _is_titled(plan, unit)
     if plan.defines:
         added += DEFINITION * introduces(plan, unit)
+    added += DATE_FIELD * _is_date_field(plan, unit)
     added += ABOUT * (unit.kind is UnitKind.ABOUT and not asks_for_field(plan, unit))
     return added + FLAG * describes_flag(plan, unit) + ASKING * (unit.asks and plan.done is None and not plan.to_do)
+
+
+def _is_date_field(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether the question asks when something is, and the unit is the date below its headings or title."""
+    if plan.kind is not Kind.DATE or not _WHEN_IS.match(plan.text) or not _DATE_FIELD.match(unit.text):
+        return False
+    asked = [term.key for term in plan.terms if not term.weak]
+    return bool(asked) and unit.head_keys | unit.title_keys >= set(asked)
+
+
+_WHEN_IS = re.compile(r"when (?:is|are|was|were|will) ", re.IGNORECASE)
+_DATE_FIELD = re.compile(r"(?:dates?|when|day)\s?: ", re.IGNORECASE)
 
 
 def asks_for_field(plan: QuestionPlan, unit: Unit) -> bool:

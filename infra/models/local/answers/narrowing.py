@@ -15,13 +15,13 @@ from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, SUP
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
-from graphtide.infra.models.local.answers.values import column_measures
+from graphtide.infra.models.local.answers.values import column_measures, days_in
 from graphtide.infra.models.local.answers.words import key_of, word_set
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ANSWERS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
-_YEARS, _MIN_DATE = (1_500, 2_100), 15_000_000
+_ONLY_A_YEAR = re.compile(r"1[5-9][0-9]{2}|20[0-9]{2}")
 _SEPARATORS = str.maketrans("\u2212", "-", ",'\u2019\u20ac\u00a3$")
 """Deletes separators of thousands and signs of currencies, and replaces the typographic minus."""
 
@@ -108,13 +108,24 @@ def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     units = [scored.unit for scored in rows]
     since = _since_column(plan, units)
     column = since or _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
-    valued = [(_number(scored.unit, column), scored) for scored in rows] if column else []
-    found = [(value, scored) for value, scored in valued if value is not None]
+    filled = [scored for scored in rows if column and _cell(scored.unit, column)]
+    by_age = _asks_for_age(plan) or bool(since)
+    numbers = [_number(scored.unit, column) for scored in filled]
+    moments = [_moment(_cell(scored.unit, column)) for scored in filled] if by_age else []
+    dated = any(moments) and all(day or number is None for day, number in zip(moments, numbers, strict=True))
+    values = moments if dated else numbers
+    found = [(value, scored) for value, scored in zip(values, filled, strict=True) if value is not None]
     if len(found) < 2:
         return []
-    by_age = _asks_for_age(plan) or bool(since)
-    years = by_age and all(_YEARS[0] <= value <= _YEARS[1] or value > _MIN_DATE for value, _ in found)
-    return [max(found, key=lambda pair: (-plan.extreme if years else plan.extreme) * pair[0])[1]]
+    return [max(found, key=lambda pair: (-plan.extreme if dated else plan.extreme) * pair[0])[1]]
+
+
+def _moment(value: str) -> float | None:
+    """Return the year, month and day of a cell together, 0 for those that it does not name; None for another value."""
+    if _ONLY_A_YEAR.fullmatch(value):
+        return float(value) * 10_000
+    days = [day for day in days_in(value) if day[0]]
+    return float(days[0][0] * 10_000 + days[0][1] * 100 + days[0][2]) if days else None
 
 
 def _asked_column(plan: QuestionPlan, rows: Sequence[Unit], other: str = "") -> str:

@@ -25,6 +25,11 @@ _CUT_DATE = re.compile(r".*\b(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)[.]\s+\d
 _SENTENCE_END = re.compile(r"[a-z]{3}[.] [A-Z]")
 _REMARK = re.compile(r"\s{1,3}(?:\([^()\n]{1,40}\)|Defaults?(?::| is| to)\s(?:[^.\n]|\.(?=\w)){1,40})[.]?(?=\s|\Z)")
 """A short remark after the end of a sentence, in parentheses or about a default: "(Default 5)", "Defaults to 5."."""
+_AMOUNT_ALONE = re.compile(
+    r" {1,3}(?:[Aa]bout |[Oo]nly )?[\u00a3\u20ac$]?\d[\d.,]{0,12}(?<![.,]) ?(?:%|[\u00a3\u20ac]|[A-Za-z]{1,12})?"
+    r"(?:[.!](?=\s|\Z)|\Z)"
+)
+"""An amount that is a sentence of its own, as in logs: "Glazier done. 95 euros." It says nothing alone."""
 _MIN_LABELLED, _MAX_LABELLED_CHARS, _MAX_VALUE_WORDS = 3, 120, 5
 _ABOUT = frozenset(
     {"title", "tags", "author", "updated", "date", "owner", "version", "weather", "status", "mail", "from", "to", "cc"}
@@ -310,11 +315,17 @@ def _sentences(text: str, start: int, end: int, origin: int, block: int) -> Iter
         if mark and first < mark.end():
             first = min(mark.end(), last)
         first = begun if begun >= 0 else first
-        begun = first if last < end and (_is_cut(text, last) or _REMARK.match(text, last, end)) else -1
+        begun = first if last < end and _continues(text, last, end) else -1
         if begun < 0 and any(char.isalnum() for char in text[first:last]):  # a smiley is no sentence
             yield _unit(text, first, last, UnitKind.SENTENCE, origin, block)
     if begun >= 0:
         yield _unit(text, begun, end, UnitKind.SENTENCE, origin, block)
+
+
+def _continues(text: str, last: int, end: int) -> bool:
+    """Return whether what is before `end` belongs to the sentence that ends at `last`."""
+    added = _REMARK.match(text, last, end) or _AMOUNT_ALONE.match(text, last, end)
+    return _is_cut(text, last) or added is not None
 
 
 def _is_cut(text: str, end: int) -> bool:

@@ -116,9 +116,9 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
         return denied
     if corrected := [scored for scored in evidence.scored if _corrects_day(plan, chosen, scored)]:
         return [max(corrected, key=lambda scored: (scored.unit.date, scored.score))]
-    if plan.past or not chosen.unit.date[0] or has_phrase(plan.text, _AT_FIRST):
+    if plan.past or not chosen.unit.date[1] or has_phrase(plan.text, _AT_FIRST):
         return [chosen]
-    later = [scored for scored in evidence.scored if scored.on_day and scored.unit.date > chosen.unit.date]
+    later = [scored for scored in evidence.scored if scored.on_day and _is_later(chosen.unit, scored.unit)]
     if plan.kind in TYPED:
         changed = [s for s in later if s.fits and _states_change(plan, chosen, s)]
         return [max(changed, key=lambda scored: (scored.unit.date, scored.score), default=chosen)]
@@ -129,6 +129,14 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
     after = last.unit.after
     follows = after is not None and after.block == last.unit.block and corrects(after.text)
     return [last, *(scored for scored in evidence.scored if follows and scored.unit is after)]
+
+
+def _is_later(earlier: Unit, later: Unit) -> bool:
+    """Return whether a unit has a later date; without a year, that of an entry further down in the same document."""
+    if earlier.date[0]:
+        return later.date > earlier.date
+    in_order = (earlier.ordinal, earlier.place) < (later.ordinal, later.place)
+    return earlier.doc_id == later.doc_id and not later.date[0] and later.date > earlier.date and in_order
 
 
 def _denied_in_chat(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
@@ -181,7 +189,7 @@ def _states_change(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
 
 def _moves(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
     """Return whether a later unit moves to another date what the question asks for: it has each name in question that
-    the earlier unit has, and at least two words of it; to postpone, a name alone may.
+    the earlier unit has, and at least two words of it, or all that say something; to postpone, a name alone may.
     """
     postpones = has_phrase(later.unit.text, _POSTPONING)
     if plan.kind is not Kind.DATE or not (postpones or has_phrase(later.unit.text, _MOVING)):
@@ -189,7 +197,8 @@ def _moves(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
     shared = [term for term in plan.terms if term.key in earlier.unit.keys and not term.weak]
     names = [term for term in shared if term.hard]
     words = [term for term in shared if term.key in later.unit.keys]
-    return all(term in words for term in names) and (len(words) >= _SHARED or bool(postpones and names))
+    whole = bool(words) and len(words) == sum(not term.weak for term in plan.terms)
+    return all(term in words for term in names) and (len(words) >= _SHARED or whole or bool(postpones and names))
 
 
 _MOVING = ("move", "moves", "moved", "moving")

@@ -12,6 +12,7 @@ from graphtide.infra.models.local.answers.choosing.asked_section import asked_se
 from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance
 from graphtide.infra.models.local.answers.documentation import (
     CHANGES,
+    DATE_FIELD,
     DEFINITION,
     EXAMPLE,
     FLAG,
@@ -347,3 +348,32 @@ def test_row_with_the_name_of_a_thing_says_what_it_is() -> None:
     [row] = units_of([note("a.md", "Severity: SEV-5; Meaning: cosmetic", kind=PassageKind.TABLE)])
     assert prior(plan_of("What is a SEV-5?"), row) == DEFINITION
     assert prior(plan_of("What is a SEV-4?"), row) == prior(plan_of("Who ordered SEV-5?"), row) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("Glazier done. £95. Bill to the club?", ["Glazier done. £95.", "Bill to the club?"]),
+        ("New fan. Only 12.50 euro!", ["New fan. Only 12.50 euro!"]),
+        ("It took long. 3 hours.", ["It took long. 3 hours."]),
+        ("He was born in Kent. 1980 was hot.", ["He was born in Kent.", "1980 was hot."]),
+        ("See page 4. 12 apples were red.", ["See page 4.", "12 apples were red."]),
+    ],
+)
+def test_an_amount_alone_belongs_to_the_sentence_before_it(text: str, units: list[str]) -> None:
+    assert [unit.text for unit in units_of([note("log.txt", text)])] == units
+
+
+@pytest.mark.parametrize(
+    ("question", "field"),
+    [
+        ("When is the farm trip?", True),
+        ("When are the trips?", True),
+        ("When does the farm trip end?", False),
+        ("When is the museum trip?", False),
+        ("Who is on the farm trip?", False),
+    ],
+)
+def test_a_date_below_what_is_asked_for_says_when_that_is(question: str, field: bool) -> None:
+    [unit] = units_of([note("trips.md", "Date: 21 May 2026", title="School trips", headings=["Marwick Farm"])])
+    assert prior(plan_of(question), unit) == (DATE_FIELD if field else 0)

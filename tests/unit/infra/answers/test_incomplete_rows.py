@@ -107,6 +107,26 @@ def test_a_denial_selects_the_rows_that_lack_it_or_have_another_value(question: 
     assert firsts(evidence_of(question, BOOKS, PAPERS, log)) == found
 
 
+def test_rows_whose_value_denies_it_are_those_that_a_denial_asks_for() -> None:
+    parts = ("part: Start; state: not started", "part: Methods; state: draft", "part: End; state: Not started yet")
+    found = firsts(evidence_of("Which parts have not been started?", table("paper.md", *parts)))
+    assert found == ["Start", "End"]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("Who has been in the group longest?", ["Tomas"]),
+        ("Who is the newest in our team?", ["Yuki"]),
+        ("Who has been in the choir longest?", []),
+    ],
+)
+def test_those_among_whom_one_is_looked_for_are_no_column(question: str, found: list[str]) -> None:
+    """Only words for any group of persons."""
+    people = table("people.md", "name: Ines; since: 2017", "name: Tomas; since: 2012", "name: Yuki; since: May 2024")
+    assert firsts(evidence_of(question, people)) == found
+
+
 def test_things_are_compared_in_the_table_that_lists_them() -> None:
     """Not in one with a row for each of their days."""
     sites = table("sites.csv", "site: H1; installed: 2019-04-11", "site: H6; installed: 2012-05-30; status: weekly")
@@ -161,3 +181,21 @@ def test_rows_with_another_name_in_the_column_that_is_asked_answer_nothing() -> 
     bugs = table("bugs.csv", "bug: Crash; assigned to: Noor", "bug: Rain; assigned to: Kit")
     assert not chosen_of("Which bugs are assigned to Sorcha?", [bugs], (0.4, 0.3), 0.2)
     assert chosen_of("Which bugs are assigned to Noor?", [bugs], (0.4, 0.3), 0.2) == ["bug: Crash; assigned to: Noor"]
+
+
+@pytest.mark.parametrize("question", ["What happened to C-6?", "What happened to C-7?"])
+def test_the_row_of_the_one_thing_asked_about_answers(question: str) -> None:
+    """That of another thing does not, however alike the codes are."""
+    cells = table("cells.csv", "cell: C-5; status: running", "cell: C-6; status: short circuit")
+    found = chosen_of(question, [cells], (0.02, 0.64), 0.33)
+    assert found == (["cell: C-6; status: short circuit"] if "C-6" in question else [])
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [("Who teaches Year 5?", True), ("Who teaches Year 6?", False), ("Who likes Year 5 best?", False)],
+)
+def test_the_row_of_the_person_with_the_value_named_answers_without_the_verb(question: str, answers: bool) -> None:
+    staff = table("staff.md", "Name: Ms Brook; class: Year 3", "Name: Mrs Dowd; class: Year 5")
+    found = chosen_of(question, [staff], (0.02, 0.53), 0.37)
+    assert found == (["Name: Mrs Dowd; class: Year 5"] if answers else [])

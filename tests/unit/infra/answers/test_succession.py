@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
@@ -10,7 +12,7 @@ from graphtide.infra.models.local.answers.matching.types import Relevance
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.streams.model_ports import ContextPassage
-from tests.unit.infra.answers.notes import answer, note, table
+from tests.unit.infra.answers.notes import answer, chosen_of, note, table
 
 OLD = note("plan.md", "The harvest festival is on 14 September 2024.", title="Plan", date="2024-03-01")
 NEW = note("minutes.md", "The harvest festival is now on 21 September 2024.", title="Minutes", date="2024-06-12")
@@ -100,3 +102,22 @@ async def test_who_left_a_post_does_not_have_it() -> None:
     elected = note("july.md", "Peder Holm was elected treasurer with 30 votes.", title="July", date="2026-07-08")
     assert "Peder Holm" in await answer("Who is the treasurer?", left, elected)
     assert "Tam Geddes" in await answer("Who resigned as treasurer?", left, elected)
+
+
+@pytest.mark.parametrize(
+    ("later", "moved"),
+    [("Inspector moved to 2 and 3 June.", True), ("Inspector wrote to us.", False), ("Fair moved to 6 June.", False)],
+)
+def test_what_is_moved_in_a_later_entry_without_a_year_is_at_the_new_date(later: str, moved: bool) -> None:
+    diary = [note("diary.md", "Inspector visits on 19 May.", headings=["27 April"])]
+    diary.append(replace(note("diary.md", later, headings=["13 May"]), ordinal=1))
+    found = chosen_of("When does the inspector come?", diary, (0.9, 0.05), 0.01)
+    assert found == ([later] if moved else ["Inspector visits on 19 May."])
+
+
+def test_an_entry_of_another_document_without_a_year_is_not_later() -> None:
+    notes = [
+        note("a.md", "Inspector visits on 19 May.", headings=["27 April"]),
+        note("b.md", "Inspector moved to 2 and 3 June.", headings=["13 May"]),
+    ]
+    assert chosen_of("When does the inspector come?", notes, (0.9, 0.05), 0.01) == ["Inspector visits on 19 May."]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from graphtide.infra.models.local.answers.matching.cell_values import is_person_column
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import affirmed_in, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
@@ -51,6 +52,31 @@ def states_cell(evidence: AnswerEvidence, row: Unit) -> bool:
     stated = frozenset().union(*(keys for keys in columns if keys <= asked))
     others = frozenset(term.key for term in terms if not (term.verb or (measures and term.kind is TermKind.IMPLIED)))
     return bool(subjects and stated) and others <= stated | named | row.head_keys | row.title_keys
+
+
+def is_row_of(plan: QuestionPlan, row: Unit) -> bool:
+    """Return whether a question asks about one thing as a whole, and a row begins with it: "what happened to C-6" and
+    `cell: C-6`.
+    """
+    terms = [term for term in plan.terms if term.kind is not TermKind.WEAK]
+    if plan.kind is not Kind.SUMMARY or not row.cells or not terms or not all(term.hard for term in terms):
+        return False
+    return keys_of(row.cells[0].value) == frozenset(term.key for term in terms)
+
+
+def is_row_of_role(plan: QuestionPlan, row: Unit) -> bool:
+    """Return whether a person is asked for, and a row of one has what the question names as a value, so that it lacks a
+    verb at most: "who teaches Year 5" and `class: Year 5`.
+    """
+    named = frozenset(term.key for term in plan.terms if term.hard)
+    others = [term for term in plan.terms if not (term.hard or term.verb or term.kind is TermKind.WEAK)]
+    if plan.kind is not Kind.PERSON or plan.negated or len(named) < _MIN_NAMED or others or not row.cells:
+        return False
+    return is_person_column(row.cells[0]) and any(keys_of(cell.value) == named for cell in row.cells[1:])
+
+
+_MIN_NAMED = 2
+"""Words of a name that is one value: "Year 5". One alone may be that of a person."""
 
 
 def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored]) -> Scored | None:

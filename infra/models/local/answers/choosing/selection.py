@@ -12,6 +12,8 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     attribute_row,
     extreme_of_table,
     is_extreme,
+    is_row_of,
+    is_row_of_role,
     list_items,
     measured_row,
     other_rows,
@@ -171,7 +173,8 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
     best = evidence.scored[place]
     if defined(evidence, place) or states_cell(evidence, best.unit) or lasts_since(evidence.plan, best.unit):
         return True
-    if signs_role(evidence.plan, best.unit) or states_subject(evidence.plan, best.unit):
+    plan, unit = evidence.plan, best.unit
+    if signs_role(plan, unit) or states_subject(plan, unit) or is_row_of(plan, unit) or is_row_of_role(plan, unit):
         return True
     if not by_rules.covers_most:
         return False

@@ -76,20 +76,34 @@ def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
 
 def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
     """Return the row with the greatest or least value asked for, where a column is what the question asks for ("which
-    host is the most expensive" and `host`), and no other word of it says which rows; none without such a table.
+    host is the most expensive" and `host`), or one of persons ("who has been in the group longest"), and no other word
+    of it says which rows; none without such a table.
     """
     plan = evidence.plan
-    things = _things(plan)
-    others = [term for term in plan.terms if not (term.weak or term in things or _is_measure(term))]
+    things, persons = _things(plan), plan.kind is Kind.PERSON
+    among = _AMONG.search(plan.text)
+    group = keys_of(among[1]) if among and persons else frozenset()
+    others = [
+        term for term in plan.terms if not (term.weak or term in things or term.key in group or _is_measure(term))
+    ]
     if not things and len(others) == 1 and plan.kind is Kind.THING:  # "which is the oldest site"
         things, others = others, []
-    if not plan.extreme or plan.negated or not things or others:
+    if not plan.extreme or plan.negated or others or not (things or persons):
         return []
     for rows in sorted(_tables_of(evidence), key=lambda rows: (not _lists(rows, things), -max(r.score for r in rows))):
         names = {cell.column.lower() for cell in _cells_of(rows)} | _title_of(rows[0].unit)
-        if all(names & {term.text.lower(), term.key} for term in things) and (found := extreme_row(plan, rows)):
+        are_asked_for = all(names & {term.text.lower(), term.key} for term in things) if things else _are_persons(rows)
+        if are_asked_for and (found := extreme_row(plan, rows)):
             return found
     return []
+
+
+_AMONG = re.compile(
+    r"\b(?:in|at|with|on|of) (?:the|our|this) (group|team|company|club|firm|society|association|department|staff|crew"
+    r"|house|place|job)\b",
+    re.IGNORECASE,
+)
+"""Those among whom someone is looked for: "who has been in the group longest"."""
 
 
 def _is_measure(term: Term) -> bool:
@@ -139,7 +153,8 @@ def _rows_by_end(evidence: AnswerEvidence) -> list[Scored]:
 
 def _rows_with_another_value(evidence: AnswerEvidence) -> list[Scored]:
     """Return the rows with another value in the column in which rows have what the question denies: "which papers are
-    not published" and `state: published`. None unless there are both.
+    not published" and `state: published`; those that deny it themselves, if there are any: `state: not started`. None
+    unless there are both.
     """
     plan = evidence.plan
     things, others = _things(plan), _others(plan)
@@ -147,15 +162,22 @@ def _rows_with_another_value(evidence: AnswerEvidence) -> list[Scored]:
         return []
     denied = frozenset(term.key for term in others)
     for rows in _tables_of(evidence):
-        names = {cell.column for cell in _cells_of(rows) if keys_of(cell.value) == denied}
-        if not names or not _are(rows, things):
+        same = [cell for cell in _cells_of(rows) if keys_of(cell.value) == denied]
+        if not same or not _are(rows, things):
             continue
-        for name in sorted(names):
+        denying = {cell.column for cell in same if _DENIES.search(cell.value)}
+        for name in sorted(denying or {cell.column for cell in same}):
             valued = [(row, cell) for row in rows for cell in row.unit.cells if cell.column == name and cell.value]
-            found = [row for row, cell in valued if not denied <= keys_of(cell.value)]
-            if 0 < len(found) <= MAX_FILTERED:
+            if denying:
+                found = [row for row, cell in valued if denied <= keys_of(cell.value) and _DENIES.search(cell.value)]
+            else:
+                found = [row for row, cell in valued if not denied <= keys_of(cell.value)]
+            if len(found) < len(rows) and 0 < len(found) <= MAX_FILTERED:
                 return found
     return []
+
+
+_DENIES = re.compile(r"\b(?:not|never|no)\b", re.IGNORECASE)
 
 
 def _rows_without(evidence: AnswerEvidence) -> list[Scored]:
