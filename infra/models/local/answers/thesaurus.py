@@ -235,7 +235,7 @@ calibrate calibration adjust adjustment
 fund funding grant sponsor finance money
 upgrade update
 holiday absent absence away
-absent apology apologies excused regrets
+absent apology apologies excused regrets missing
 restart reboot
 certificate certify certification
 translate translation translator

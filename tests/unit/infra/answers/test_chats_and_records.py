@@ -210,3 +210,70 @@ def test_a_long_row_is_quoted_without_its_longest_cells() -> None:
     shown = quoted("Who works on PAY-88?", rows, "PAY-88")
     assert "Ada Obi" in shown and "umlauts" not in shown
     assert "umlauts" in quoted("What is the description of PAY-88?", rows, "PAY-88")
+
+
+BUS = note(
+    "chat.txt",
+    "[03/05/2026, 18:12] Dawn: Does anyone know when the coach to Crag House leaves?",
+    "[03/05/2026, 18:20] Ben: 8:15 from the church car park, not from school!",
+    "[04/05/2026, 07:55] Samir: hoodies are £18 each",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answered"),
+    [
+        ("When does the coach to Crag House leave?", True),
+        ("Where does the coach to Crag House leave?", True),
+        ("Where does the coach to Marwick Farm leave?", False),
+        ("Who drives the coach to Crag House?", False),
+        ("How much is the coach to Crag House?", False),
+    ],
+)
+def test_a_message_that_asks_all_of_it_is_answered_by_its_reply_whatever_the_probabilities(
+    question: str, answered: bool
+) -> None:
+    found = chosen_of(question, [BUS], (0.03, 0.1, 0.0), 0.7)
+    assert bool(found) is answered
+
+
+@pytest.mark.parametrize("reply", ["no idea", "ask at the office", "When does it leave for Marwick?"])
+def test_a_reply_without_a_date_does_not_say_when(reply: str) -> None:
+    chat = note("chat.txt", "[18:12] Dawn: When does the coach to Crag House leave?", f"[18:20] Ben: {reply}")
+    assert not chosen_of("When does the coach to Crag House leave?", [chat], (0.03, 0.1), 0.7)
+
+
+def test_where_is_not_answered_by_a_reply_that_names_no_place() -> None:
+    chat = note("chat.txt", "[18:12] Dawn: When does the coach to Crag House leave?", "[18:20] Ben: 8:15 sharp")
+    assert not chosen_of("Where does the coach to Crag House leave?", [chat], (0.03, 0.1), 0.7)
+
+
+MINUTES = (
+    note(
+        "pta.txt",
+        "The climbing frame failed its inspection. A new one costs £6,400.",
+        "Decided: repair now, and save for a new one.",
+        headings=["2. Playground"],
+    ),
+    note("pta.txt", "The fair is on 4 July.", "Agreed: no tombola.", headings=["3. Summer fair"]),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What was decided about the climbing frame?", ["Decided: repair now, and save for a new one."]),
+        ("What was agreed about the summer fair?", ["Agreed: no tombola."]),
+        ("What does a new climbing frame cost?", ["A new one costs £6,400."]),
+    ],
+)
+def test_what_was_decided_is_in_the_line_that_says_so_below_what_names_the_matter(
+    question: str, found: list[str]
+) -> None:
+    assert chosen_of(question, MINUTES, (0.6, 0.1, 0.2), 0.05) == found
+
+
+@pytest.mark.parametrize("question", ["When does Femke come back?", "When is Femke back?", "When will Femke return?"])
+def test_who_is_away_until_a_day_comes_back_then(question: str) -> None:
+    evidence = evidence_of(question, note("news.md", "Femke is on parental leave until 1 September."))
+    assert evidence.scored[0].coverage > 0.8

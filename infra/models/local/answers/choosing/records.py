@@ -4,6 +4,7 @@ decided.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.coverage import HEADING
@@ -52,6 +53,33 @@ def decided_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     group = max(found, key=lambda group: _covered(evidence, group), default=[])
     covered = _covered(evidence, group) if group else 0.0
     return group if covered >= max(_NEARLY * coverage(evidence, best.covers), _COVERED) else []
+
+
+def labelled_decisions(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the lines that begin with "Decided:" or the like below the headings, or in the passage, of a unit with all
+    else that the question names, if it asks what was decided; none without one, or for too many.
+    """
+    terms = [(at, term) for at, term in enumerate(evidence.plan.terms) if not term.weak]
+    subject = [at for at, term in terms if term.key not in _DECIDING]
+    if evidence.plan.kind is not Kind.THING or len(subject) == len(terms) or not subject:
+        return []
+    found = []
+    for scored in evidence.scored:
+        unit = scored.unit
+        if unit.kind is UnitKind.ROW or not _DECISION.match(unit.text):
+            continue
+        around = [
+            one.covers for one in evidence.scored
+            if one.unit.origin == unit.origin or (unit.headings and one.unit.section == unit.section)
+        ]  # fmt: skip
+        if all(max(covers[at] for covers in around) >= _NAMED for at in subject):
+            found.append(scored)
+    return found if len(found) <= _MAX_DECISIONS else []
+
+
+_DECIDING = keys_of("decide decision agree resolve conclude")
+_DECISION = re.compile(r"(?:decided|decision|agreed|resolved|conclusion)(?: by [^:]{1,40})?: ", re.IGNORECASE)
+_NAMED, _MAX_DECISIONS = 0.85, 3
 
 
 def _covered(evidence: AnswerEvidence, group: Sequence[Scored]) -> float:

@@ -12,14 +12,13 @@ from itertools import pairwise
 
 from graphtide.graph.text.quotation import LINK_BREAKS, neutralise
 from graphtide.infra.documents.day_lines import is_day_line
-from graphtide.infra.documents.line_starts import stamp_of
+from graphtide.infra.models.local.answers.choosing.replies import reply_to
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED
 from graphtide.infra.models.local.answers.matching.expressed import signs_person
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.questions.kinds import kind_of
 from graphtide.infra.models.local.answers.questions.lexicon import COPULAS
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
-from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person, following
+from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person
 from graphtide.infra.models.local.answers.values import days_in, has_full_name, has_phrase, has_reason
 from graphtide.infra.models.local.answers.words import NUMBER_WORDS, keys_of, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
@@ -54,7 +53,7 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
             *_with_context(evidence, scored.unit),
             *_explanation(evidence, scored.unit),
             *_sequel(scored.unit),
-            *(_reply(evidence, scored.unit) or _record_below(evidence, scored.unit)),
+            *(reply_to(evidence, scored.unit) or _record_below(evidence, scored.unit)),
             *(_continuation(evidence, scored.unit) if len(chosen) == 1 else ()),
         ):
             if id(unit) in used:
@@ -236,34 +235,6 @@ def _sequel(unit: Unit) -> tuple[Unit, ...]:
         return ()
     replaced = has_phrase(unit.text, _GONE) and has_phrase(after.text, ("instead",))
     return (after,) if replaced or _announces(unit.text) else ()
-
-
-def _reply(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
-    """Return the question in a message, and the next message, where the message asks what the question asks:
-    a person ("Who do we tell?"), a place, a date or a number.
-    """
-    asking = next((each for each in (unit, unit.after, unit.before) if each is not None and each.asks), None)
-    if asking is None or not asking.asks or asking.block != unit.block or evidence.plan.kind not in _ASKED_IN_CHAT:
-        return ()
-    last = asking
-    while last.after is not None and last.after.block == asking.block:
-        last = last.after
-    reply = following(last, evidence.units)
-    if reply is None or reply.asks or not (stamp_of(reply.text) and _begins_message(asking)):
-        return ()
-    kind, _ = kind_of(asking.text, [word.text.lower() for word in words_of(asking.text)])
-    return (asking, reply) if kind is evidence.plan.kind else ()
-
-
-def _begins_message(unit: Unit) -> bool:
-    """Return whether the block of a unit begins with a date or a time."""
-    first = unit
-    while first.before is not None and first.before.block == unit.block:
-        first = first.before
-    return bool(stamp_of(first.text))
-
-
-_ASKED_IN_CHAT = TYPED | {Kind.PLACE}
 
 
 def _record_below(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:

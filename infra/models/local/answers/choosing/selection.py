@@ -22,7 +22,8 @@ from graphtide.infra.models.local.answers.choosing.lists import (
 )
 from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
 from graphtide.infra.models.local.answers.choosing.reasons import with_reason
-from graphtide.infra.models.local.answers.choosing.records import decided_items, with_fields
+from graphtide.infra.models.local.answers.choosing.records import decided_items, labelled_decisions, with_fields
+from graphtide.infra.models.local.answers.choosing.replies import asked_before
 from graphtide.infra.models.local.answers.choosing.stated_rows import rows_stated
 from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
 from graphtide.infra.models.local.answers.documentation import (
@@ -81,8 +82,9 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
     if section := asked_section(evidence):
         return RuleAnswer(section, covers_most=True)
-    if rows := rows_stated(evidence) or _signed_number(evidence):
-        return RuleAnswer(rows, covers_most=True, is_stated=True)
+    stated = rows_stated(evidence) or _signed_number(evidence) or asked_before(evidence) or labelled_decisions(evidence)
+    if stated:
+        return RuleAnswer(stated, covers_most=True, is_stated=True)
     chosen = uncontradicted(evidence, select(evidence))
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED

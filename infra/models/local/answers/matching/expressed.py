@@ -48,6 +48,7 @@ _CONVERSES = {
 _BY_NAME = re.compile(r"(?:^|\b[a-z]+(?:[dtn]|ade|ung) )[Bb]y (?:the )?[A-Z]")
 _PERIOD = ("to", "until", "till")
 _COMING_BACK = frozenset({"back", "return", "returns", "returning", "available"})
+_COMING = frozenset({"come", "comes", "coming"})
 _IS_BACK = ("is back", "be back", "are back", "comes back", "come back")
 _AWAY = ("leave", "holiday", "holidays", "vacation", "away", "absent", "ill", "sick", "off", "abroad", "travelling")
 """Words of an absence, whose end is a return: "on leave until 9 June"."""
@@ -64,7 +65,7 @@ def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     if term.key in _WINNING and _is_awarded(plan, unit):
         return True
     if plan.kind is Kind.DATE:
-        return _expresses_date(term, unit)
+        return _expresses_date(plan, term, unit)
     if plan.kind is not Kind.PERSON:
         return False
     return _expresses_person(plan, term, unit)
@@ -198,7 +199,7 @@ def _offers(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     return not converse.isdisjoint(unit.keys) and has_phrase(plan.text, ("can", "could", "may"))
 
 
-def _expresses_date(term: Term, unit: Unit) -> bool:
+def _expresses_date(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     """Return whether the term is "time" or "day" and the unit has one, or "valid" and the unit has a period."""
     if term.text.lower() in DATE_NOUNS:
         return has_date(unit.text)
@@ -206,9 +207,10 @@ def _expresses_date(term: Term, unit: Unit) -> bool:
         return True
     if dates_end(term, unit):
         return True
-    if term.text.lower() in _COMING_BACK and has_phrase(unit.text, _PERIOD) and has_phrase(unit.text, _AWAY):
+    returns = term.text.lower() in _COMING_BACK or (term.text.lower() in _COMING and has_phrase(plan.text, _IS_BACK))
+    if returns and has_phrase(unit.text, _PERIOD) and has_phrase(unit.text, _AWAY):
         return True
-    if term.text.lower() in _COMING_BACK and has_phrase(unit.text, _IS_BACK):
+    if returns and has_phrase(unit.text, _IS_BACK):
         return True
     return term.key in _VALIDITY and "from" in unit.text.lower().split() and has_phrase(unit.text, _PERIOD)
 
