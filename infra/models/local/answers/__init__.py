@@ -2,7 +2,7 @@
 
     words.py          keys of words: the form in which a word is compared
     thesaurus.py      words of one meaning, and the words that an answer type implies
-    values.py         typed values in a text: quantities, dates, names
+    values/           typed values in a text: dates, quantities, places, names
     units.py          sentences and table rows with their context
     segmentation.py   makes them of passages
     documentation.py  forms of documentation: instructions, definitions, lists of changes

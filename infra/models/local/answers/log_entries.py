@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from graphtide.infra.documents.line_starts import stamp_of
-from graphtide.infra.models.local.answers.values import Day, days_in
+from graphtide.infra.models.local.answers.values.dates import Day, days_in
 
 _NUMERIC = re.compile(r"(\d{1,2})[./-](\d{1,2})(?:[./-](\d{4}|\d{2}))?\b")
 _ISO = re.compile(r"(\d{4})[-/.](\d{2})[-/.](\d{2})")

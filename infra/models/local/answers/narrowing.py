@@ -15,7 +15,8 @@ from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, SUP
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
-from graphtide.infra.models.local.answers.values import column_measures, days_in
+from graphtide.infra.models.local.answers.values.dates import days_in
+from graphtide.infra.models.local.answers.values.quantities import column_measures
 from graphtide.infra.models.local.answers.words import key_of, word_set
 
 _AGES = frozenset({"oldest", "youngest", "newest"})

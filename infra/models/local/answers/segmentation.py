@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.models.local.answers.log_entries import entries_of
 from graphtide.infra.models.local.answers.units import PUNCTUATION, Cell, Unit, UnitKind
-from graphtide.infra.models.local.answers.values import Day, days_in
+from graphtide.infra.models.local.answers.values.dates import Day, days_in
 from graphtide.infra.models.local.answers.words import STOP_WORDS, keys_of, words_of
 from graphtide.infra.models.local.english.lexical.text import sentences_of
 from graphtide.streams.model_ports import ContextPassage

@@ -16,7 +16,9 @@ from graphtide.infra.models.local.answers.matching.expressed import defines
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.units import Unit, following
-from graphtide.infra.models.local.answers.values import days_in, has_phrase, numbers_before, same_day
+from graphtide.infra.models.local.answers.values.dates import days_in, same_day
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
+from graphtide.infra.models.local.answers.values.quantities import numbers_before
 from graphtide.infra.models.local.answers.words import key_of, keys_of, spaced, words_of
 
 _TAKING_BACK = (

@@ -20,7 +20,7 @@ from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import UnitKind
-from graphtide.infra.models.local.answers.values import has_phrase
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
 
 MIN_COVERAGE = {
     Kind.PERSON: 0.52, Kind.DATE: 0.55, Kind.QUANTITY: 0.45, Kind.VERSION: 0.45, Kind.PLACE: 0.45, Kind.ADDRESS: 0.3,

@@ -213,3 +213,8 @@ def _phrasal_verbs() -> dict[tuple[str, str], str]:
 PHRASAL_VERBS = _phrasal_verbs()
 """Keys of plain verbs, by the key of the verb and the particle of a phrasal verb that means the same."""
 PARTICLES = frozenset(particle for _, particle in PHRASAL_VERBS)
+
+
+def is_number(word: Word) -> bool:
+    """Return whether a word is a number, in figures or spelled out."""
+    return word.text[0].isdigit() or word.text.lower() in NUMBER_WORDS

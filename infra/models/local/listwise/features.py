@@ -23,7 +23,7 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.relevance import ranks_of, relevance_of
 from graphtide.infra.models.local.answers.succession import corrects, is_past
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values import has_phrase
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
 
 Array = NDArray[np.float32]
 LOGIT_SCALE, NEAREST_DATED, LONG_WORDS = 5.0, 5, 20

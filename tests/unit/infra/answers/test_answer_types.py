@@ -11,7 +11,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import Kind
 from graphtide.infra.models.local.answers.segmentation import units_of
-from graphtide.infra.models.local.answers.values import numbers_before
+from graphtide.infra.models.local.answers.values.quantities import numbers_before
 from graphtide.infra.models.local.answers.words import key_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.support.growth import grows_linearly

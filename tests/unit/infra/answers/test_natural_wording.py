@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from graphtide.infra.models.local.answers.questions.limits import options_of
-from graphtide.infra.models.local.answers.values import has_quantity
+from graphtide.infra.models.local.answers.values.quantities import has_quantity
 from graphtide.infra.models.local.answers.words import keys_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.unit.infra.answers.notes import answer, note, table

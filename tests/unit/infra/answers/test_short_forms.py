@@ -11,7 +11,8 @@ from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import Kind
 from graphtide.infra.models.local.answers.relevance import unit_text
 from graphtide.infra.models.local.answers.segmentation import units_of
-from graphtide.infra.models.local.answers.values import days_in, has_date, has_quantity
+from graphtide.infra.models.local.answers.values.dates import days_in, has_date
+from graphtide.infra.models.local.answers.values.quantities import has_quantity
 from graphtide.infra.models.local.answers.words import ABBREVIATIONS, key_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.unit.infra.answers.notes import answer, note, table

@@ -12,7 +12,8 @@ from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.units import Table, Unit, UnitKind, file_of, table_of
-from graphtide.infra.models.local.answers.values import CURRENCIES, column_measures, days_in, has_number, same_day
+from graphtide.infra.models.local.answers.values.dates import days_in, same_day
+from graphtide.infra.models.local.answers.values.quantities import CURRENCIES, column_measures, has_number
 from graphtide.infra.models.local.answers.words import keys_of
 
 _SAME = 0.95

@@ -9,7 +9,8 @@ from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.succession import corrects
 from graphtide.infra.models.local.answers.support import coverage, has_names, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, table_of
-from graphtide.infra.models.local.answers.values import has_number, same_day
+from graphtide.infra.models.local.answers.values.dates import same_day
+from graphtide.infra.models.local.answers.values.quantities import has_number
 
 
 def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:

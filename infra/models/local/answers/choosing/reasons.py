@@ -10,7 +10,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import REASON_KE
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values import has_reason
+from graphtide.infra.models.local.answers.values.phrases import has_reason
 
 _NEARLY, _BEFORE = 0.6, 2
 

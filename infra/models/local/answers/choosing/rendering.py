@@ -19,7 +19,9 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, 
 from graphtide.infra.models.local.answers.questions.lexicon import COPULAS
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
 from graphtide.infra.models.local.answers.units import Cell, Unit, UnitKind, first_person
-from graphtide.infra.models.local.answers.values import days_in, has_full_name, has_phrase, has_reason
+from graphtide.infra.models.local.answers.values.dates import days_in
+from graphtide.infra.models.local.answers.values.names import has_full_name
+from graphtide.infra.models.local.answers.values.phrases import has_phrase, has_reason
 from graphtide.infra.models.local.answers.words import NUMBER_WORDS, keys_of, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 

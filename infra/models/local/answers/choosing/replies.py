@@ -10,7 +10,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, 
 from graphtide.infra.models.local.answers.questions.kinds import kind_of
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
 from graphtide.infra.models.local.answers.units import Unit, following
-from graphtide.infra.models.local.answers.values import has_place
+from graphtide.infra.models.local.answers.values.places import has_place
 from graphtide.infra.models.local.answers.words import words_of
 
 _ASKED_IN_CHAT = TYPED | {Kind.PLACE}

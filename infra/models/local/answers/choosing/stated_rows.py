@@ -17,7 +17,8 @@ from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, 
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import Cell, Table, Unit, UnitKind, table_of
-from graphtide.infra.models.local.answers.values import CURRENCIES, has_date
+from graphtide.infra.models.local.answers.values.dates import has_date
+from graphtide.infra.models.local.answers.values.quantities import CURRENCIES
 from graphtide.infra.models.local.answers.words import keys_of, word_set
 
 

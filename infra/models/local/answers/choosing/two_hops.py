@@ -11,7 +11,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, 
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import connected, coverage, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values import is_calendar
+from graphtide.infra.models.local.answers.values.dates import is_calendar
 from graphtide.infra.models.local.answers.words import key_of, words_of
 
 _TWO_HOP_GAIN = 0.14

@@ -13,26 +13,26 @@ from graphtide.infra.models.local.answers.questions.lexicon import IMPLIED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, first_person
-from graphtide.infra.models.local.answers.values import (
+from graphtide.infra.models.local.answers.values.dates import (
     anchor_keys,
-    column_measures,
     days_in,
-    has_address,
-    has_count,
     has_date,
-    has_number,
-    has_phrase,
-    has_place,
-    has_quantity,
-    has_reason,
-    has_version,
     is_calendar,
     is_relative_date,
-    lasts_one,
     lasts_until,
-    numbers_before,
     recurs,
     same_day,
+)
+from graphtide.infra.models.local.answers.values.names import has_version
+from graphtide.infra.models.local.answers.values.phrases import has_phrase, has_reason
+from graphtide.infra.models.local.answers.values.places import has_address, has_place
+from graphtide.infra.models.local.answers.values.quantities import (
+    column_measures,
+    has_count,
+    has_number,
+    has_quantity,
+    lasts_one,
+    numbers_before,
 )
 from graphtide.infra.models.local.answers.words import (
     STOP_WORDS,

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Cell, Unit
-from graphtide.infra.models.local.answers.values import Day, days_in, has_phrase
+from graphtide.infra.models.local.answers.values.dates import Day, days_in
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
 _ORDINAL_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")

@@ -25,7 +25,8 @@ from graphtide.infra.models.local.answers.units import (
     is_state_column,
     table_of,
 )
-from graphtide.infra.models.local.answers.values import Day, days_in, has_phrase, is_calendar, same_day
+from graphtide.infra.models.local.answers.values.dates import Day, days_in, is_calendar, same_day
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set, words_of
 
 _DAY_COLUMNS = word_set("date day when on")

@@ -17,12 +17,9 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
-from graphtide.infra.models.local.answers.values import (
-    days_in,
-    has_phrase,
-    has_quantity,
-    same_day,
-)
+from graphtide.infra.models.local.answers.values.dates import days_in, same_day
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
+from graphtide.infra.models.local.answers.values.quantities import has_quantity
 from graphtide.infra.models.local.answers.words import (
     keys_of,
     word_set,

@@ -12,7 +12,9 @@ from graphtide.infra.models.local.answers.matching.cell_values import is_person_
 from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Unit
-from graphtide.infra.models.local.answers.values import has_date, has_phrase, has_quantity
+from graphtide.infra.models.local.answers.values.dates import has_date
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
+from graphtide.infra.models.local.answers.values.quantities import has_quantity
 from graphtide.infra.models.local.answers.words import ARTICLES, key_of, keys_of, word_set, words_of
 from graphtide.infra.models.local.english.lexical.words import ORGANISATION_CUES, PLACE_CUES, ROLES
 

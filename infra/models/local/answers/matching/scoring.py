@@ -28,10 +28,8 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, 
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.succession import corrects
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
-from graphtide.infra.models.local.answers.values import (
-    has_phrase,
-    stands_somewhere,
-)
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
+from graphtide.infra.models.local.answers.values.places import stands_somewhere
 from graphtide.infra.models.local.answers.words import IRREGULAR, keys_of, word_set, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 

@@ -22,7 +22,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     STATES,
 )
 from graphtide.infra.models.local.answers.questions.types import Kind, Versus
-from graphtide.infra.models.local.answers.values import has_phrase
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import ARTICLES, STOP_WORDS, key_of, word_set
 
 _MAX_DEFINED = 3

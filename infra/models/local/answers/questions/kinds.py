@@ -23,7 +23,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     TO_DO,
 )
 from graphtide.infra.models.local.answers.questions.types import Kind
-from graphtide.infra.models.local.answers.values import has_phrase
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import (
     STOP_WORDS,
     key_of,

@@ -51,7 +51,8 @@ from graphtide.infra.models.local.answers.questions.limits import (
 )
 from graphtide.infra.models.local.answers.questions.terms import adjacent_pairs, date_keys, terms_of
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
-from graphtide.infra.models.local.answers.values import days_in, has_phrase
+from graphtide.infra.models.local.answers.values.dates import days_in
+from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import (
     key_of,
     words_of,

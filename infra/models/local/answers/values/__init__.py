@@ -1,0 +1,1 @@
+"""Typed values in a text: dates, quantities, places and names. Everything is decided on its words, in one pass each."""
