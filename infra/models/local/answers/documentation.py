@@ -267,6 +267,17 @@ def changes_of_version(evidence: AnswerEvidence) -> list[Scored]:
     return max(groups, key=len, default=[])[:_MAX_CHANGES]
 
 
+def dated_version(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the first unit below the version that the question names, whose heading has the date asked for: "when was
+    2.8.1 released" and "2.8.1 (2026-07-14)". None if the question says more.
+    """
+    plan = evidence.plan
+    others = [term for term in plan.terms if not (term.hard or term.verb or term.weak)]
+    if plan.kind is not Kind.DATE or len(plan.versions) != 1 or others:
+        return []
+    return [one for one in evidence.scored if one.heading and _has_version(one.heading, plan.versions, exact=True)][:1]
+
+
 def _has_version(heading: str, versions: Sequence[str], *, exact: bool = False) -> bool:
     found = [match[1] for match in VERSION.finditer(heading)]
     return any(one == version or (not exact and one.startswith(f"{version}.")) for one in found for version in versions)

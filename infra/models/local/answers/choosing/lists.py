@@ -26,9 +26,8 @@ def attribute_row(evidence: AnswerEvidence) -> Scored | None:
     if plan.kind is not Kind.SUMMARY or not plan.attribute:
         return None
     others = [t.key for t in plan.terms if t.key != plan.attribute and t.kind is not TermKind.WEAK]
-    rows = [
-        scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and set(others) <= scored.unit.keys
-    ]
+    kinds = (UnitKind.ROW, UnitKind.ABOUT)
+    rows = [scored for scored in evidence.scored if scored.unit.kind in kinds and set(others) <= scored.unit.keys]
     rows = [scored for scored in rows if any(cell.column_keys == {plan.attribute} for cell in scored.unit.cells)]
     return max(rows, key=lambda scored: scored.score, default=None) if others else None
 

@@ -28,6 +28,7 @@ from graphtide.infra.models.local.answers.choosing.stated_rows import rows_state
 from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
 from graphtide.infra.models.local.answers.documentation import (
     changes_of_version,
+    dated_version,
     defined,
     has_form,
     is_old_change,
@@ -82,9 +83,9 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     """Return the answer that words, types and dates give. What corrected and correcting units cover is joined."""
     if section := asked_section(evidence):
         return RuleAnswer(section, covers_most=True)
-    stated = rows_stated(evidence) or _signed_number(evidence) or asked_before(evidence) or labelled_decisions(evidence)
-    if stated:
-        return RuleAnswer(stated, covers_most=True, is_stated=True)
+    for find in _STATING:
+        if stated := find(evidence):
+            return RuleAnswer(stated, covers_most=True, is_stated=True)
     chosen = uncontradicted(evidence, select(evidence))
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
@@ -102,6 +103,10 @@ def _signed_number(evidence: AnswerEvidence) -> list[Scored]:
         if name is not None:
             return [*(one for one in evidence.scored if one.unit is name), scored]
     return []
+
+
+_STATING = (rows_stated, _signed_number, asked_before, labelled_decisions, dated_version)
+"""What answers whatever the probabilities say."""
 
 
 def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:

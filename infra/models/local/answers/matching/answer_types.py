@@ -106,7 +106,8 @@ def fits_type(evidence: AnswerEvidence, unit: Unit) -> bool:  # noqa: PLR0911 --
         case Kind.YES_NO if plan.permission:
             return has_phrase(unit.text, PERMITTING)
         case Kind.REASON:
-            return has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys) or explains_deed(plan, unit)
+            stated = has_reason(unit.text) or not REASON_KEYS.isdisjoint(unit.head_keys)
+            return stated or explains_deed(plan, unit)
         case _:
             return True
 
@@ -137,11 +138,14 @@ _TO_COME = word_set("due deadline planned expected scheduled next") | {"due date
 
 
 def explains_deed(plan: QuestionPlan, unit: Unit) -> bool:
-    """Return whether words in parentheses follow the verb of the question: "has cancelled (a shoot in Malta)"."""
-    return any(key_of(match[1]) in plan.deeds for match in _EXPLAINED.finditer(unit.text))
+    """Return whether words in parentheses follow the verb of the question, or a name in it: "has cancelled (a shoot in
+    Malta)", "Rejected: ORC (no support in our tool)".
+    """
+    explained = plan.deeds | {term.key for term in plan.terms if term.hard}
+    return any(key_of(match[1]) in explained for match in _EXPLAINED.finditer(unit.text))
 
 
-_EXPLAINED = re.compile(r"\b([a-z]{3,20}) \([a-z][^()\d]{2,80}\)")
+_EXPLAINED = re.compile(r"\b([A-Za-z][\w-]{2,20}) \([a-z][^()\d]{2,80}\)")
 
 
 def denies_deed(plan: QuestionPlan, unit: Unit) -> bool:

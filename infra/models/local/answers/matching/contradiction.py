@@ -12,6 +12,7 @@ from itertools import pairwise
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column, period_of, spans_day
+from graphtide.infra.models.local.answers.matching.other_names import has_other_role, tables_without_name
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
@@ -70,6 +71,8 @@ def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping
     found = {place for place, row in rows.items() if _is_other_thing(row, asked, kinds) or _has_other_name(plan, row)}
     found |= {place for place, row in rows.items() if plan.done is not None and _is_in_other_state(row, plan.done)}
     found |= {place for place, row in rows.items() if any(_lacks_column_of(row, code) for code in codes)}
+    unnamed = tables_without_name(evidence) if rows else ()
+    found |= {place for place, row in rows.items() if table_of(row) in unnamed}
     units = {place: evidence.scored[place].unit for place in places}
     return found | {
         place
@@ -77,6 +80,7 @@ def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping
         if _is_of_other_month(unit, months)
         or (plan.done is not None and unit.text.startswith(TO_DO if plan.done else DONE))
         or _is_of_alternative(plan, unit)
+        or has_other_role(plan, unit)
         or (plan.kind is Kind.DATE and _has_only_other_months(unit, months))
     }
 

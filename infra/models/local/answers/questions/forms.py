@@ -50,12 +50,20 @@ def asks_for_function(tokens: Sequence[str]) -> bool:
 
 
 def asks_how(tokens: Sequence[str]) -> bool:
-    """Return whether it is "how do I upload a file" or "how to upload a file"."""
+    """Return whether it is "how do I upload a file", "how to upload a file" or "what do I do if it fails"."""
+    if tokens[:1] == ["what"]:
+        return _asks_what_to_do(tokens)
     if tokens[:1] != ["how"] or len(tokens) < 3:
         return False
     return tokens[1] == "to" or (tokens[1] in MODALS | {"do", "does"} and tokens[2] in _DOING)
 
 
+def _asks_what_to_do(tokens: Sequence[str]) -> bool:
+    doing = tokens[2:4] in ([who, "do"] for who in _DOING) and tokens[1] in MODALS | {"do", "does"}
+    return (doing or tokens[1:3] == ["to", "do"]) and not _OCCASIONS.isdisjoint(tokens[3:5])
+
+
+_OCCASIONS = frozenset({"if", "when", "in"})
 _DOING = frozenset({"i", "you", "we", "one", "they"})
 
 

@@ -127,7 +127,7 @@ def _of_noun(tokens: list[str], first: str) -> tuple[Kind, frozenset[str]]:  # n
         return Kind.QUANTITY, frozenset(measures) - {"count"} if "count" not in measures else frozenset()
     if noun == "address":
         return Kind.ADDRESS, frozenset()
-    if noun == "version":
+    if noun in ("version", "release"):
         return Kind.VERSION, frozenset()
     if noun in PLACE_NOUNS:
         return Kind.PLACE, frozenset()
