@@ -59,8 +59,10 @@ def asks_how(tokens: Sequence[str]) -> bool:
 
 
 def _asks_what_to_do(tokens: Sequence[str]) -> bool:
-    doing = tokens[2:4] in ([who, "do"] for who in _DOING) and tokens[1] in MODALS | {"do", "does"}
-    return (doing or tokens[1:3] == ["to", "do"]) and not _OCCASIONS.isdisjoint(tokens[3:5])
+    if len(tokens) < 5 or _OCCASIONS.isdisjoint(tokens[3:5]):
+        return False
+    asker = tokens[1] in MODALS | {"do", "does"} and tokens[2] in _DOING and tokens[3] == "do"
+    return asker or list(tokens[1:3]) == ["to", "do"]
 
 
 _OCCASIONS = frozenset({"if", "when", "in"})
