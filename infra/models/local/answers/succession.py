@@ -199,7 +199,7 @@ def _moves(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
     shared = [term for term in plan.terms if term.key in earlier.unit.keys and not term.weak]
     names = [term for term in shared if term.hard]
     words = [term for term in shared if term.key in later.unit.keys]
-    whole = bool(words) and len(words) == sum(not term.weak for term in plan.terms)
+    whole = len(words) == sum(not term.weak for term in plan.terms) and not all(term.hard for term in words)
     return all(term in words for term in names) and (len(words) >= _SHARED or whole or bool(postpones and names))
 
 

@@ -151,6 +151,8 @@ def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: Rul
             return measured
         if _steps_cover_more(evidence, evidence.scored[best], by_rules):
             return by_rules.chosen
+        if _is_about_more(evidence, evidence.scored[best], by_rules):
+            return by_rules.chosen
         if has_form(evidence, best, by_rules.chosen) or _states_other_cell(evidence, best, by_rules):
             return ()
     if not _agrees(evidence, relevance, by_rules):
@@ -243,6 +245,26 @@ def _steps_cover_more(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnsw
     return more
 
 
+def _is_about_more(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> bool:
+    """Return whether the one sentence of the rules has a noun of the question that the most probable unit, a row,
+    lacks, and that row hardly a word more: "you keep the discount of 15 %", and the row of the insurance.
+    """
+    chosen = by_rules.chosen
+    if len(chosen) != 1 or not (chosen[0].fits and chosen[0].on_day) or chosen[0].unit.asks:
+        return False
+    if best.unit.kind is not UnitKind.ROW or chosen[0].unit.kind is UnitKind.ROW:
+        return False
+    mine, more = chosen[0].covers, False
+    for at, term in enumerate(evidence.plan.terms):
+        if term.weak or term.kind is TermKind.IMPLIED:
+            continue
+        if best.covers[at] > mine[at] + _MORE:
+            return False
+        more = more or (not term.verb and mine[at] >= _NAMED_FULLY and best.covers[at] <= _HARDLY_NAMED)
+    return more
+
+
+_MORE = 0.2
 _NAMED_FULLY, _HARDLY_NAMED = 0.95, 0.3
 
 

@@ -192,7 +192,7 @@ def _rows_without(evidence: AnswerEvidence) -> list[Scored]:
     wanted, things = keys_of(lacking[1]), _things(plan)
     others = [term.key for term in _others(plan) if term.key not in wanted | _WITHOUT]
     for rows in _tables_of(evidence):
-        names = [cell.column for cell in _cells_of(rows) if cell.column_keys == wanted]
+        names = [cell.column for cell in _cells_of(rows) if cell.column_keys - _ENDS == wanted]
         if not names or others or not (_are(rows, things) if things else _are_persons(rows)):
             continue
         having = [
@@ -206,9 +206,10 @@ def _rows_without(evidence: AnswerEvidence) -> list[Scored]:
 
 
 _LACKING = re.compile(
-    r"\b(?:(?:has|have|had|with|got|is|are) no|without(?: an?| any| the)?|lacks?) ([a-z]{2,30})\b", re.IGNORECASE
+    r"\b(?:(?:has|have|had|with|got|is|are) no|without(?: an?| any| the)?|lacks?) ([a-z]{2,30})\b(?: date\b)?",
+    re.IGNORECASE,
 )
-_WITHOUT = keys_of("without lack")
+_WITHOUT, _ENDS = keys_of("without lack date"), keys_of("date end ends expiry") | {"until", "till"}
 _NOTHING = word_set("no none n/a - \u2013 \u2014 false")
 
 

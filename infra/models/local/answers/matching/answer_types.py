@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from graphtide.infra.models.local.answers.matching.cell_values import spans_day
+from graphtide.infra.models.local.answers.matching.cell_values import is_amount, spans_day
 from graphtide.infra.models.local.answers.matching.expressed import labels_person, names_agent, signs_person
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import IMPLIED
@@ -236,7 +236,11 @@ def _measured(plan: QuestionPlan, unit: Unit) -> bool:
     charges_share = "money" in plan.measures and is_sum and has_quantity(unit.text, _SHARE)
     return charges_share or any(
         _new_digits(plan, cell.value)
-        and (column_measures(cell.column, plan.measures) or cell.column_keys & (accepted | asked))
+        and (
+            column_measures(cell.column, plan.measures)
+            or cell.column_keys & (accepted | asked)
+            or ("money" in plan.measures and is_amount(cell))
+        )
         for cell in unit.cells
     )
 
@@ -258,11 +262,12 @@ def tells_age(plan: QuestionPlan, unit: Unit) -> bool:
     """
     if not has_phrase(plan.text, ("how old",)):
         return False
-    return bool(_AGE.search(unit.text)) or any(
+    return bool(_AGE.search(unit.text) or _BORN.search(unit.text)) or any(
         cell.column_keys & _ORIGINS and any(char.isdigit() for char in cell.value) for cell in unit.cells
     )
 
 
+_BORN = re.compile(r"\b[Bb]orn (?:on |in )?[\w. ,-]{0,20}?\b(?:19|20)\d{2}\b")
 _AGE = re.compile(
     r"\b\d{1,3} (?:or|and) (?:older|over|above|younger|under)\b|\baged? (?:of )?\d{1,3}\b"
     r"|\ban? [a-z]{3,20} of \d{1,3}\b(?! ?(?:%|[ck]?m\b|mm\b|k?g\b|litres|metres))"

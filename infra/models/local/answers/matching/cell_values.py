@@ -65,6 +65,15 @@ _PERSON_COLUMNS = word_set(
 )
 
 
+def is_amount(cell: Cell) -> bool:
+    """Return whether a cell is the sum of a booking, without a currency maybe."""
+    return cell.column.lower() in _AMOUNT_COLUMNS and _SUM_ALONE.fullmatch(cell.value) is not None
+
+
+_SUM_ALONE = re.compile(r"[-+\u2212]?[\u20ac\u00a3$]? ?\d[\d.,' ]{0,14}[\u20ac\u00a3$]?")
+_AMOUNT_COLUMNS = word_set("amount total sum betrag summe")
+
+
 def period_of(row: Unit) -> tuple[Day, Day] | None:
     """Return the first and the last day of a row with columns such as `from` and `to`, None without both of a year."""
     ends = [_day_in(row, columns) for columns in (_FIRST_DAYS, _LAST_DAYS)]

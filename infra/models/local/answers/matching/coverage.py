@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING, tells_age
-from graphtide.infra.models.local.answers.matching.cell_values import spans_day
+from graphtide.infra.models.local.answers.matching.cell_values import is_amount, spans_day
 from graphtide.infra.models.local.answers.matching.expressed import dates_end, expresses, signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
@@ -39,7 +39,7 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
         return HEADING
     if term.text.lower() in STATES and plan.done is not None and unit.text.startswith((DONE, TO_DO)):
         return float(unit.text.startswith(DONE if plan.done else TO_DO))
-    if unit.cells and _has_state(term.text.lower(), unit):
+    if _is_of_year(term, unit) or (unit.cells and _has_state(term.text.lower(), unit)):
         return OWN
     if unit.cells and _has_abbreviated_column(term, unit):
         return COLUMN
@@ -58,9 +58,21 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
     if expresses(plan, term, unit):
         return EXPRESSED if plan.kind is Kind.DATE and dates_end(term, unit) else SYNONYM
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
-    if not expressed or unit.kind is UnitKind.ROW or not has_quantity(unit.text, plan.measures):
+    booked = plan.measures == _MONEY and any(map(is_amount, unit.cells))
+    has_value = booked or (unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures))
+    if not expressed or not has_value:
         return 0.0
     return LEAD if plan.measures == _PHONE else EXPRESSED
+
+
+def _is_of_year(term: Term, unit: Unit) -> bool:
+    """Return whether a unit states a day of a year, in figures maybe: "in 2024" and `date: 2024-09-09`."""
+    is_year = term.coded and _ONE_YEAR.fullmatch(term.text) is not None
+    return is_year and any(int(term.text) == day[0] for day in days_in(unit.text))
+
+
+_ONE_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+_MONEY = frozenset({"money"})
 
 
 def _is_for_permitted(unit: Unit) -> bool:

@@ -184,10 +184,11 @@ def _head_noun(tokens: list[str], at: int) -> str:
     if rest[:1] and rest[0] in _PARTITIVES and rest[1:2] == ["of"]:  # "which piece of furniture"
         rest = rest[2:]
     for place, word in enumerate(rest[:4]):
-        if word in STOP_WORDS or word in AUXILIARIES or (noun and word in VERBS):
+        following = rest[place + 1 : place + 2]
+        is_verb = noun and word in VERBS and not any(other in QUANTITY_NOUNS for other in following)  # "phone number"
+        if word in STOP_WORDS or word in AUXILIARIES or is_verb:
             break
         noun = word
-        following = rest[place + 1 : place + 2]
         is_of_compound = (tokens[at] == "which" and any(map(_is_plural, following))) or (
             word == "time" and any(noun in _TIMES for noun in following)
         )
