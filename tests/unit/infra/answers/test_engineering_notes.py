@@ -28,6 +28,8 @@ RELEASES = (
         ("How many partitions has the topic that is owned by Web?", True),
         ("Which is the topic with most partitions?", True),
         ("How many partitions does each topic have?", True),
+        ("How large is the topic today?", True),
+        ("Who is the owner responsible?", True),
     ],
 )
 def test_rows_of_a_table_without_the_one_named_answer_nothing(question: str, answers: bool) -> None:

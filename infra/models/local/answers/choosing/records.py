@@ -12,7 +12,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, 
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
-from graphtide.infra.models.local.answers.units import DONE, TO_DO, UnitKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
 from graphtide.infra.models.local.answers.words import keys_of
 
 _COVERED, _MAX_HEADING_KEYS, _MAX_ITEM_WORDS, _NEARLY = 0.7, 2, 40, 0.9
@@ -63,18 +63,22 @@ def labelled_decisions(evidence: AnswerEvidence) -> list[Scored]:
     subject = [at for at, term in terms if term.key not in _DECIDING]
     if evidence.plan.kind is not Kind.THING or len(subject) == len(terms) or not subject:
         return []
-    found = []
+    named: dict[object, list[float]] = {}
     for scored in evidence.scored:
-        unit = scored.unit
-        if unit.kind is UnitKind.ROW or not _DECISION.match(unit.text):
-            continue
-        around = [
-            one.covers for one in evidence.scored
-            if one.unit.origin == unit.origin or (unit.headings and one.unit.section == unit.section)
-        ]  # fmt: skip
-        if all(max(covers[at] for covers in around) >= _NAMED for at in subject):
-            found.append(scored)
+        for place in _places_of(scored.unit):
+            known = named.setdefault(place, [0.0] * len(subject))
+            named[place] = [max(cover, scored.covers[at]) for cover, at in zip(known, subject, strict=True)]
+    found = [
+        scored for scored in evidence.scored
+        if scored.unit.kind is not UnitKind.ROW and _DECISION.match(scored.unit.text)
+        and any(min(named[place]) >= _NAMED for place in _places_of(scored.unit))
+    ]  # fmt: skip
     return found if len(found) <= _MAX_DECISIONS else []
+
+
+def _places_of(unit: Unit) -> tuple[object, ...]:
+    """Return the passage of a unit, and its section if it has headings."""
+    return (unit.origin, unit.section) if unit.headings else (unit.origin,)
 
 
 _DECIDING = keys_of("decide decision agree resolve conclude")

@@ -5,27 +5,29 @@ lead: Ana" for the product manager.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import Table, Unit, UnitKind, table_of
-from graphtide.infra.models.local.answers.words import STOP_WORDS, key_of, keys_of
+from graphtide.infra.models.local.answers.words import STOP_WORDS, key_of, keys_of, word_set
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 _MIN_ROWS = 2
 
 
 def tables_without_name(evidence: AnswerEvidence) -> frozenset[Table]:
-    """Return the tables with a column that the question has before a name, without that name in any row: "how many
-    partitions does the topic clicks have" and `topic`. Cost: linear in the rows.
+    """Return the tables whose first column the question has before a name that no row has: "how many partitions does
+    the topic clicks have" and `topic`. Cost: linear in the rows.
     """
+    named = _names_by_noun(evidence.plan)
+    if not named:
+        return frozenset()
     rows: dict[Table, list[Unit]] = {}
     for scored in evidence.scored:
         if scored.unit.kind is UnitKind.ROW:
             rows.setdefault(table_of(scored.unit), []).append(scored.unit)
-    named = _names_by_noun(evidence.plan)
     return frozenset(table for table, units in rows.items() if len(units) >= _MIN_ROWS and _lacks_name(units, named))
 
 
@@ -33,8 +35,8 @@ def _names_by_noun(plan: QuestionPlan) -> Mapping[str, str]:
     """Return the word after each noun that the question has after an article, where it may be a name."""
     found = {}
     for noun, name in _NOUN_AND_NAME.findall(plan.text):
-        is_name = name.lower() not in STOP_WORDS and key_of(name) not in VERBS and name.lower() not in VERBS
-        if is_name:
+        word = name.lower()
+        if word not in STOP_WORDS | _NO_NAMES and key_of(name) not in VERBS and word not in VERBS:
             found[noun.lower()] = name
     return found
 
@@ -43,16 +45,19 @@ _NOUN_AND_NAME = re.compile(
     r"\b[Tt]he ([a-z]{3,20}) ([A-Za-z][\w.-]{1,40})"
     r"(?=\s*\?|\s*$|,| (?:have|has|had|contains?|costs?|needs?|uses?|gets?|is|are|was|were|do|does|did|belongs?|run)\b)"
 )
+_NO_NAMES = word_set(
+    """responsible involved concerned available needed required used mentioned given left right today tomorrow yesterday
+    currently daily weekly monthly yearly outside inside upstairs downstairs together alone next last again already"""
+)
 
 
-def _lacks_name(rows: Iterable[Unit], named: Mapping[str, str]) -> bool:
-    units = list(rows)
-    columns = {cell.column.lower() for unit in units for cell in unit.cells}
-    for noun, name in named.items():
-        known = frozenset().union(*(unit.keys | unit.columns | unit.title_keys | unit.head_keys for unit in units))
-        if noun in columns and key_of(name) not in known:
-            return True
-    return False
+def _lacks_name(rows: Sequence[Unit], named: Mapping[str, str]) -> bool:
+    name = named.get(rows[0].cells[0].column.lower())
+    values = [unit.cells[0].value for unit in rows]
+    if name is None or any(value[:1].isdigit() for value in values):
+        return False
+    known = frozenset().union(*(unit.keys | unit.columns | unit.title_keys | unit.head_keys for unit in rows))
+    return key_of(name) not in known
 
 
 def has_other_role(plan: QuestionPlan, unit: Unit) -> bool:
