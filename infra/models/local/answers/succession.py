@@ -118,7 +118,7 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
         return denied
     if corrected := [scored for scored in evidence.scored if _corrects_day(plan, chosen, scored)]:
         return [max(corrected, key=lambda scored: (scored.unit.date, scored.score))]
-    if plan.past or not chosen.unit.date[1] or has_phrase(plan.text, _AT_FIRST):
+    if plan.past or not any(chosen.unit.date[:2]) or has_phrase(plan.text, _AT_FIRST):
         return [chosen]
     later = [scored for scored in evidence.scored if scored.on_day and _is_later(chosen.unit, scored.unit)]
     if plan.kind in TYPED:

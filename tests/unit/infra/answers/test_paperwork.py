@@ -41,6 +41,11 @@ def test_the_column_for_the_end_of_something_is_that_for_it(question: str) -> No
     assert [one.unit.cells[0].value for one in rows_stated(evidence_of(question, ITEMS))] == ["Mower"]
 
 
+def test_a_column_for_the_day_alone_is_that_for_the_date() -> None:
+    events = table("events.csv", "event: Fair; date: 2026-07-04", "event: Quiz")
+    assert [one.unit.cells[0].value for one in rows_stated(evidence_of("Which event has no date?", events))] == ["Quiz"]
+
+
 @pytest.mark.parametrize(
     ("cell", "is_sum"),
     [

@@ -192,7 +192,7 @@ def _rows_without(evidence: AnswerEvidence) -> list[Scored]:
     wanted, things = keys_of(lacking[1]), _things(plan)
     others = [term.key for term in _others(plan) if term.key not in wanted | _WITHOUT]
     for rows in _tables_of(evidence):
-        names = [cell.column for cell in _cells_of(rows) if cell.column_keys - _ENDS == wanted]
+        names = [cell.column for cell in _cells_of(rows) if wanted in (cell.column_keys, cell.column_keys - _ENDS)]
         if not names or others or not (_are(rows, things) if things else _are_persons(rows)):
             continue
         having = [
