@@ -26,8 +26,8 @@ _SENTENCE_END = re.compile(r"[a-z]{3}[.] [A-Z]")
 _REMARK = re.compile(r"\s{1,3}(?:\([^()\n]{1,40}\)|Defaults?(?::| is| to)\s(?:[^.\n]|\.(?=\w)){1,40})[.]?(?=\s|\Z)")
 """A short remark after the end of a sentence, in parentheses or about a default: "(Default 5)", "Defaults to 5."."""
 _AMOUNT_ALONE = re.compile(
-    r" {1,3}(?:[Aa]bout |[Oo]nly )?[\u00a3\u20ac$]?\d[\d.,]{0,12}(?<![.,]) ?(?:%|[\u00a3\u20ac]|[A-Za-z]{1,12})?"
-    r"(?:[.!](?=\s|\Z)|\Z)"
+    r" {1,3}(?:[Aa]bout |[Oo]nly )?[\u00a3\u20ac$]?\d[\d.,]{0,12}(?<![.,]) ?"
+    r"(?:%|[\u00a3\u20ac]|euros?|pounds?|dollars?|kg|g|k?m|l|h|min|minutes?|hours?|days?|weeks?|months?)?(?:[.!](?=\s|\Z)|\Z)"
 )
 """An amount that is a sentence of its own, as in logs: "Glazier done. 95 euros." It says nothing alone."""
 _MIN_LABELLED, _MAX_LABELLED_CHARS, _MAX_VALUE_WORDS = 3, 120, 5

@@ -358,6 +358,7 @@ def test_row_with_the_name_of_a_thing_says_what_it_is() -> None:
         ("It took long. 3 hours.", ["It took long. 3 hours."]),
         ("He was born in Kent. 1980 was hot.", ["He was born in Kent.", "1980 was hot."]),
         ("See page 4. 12 apples were red.", ["See page 4.", "12 apples were red."]),
+        ("Boxes are 24 pounds. 300 boxes.", ["Boxes are 24 pounds.", "300 boxes."]),
     ],
 )
 def test_an_amount_alone_belongs_to_the_sentence_before_it(text: str, units: list[str]) -> None:
