@@ -133,6 +133,21 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
     return [last, *(scored for scored in evidence.scored if follows and scored.unit is after)]
 
 
+def is_superseded(evidence: AnswerEvidence, earlier: Unit, terms: Sequence[int]) -> bool:
+    """Return whether a later unit corrects something and has these terms of the question, by their places: a message
+    further down in the same chat, or what has a later date.
+    """
+    return any(
+        min((scored.covers[at] for at in terms), default=0.0) >= _STATED and corrects(scored.unit.text)
+        for scored in evidence.scored
+        if _is_later(earlier, scored.unit) or _is_later_in_chat(earlier, scored.unit)
+    )
+
+
+def _is_later_in_chat(earlier: Unit, later: Unit) -> bool:
+    return earlier.doc_id == later.doc_id and _is_later_message(earlier, later)
+
+
 def _is_later(earlier: Unit, later: Unit) -> bool:
     """Return whether a unit has a later date; without a year, that of an entry further down in the same document."""
     if earlier.date[0]:

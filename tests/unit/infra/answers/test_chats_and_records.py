@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from graphtide.infra.models.local.answers.choosing.rendering import rendered
+from graphtide.infra.models.local.answers.choosing.selection import answer_by_rules
 from graphtide.infra.models.local.answers.matching.contradiction import without_contradicted
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
@@ -248,6 +249,27 @@ def test_where_is_not_answered_by_a_reply_that_names_no_place() -> None:
     assert not chosen_of("Where does the coach to Crag House leave?", [chat], (0.03, 0.1), 0.7)
 
 
+@pytest.mark.parametrize(
+    ("later", "holds"),
+    [
+        ("[05/05/2026, 09:00] Ben: the coach to Crag House leaves at 8:45 now, sorry", False),
+        ("[05/05/2026, 09:00] Ben: the coach to Marwick leaves at 8:45 now", True),
+        ("[05/05/2026, 09:00] Ben: who is on the coach to Crag House that leaves?", True),
+    ],
+)
+def test_a_reply_that_a_later_message_corrects_is_not_taken_without_the_models(later: str, holds: bool) -> None:
+    chat = note("chat.txt", *BUS.text.split("\n\n")[:2], later)
+    stated = answer_by_rules(evidence_of("When does the coach to Crag House leave?", chat)).is_stated
+    assert stated is holds
+
+
+def test_an_earlier_question_with_a_reply_answers_where_the_last_one_has_none() -> None:
+    again = "[06/05/2026, 10:00] Lucy: When does the coach to Crag House leave?"
+    chat = note("chat.txt", *BUS.text.split("\n\n")[:2], again, "[06/05/2026, 10:05] Ben: see above")
+    found = chosen_of("When does the coach to Crag House leave?", [chat], (0.03, 0.1), 0.7)
+    assert found == ["[03/05/2026, 18:12] Dawn: Does anyone know when the coach to Crag House leaves?"]
+
+
 MINUTES = (
     note(
         "pta.txt",
@@ -271,6 +293,14 @@ def test_what_was_decided_is_in_the_line_that_says_so_below_what_names_the_matte
     question: str, found: list[str]
 ) -> None:
     assert chosen_of(question, MINUTES, (0.6, 0.1, 0.2), 0.05) == found
+
+
+def test_a_decision_that_later_minutes_correct_is_not_taken_without_the_models() -> None:
+    first = note("april.md", "The climbing frame rusts.", "Decided: repair now.", headings=["Frame"], date="2026-04-23")
+    later = note("may.md", "The climbing frame is no longer repaired, we buy a new one.", date="2026-05-23")
+    question = "What was decided about the climbing frame?"
+    assert answer_by_rules(evidence_of(question, first)).is_stated
+    assert not answer_by_rules(evidence_of(question, first, later)).is_stated
 
 
 @pytest.mark.parametrize("question", ["When does Femke come back?", "When is Femke back?", "When will Femke return?"])

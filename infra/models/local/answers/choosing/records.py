@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from graphtide.infra.models.local.answers.matching.coverage import HEADING
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
+from graphtide.infra.models.local.answers.succession import is_superseded
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
@@ -57,7 +58,8 @@ def decided_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
 
 def labelled_decisions(evidence: AnswerEvidence) -> list[Scored]:
     """Return the lines that begin with "Decided:" or the like below the headings, or in the passage, of a unit with all
-    else that the question names, if it asks what was decided; none without one, or for too many.
+    else that the question names, if it asks what was decided; none without one, for too many, or if a later unit
+    corrects something of all that.
     """
     terms = [(at, term) for at, term in enumerate(evidence.plan.terms) if not term.weak]
     subject = [at for at, term in terms if term.key not in _DECIDING]
@@ -73,7 +75,8 @@ def labelled_decisions(evidence: AnswerEvidence) -> list[Scored]:
         if scored.unit.kind is not UnitKind.ROW and _DECISION.match(scored.unit.text)
         and any(min(named[place]) >= _NAMED for place in _places_of(scored.unit))
     ]  # fmt: skip
-    return found if len(found) <= _MAX_DECISIONS else []
+    is_old = any(is_superseded(evidence, scored.unit, subject) for scored in found[:_MAX_DECISIONS])
+    return [] if is_old or len(found) > _MAX_DECISIONS else found
 
 
 def _places_of(unit: Unit) -> tuple[object, ...]:

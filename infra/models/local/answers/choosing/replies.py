@@ -9,6 +9,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import TYPED, fi
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.kinds import kind_of
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
+from graphtide.infra.models.local.answers.succession import is_superseded
 from graphtide.infra.models.local.answers.units import Unit, following
 from graphtide.infra.models.local.answers.values.places import has_place
 from graphtide.infra.models.local.answers.words import words_of
@@ -19,21 +20,19 @@ _MIN_ASKED, _ASKED = 2, 0.85
 
 
 def asked_before(evidence: AnswerEvidence) -> list[Scored]:
-    """Return the last message that asks about all that the question names, if the reply to it has a value of the type
-    asked for; none without one.
+    """Return the last message that asks about all that the question names, of those to which the reply has a value of
+    the type asked for; none without one, or if a later unit corrects something of all that.
     """
-    asking = [scored for scored in evidence.scored if scored.unit.asks and _asks_the_same(evidence, scored)]
+    kinds = (TermKind.WEAK, TermKind.IMPLIED)
+    terms = [at for at, term in enumerate(evidence.plan.terms) if term.kind not in kinds]
+    if len(terms) < _MIN_ASKED:
+        return []
+    asking = [
+        scored for scored in evidence.scored
+        if scored.unit.asks and min(scored.covers[at] for at in terms) >= _ASKED and _is_answered(evidence, scored)
+    ]  # fmt: skip
     last = max(asking, key=lambda scored: (scored.unit.date, scored.unit.ordinal, scored.unit.place), default=None)
-    return [last] if last is not None and _is_answered(evidence, last) else []
-
-
-def _asks_the_same(evidence: AnswerEvidence, scored: Scored) -> bool:
-    covers = [
-        cover
-        for cover, term in zip(scored.covers, evidence.plan.terms, strict=True)
-        if term.kind not in (TermKind.WEAK, TermKind.IMPLIED)
-    ]
-    return len(covers) >= _MIN_ASKED and min(covers) >= _ASKED
+    return [] if last is None or is_superseded(evidence, last.unit, terms) else [last]
 
 
 def _is_answered(evidence: AnswerEvidence, asking: Scored) -> bool:

@@ -70,7 +70,8 @@ _SEVERAL = 3
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
     """The units that the rules choose, none if nothing supports an answer; whether they cover most of the question,
-    whether they are what a column of yes and no says, and whether they are the steps of a clause: "the ship that".
+    whether they answer at any probability, as what a column of yes and no says; and whether they are the steps of a
+    clause: "the ship that".
     """
 
     chosen: Sequence[Scored]
@@ -106,7 +107,7 @@ def _signed_number(evidence: AnswerEvidence) -> list[Scored]:
 
 
 _STATING = (rows_stated, _signed_number, asked_before, labelled_decisions, dated_version)
-"""What answers whatever the probabilities say."""
+"""The searches whose result answers, however improbable the models find it."""
 
 
 def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
@@ -232,36 +233,34 @@ def _steps_cover_more(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnsw
     """Return whether the steps of a clause have a word of the question that the most probable unit lacks, and that unit
     none that they lack: "the captain of the ship that supplies the station", and the director of the station.
     """
-    if not by_rules.by_clause:
-        return False
-    more = False
-    for at, term in enumerate(evidence.plan.terms):
-        steps = max((one.covers[at] for one in by_rules.chosen), default=0.0)
-        if term.weak:
-            continue
-        if best.covers[at] > steps:
-            return False
-        more = more or (steps >= _NAMED_FULLY and best.covers[at] < _HARDLY_NAMED)
-    return more
+    terms = [at for at, term in enumerate(evidence.plan.terms) if not term.weak]
+    return by_rules.by_clause and _have_more(union(by_rules.chosen), best.covers, terms, terms)
 
 
 def _is_about_more(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> bool:
     """Return whether the one sentence of the rules has a noun of the question that the most probable unit, a row,
     lacks, and that row hardly a word more: "you keep the discount of 15 %", and the row of the insurance.
     """
-    chosen = by_rules.chosen
-    if len(chosen) != 1 or not (chosen[0].fits and chosen[0].on_day) or chosen[0].unit.asks:
+    if len(by_rules.chosen) != 1 or best.unit.kind is not UnitKind.ROW:
         return False
-    if best.unit.kind is not UnitKind.ROW or chosen[0].unit.kind is UnitKind.ROW:
+    [chosen] = by_rules.chosen
+    if chosen.unit.kind is UnitKind.ROW or chosen.unit.asks or not (chosen.fits and chosen.on_day):
         return False
-    mine, more = chosen[0].covers, False
-    for at, term in enumerate(evidence.plan.terms):
-        if term.weak or term.kind is TermKind.IMPLIED:
-            continue
-        if best.covers[at] > mine[at] + _MORE:
-            return False
-        more = more or (not term.verb and mine[at] >= _NAMED_FULLY and best.covers[at] <= _HARDLY_NAMED)
-    return more
+    terms = [(at, term) for at, term in enumerate(evidence.plan.terms) if not term.weak]
+    asked = [at for at, term in terms if term.kind is not TermKind.IMPLIED]
+    nouns = [at for at, term in terms if at in asked and not term.verb]
+    return _have_more(chosen.covers, best.covers, asked, nouns, _MORE)
+
+
+def _have_more(
+    mine: Sequence[float], other: Sequence[float], terms: Sequence[int], decisive: Sequence[int], slack: float = 0.0
+) -> bool:
+    """Return whether one of the decisive terms is named in full by the first covers and hardly by the other ones, which
+    exceed the first by no more than `slack` at any of the terms.
+    """
+    if any(other[at] > mine[at] + slack for at in terms):
+        return False
+    return any(mine[at] >= _NAMED_FULLY and other[at] <= _HARDLY_NAMED for at in decisive)
 
 
 _MORE = 0.2

@@ -206,10 +206,9 @@ def _rows_without(evidence: AnswerEvidence) -> list[Scored]:
 
 
 _LACKING = re.compile(
-    r"\b(?:(?:has|have|had|with|got|is|are) no|without(?: an?| any| the)?|lacks?) ([a-z]{2,30})\b(?: date\b)?",
-    re.IGNORECASE,
+    r"\b(?:(?:has|have|had|with|got|is|are) no|without(?: an?| any| the)?|lacks?) ([a-z]{2,30})\b", re.IGNORECASE
 )
-_WITHOUT, _ENDS = keys_of("without lack date"), keys_of("date end ends expiry") | {"until", "till"}
+_WITHOUT, _ENDS = keys_of("without lack date"), keys_of("date end expiry")
 _NOTHING = word_set("no none n/a - \u2013 \u2014 false")
 
 

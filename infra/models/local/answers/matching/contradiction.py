@@ -71,8 +71,8 @@ def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping
     found = {place for place, row in rows.items() if _is_other_thing(row, asked, kinds) or _has_other_name(plan, row)}
     found |= {place for place, row in rows.items() if plan.done is not None and _is_in_other_state(row, plan.done)}
     found |= {place for place, row in rows.items() if any(_lacks_column_of(row, code) for code in codes)}
-    unnamed = tables_without_name(evidence) if rows else ()
-    found |= {place for place, row in rows.items() if table_of(row) in unnamed}
+    if rows and (unnamed := tables_without_name(evidence)):
+        found |= {place for place, row in rows.items() if table_of(row) in unnamed}
     units = {place: evidence.scored[place].unit for place in places}
     return found | {
         place

@@ -58,11 +58,16 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
     if expresses(plan, term, unit):
         return EXPRESSED if plan.kind is Kind.DATE and dates_end(term, unit) else SYNONYM
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
-    booked = plan.measures == _MONEY and any(map(is_amount, unit.cells))
-    has_value = booked or (unit.kind is not UnitKind.ROW and has_quantity(unit.text, plan.measures))
-    if not expressed or not has_value:
+    if not expressed or not _has_measure(plan, unit):
         return 0.0
     return LEAD if plan.measures == _PHONE else EXPRESSED
+
+
+def _has_measure(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a sentence has a quantity of the kind asked for, or a row the sum of a booking."""
+    if unit.kind is UnitKind.ROW:
+        return plan.measures == _MONEY and any(map(is_amount, unit.cells))
+    return has_quantity(unit.text, plan.measures)
 
 
 def _is_of_year(term: Term, unit: Unit) -> bool:
