@@ -28,7 +28,9 @@ _RULE = re.compile(r"[ \t]*(?:-{3,}|={3,}|_{3,}|\*{3,}|~{3,}|#{3,})[ \t]*")
 _HEADER = re.compile(r"(From|To|Cc|Bcc|Date|Sent|Subject|Reply-To):[ \t]*(.*)", re.IGNORECASE)
 _QUOTED = re.compile(r"[ \t]*>")
 _WROTE = re.compile(
-    r".{0,200}(?:wrote|schrieb|a \u00e9crit|escribi\u00f3):[ \t]*|-{2,} ?(?:Original|Forwarded) .{0,40}", re.IGNORECASE
+    r".{0,200}(?:wrote|schrieb|a \u00e9crit|escribi\u00f3)(?: [^:]{2,80})?:[ \t]*"
+    r"|-{2,} ?(?:Original|Forwarded) .{0,40}",
+    re.IGNORECASE,
 )
 SIGNATURE = "-- "
 
@@ -55,10 +57,11 @@ def read_plain(text: str) -> PlainDocument:
     headers = _headers(groups[0]) if groups else {}
     has_days = sum(is_day_line(line.text) for group in groups for line in group) >= MIN_DAYS
     found: list[Block | HeadingBlock] = []
+    mail = f"Mail from {sender(headers)}" if headers else ""
     if headers:
         head = groups.pop(0)
         found.append(Block(_header_text(headers), head[0].start, head[-1].end, PassageKind.TABLE))
-        found.append(HeadingBlock(f"Mail from {sender(headers)}", head[-1].end, head[-1].end, 0))
+        found.append(HeadingBlock(mail, head[-1].end, head[-1].end, 0))
     elif groups and _begins_with_title(groups):
         first = groups[0].pop(0)
         text = one_line(first.text)
@@ -66,7 +69,7 @@ def read_plain(text: str) -> PlainDocument:
         found.extend((HeadingBlock(text, first.start, first.end, 1), Block(text, first.start, first.end)))
     for group in filter(None, groups):
         for part in _by_day(group) if has_days else [group]:
-            found.extend(_read_group(part, bool(headers), has_days))
+            found.extend(_read_group(part, mail, has_days))
     return PlainDocument(headers.get("subject", ""), headers, tuple(under_headings(found, "")))
 
 
@@ -125,15 +128,16 @@ def sender(headers: dict[str, str]) -> str:
     return one_line(name or address)
 
 
-def _read_group(group: list[_Line], is_mail: bool, has_days: bool) -> Iterator[Block | HeadingBlock]:
+def _read_group(group: list[_Line], mail: str, has_days: bool) -> Iterator[Block | HeadingBlock]:
+    """Yield the blocks of a run of lines; `mail` is the heading of the mail that they are from, "" for no mail."""
     quoted = next((at for at, line in enumerate(group) if _QUOTED.match(line.text)), None)
-    if quoted is not None and (is_mail or quoted == 0 or _WROTE.fullmatch(group[quoted - 1].text)):
+    if quoted is not None and (mail or quoted == 0 or _WROTE.fullmatch(group[quoted - 1].text)):
         first = quoted - 1 if quoted and _WROTE.fullmatch(group[quoted - 1].text) else quoted
         if first:
-            yield from _read_group(group[:first], is_mail, has_days)
-        yield _quotation(group[first:])
+            yield from _read_group(group[:first], mail, has_days)
+        yield from _quotation(group[first:], mail if first < quoted else "")
         return
-    if is_mail and group[0].text.rstrip() == SIGNATURE.rstrip():
+    if mail and group[0].text.rstrip() == SIGNATURE.rstrip():
         yield Block(" ".join(line.text for line in group[1:]), group[0].start, group[-1].end, PassageKind.QUOTE)
         return
     if group and is_day_line(group[0].text) and has_days:
@@ -148,9 +152,26 @@ def _read_group(group: list[_Line], is_mail: bool, has_days: bool) -> Iterator[B
     yield from _paragraphs(lines[at:])
 
 
-def _quotation(group: Sequence[_Line]) -> Block:
-    text = one_line(" ".join(re.sub(r"^[ \t>]+", "", line.text) for line in group))
-    return Block(text, group[0].start, group[-1].end, PassageKind.QUOTE)
+def _quotation(group: Sequence[_Line], mail: str) -> Iterator[Block | HeadingBlock]:
+    """Yield a quotation. In a mail, the line that says who wrote it and when heads it; the mail follows."""
+    if mail:
+        yield HeadingBlock(_quoted_mail(group[0].text), group[0].start, group[0].end, 0)
+    quoted = group[1:] if mail else group
+    text = one_line(" ".join(re.sub(r"^[ \t>]+", "", line.text) for line in quoted))
+    yield Block(text, quoted[0].start, quoted[-1].end, PassageKind.QUOTE)
+    if mail:
+        yield HeadingBlock(mail, group[-1].end, group[-1].end, 0)
+
+
+def _quoted_mail(line: str) -> str:
+    """Return the heading of a quoted mail: of "On Tue, 13 May 2025 at 19:04, Ana Ruiz wrote:" name and date."""
+    found = _ATTRIBUTION.match(one_line(line))
+    return f"Mail from {found[2]}, {found[1]}" if found else one_line(line).rstrip(": ")
+
+
+_ATTRIBUTION = re.compile(
+    r"On (.{4,50}?\b(?:\d{4}|\d{1,2}:\d{2}(?: ?[AP]M)?)),? ([^\W\d][^,<>\d]{1,60}?)(?: <[^<>]{3,80}>)? wrote:?$"
+)
 
 
 def _is_heading(lines: Sequence[_Line], underlined: bool) -> int:

@@ -92,7 +92,7 @@ async def _asked(database: Database, world: World, notes: Path) -> list[AskedQue
             calls.clear()
             await graph.ask(question.text, after=token, timeout_s=TIMEOUT_S)
             if calls:
-                plan, units, similarities = calls[-1]
+                plan, units, similarities = whole(calls)
                 labels = _labels(question, units, documents)
                 asked.append(AskedQuestion(plan, units, similarities, labels))
     return asked
@@ -101,10 +101,15 @@ async def _asked(database: Database, world: World, notes: Path) -> list[AskedQue
 _Call = tuple[QuestionPlan, Sequence[Unit], Sequence[float]]
 
 
+def whole(calls: Sequence[_Call]) -> _Call:
+    """Return the last call for the question as a whole: those for the second part of a compound one follow."""
+    return [call for call in calls if call[0].text == calls[0][0].text][-1]
+
+
 @contextmanager
 def _recorded() -> Iterator[list[_Call]]:
     """Collect, until the block ends, the arguments of each call that generators make to `score_units`. For a question
-    the last call is the one with the similarities.
+    the last call is the one with the similarities; see `whole`.
     """
     calls: list[_Call] = []
 

@@ -6,11 +6,13 @@ linear.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from icalendar.cal import Component
+from icalendar.prop.unknown import vUnknown
 
 from graphtide.infra.files.records import content_key, usable_id, with_own_ids
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError, labelled_text
@@ -149,10 +151,23 @@ def _repeats(rule: Any) -> str:
 
 def paragraphs(value: Any) -> str:
     """Return a text with its lines, all of a property that is there several times."""
-    return "\n\n".join(str(each or "").strip() for each in (value if isinstance(value, list) else [value]))
+    return "\n\n".join(_unescaped(each).strip() for each in (value if isinstance(value, list) else [value]))
 
 
 def plain(value: Any) -> str:
     """Return a value in one line, the first one of a property that is there several times."""
     first = next(iter(value), None) if isinstance(value, list) else value
-    return " ".join(str(first or "").split())
+    return " ".join(_unescaped(first).split())
+
+
+def _unescaped(value: Any) -> str:
+    """Return a value as text. Those of properties that icalendar does not know, such as NOTE, have escapes yet."""
+    text = str(value or "")
+    return (
+        _ESCAPED.sub(lambda match: "\n" if match[1] in "nN" else match[1], text)
+        if isinstance(value, vUnknown)
+        else text
+    )
+
+
+_ESCAPED = re.compile(r"\\([\\,;nN])")

@@ -64,6 +64,7 @@ def markdown_of(body: Tag) -> str:
     `<name>` and "1." at the start of a paragraph are escaped.
     """
     _flatten(body)
+    _introduce_tables(body)
     for box in body.select(_BOXES):
         box.name, box["type"] = "input", "checkbox"
         if "checkbox-on" in (box.get("class") or ()):
@@ -120,6 +121,22 @@ def _content(page: BeautifulSoup) -> Tag:
         if link.get_text(strip=True) in _LINK_MARKS:
             link.decompose()
     return page.find("main") or page.body or page
+
+
+def _introduce_tables(body: Tag) -> None:
+    """Make of each caption a paragraph before its table, which introduces the rows: inside the table it would take the
+    place of the header.
+    """
+    for caption in body.find_all("caption"):
+        text, table = " ".join(caption.get_text(" ").split()), caption.find_parent("table")
+        caption.extract()
+        if text and table is not None:
+            introduction = BeautifulSoup("", "html.parser").new_tag("p")
+            introduction.string = text if text.endswith(_ENDS) else f"{text}:"
+            table.insert_before(introduction)
+
+
+_ENDS = (".", ":", "!", "?")
 
 
 def _flatten(body: Tag) -> None:

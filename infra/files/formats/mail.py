@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from email import policy
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 
 from graphtide.graph.text.storable import storable
+from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.types import INSTALL, UnreadableFileError
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -32,8 +33,16 @@ def _body(message: EmailMessage) -> str:
     part = message.get_body(("plain", "html"))
     if part is None:
         return ""
-    content = storable(str(part.get_content()))
+    content = storable(_content(part))
     return _text_of_html(content) if part.get_content_type() == "text/html" else content
+
+
+def _content(part: MIMEPart) -> str:
+    """Return the text of a part. Where it names no encoding and is not ASCII, that is detected, as in other files."""
+    raw = part.get_payload(decode=True)
+    if part.get_content_charset() in (None, "us-ascii") and isinstance(raw, bytes) and not raw.isascii():
+        return decode_text(raw)
+    return str(part.get_content())
 
 
 def _text_of_html(content: str) -> str:

@@ -17,6 +17,7 @@ from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.questions.compound import parts_of
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.segmentation import units_of
@@ -35,7 +36,7 @@ CONTEXT_PASSAGES = 40
 """Passages that it reads for a question: sentences are compared with each other, so more than a model needs."""
 MAX_COMPARED = 64
 """Units whose similarity to the question is computed: those that cover most of its words."""
-_RULES = "offline-extractive-17"
+_RULES = "offline-extractive-18"
 _SUPPORTS = 0.8
 """Minimum share of a sentence's words in a source that is cited for it."""
 _FAIR_RATING = 50
@@ -122,6 +123,12 @@ class ExtractiveGenerator:
         units = await self._pool.run(partial(_units, context, parts), small=small)
         if is_corpus_question(question):
             return beginnings(units)
+        whole = await self._quoted(question, units, bool(context), small)
+        asked = parts_of(question) if whole else ()
+        return _merged([whole, *[await self._quoted(part, units, bool(context), small) for part in asked]])
+
+    async def _quoted(self, question: str, units: list[Unit], reads: bool, small: bool) -> list[Quotation]:
+        """Return the quotations that answer a question, or one part of a compound one."""
         plan = plan_of(question)
         if not plan.terms or not units:
             return []
@@ -130,7 +137,7 @@ class ExtractiveGenerator:
         # Without passages, the context is one of many parts of a graph's reports: it is answered by rules alone.
         by_rules = await self._pool.run(partial(answer_by_rules, evidence), small=small)
         chosen, relevance = by_rules.chosen, None
-        if self._reader is not None and context:
+        if self._reader is not None and reads:
             covered = by_rules.covers_most and not (plan.how or plan.defines)
             relevance = await self._reader.relevance(evidence, covered=covered)
         if relevance is not None:
@@ -149,6 +156,11 @@ class ExtractiveGenerator:
         found = dict(zip(first, values, strict=True))
         lowest = min(values, default=0.0)
         return [found.get(place, lowest) for place in range(len(units))]
+
+
+def _merged(parts: Sequence[list[Quotation]]) -> list[Quotation]:
+    """Return the quotations of the parts of a question, each once: one sentence may answer several parts."""
+    return list({(id(one.unit), one.is_code): one for part in reversed(parts) for one in reversed(part)}.values())[::-1]
 
 
 def _best_covering(plan: QuestionPlan, units: list[Unit]) -> list[int]:

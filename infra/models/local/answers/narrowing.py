@@ -84,6 +84,14 @@ def affirmed_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list
     return [row for row, value in zip(rows, values, strict=True) if _ANSWERS.get(value, False) is not plan.negated]
 
 
+def answering_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list[Scored]:
+    """Return the rows with "yes" in a column, "no" if the question denies; none unless most rows have one of these."""
+    values = [_ANSWERS.get(_cell(scored.unit, column).lower()) for scored in rows]
+    if 2 * sum(value is not None for value in values) < len(rows):
+        return []
+    return [row for row, value in zip(rows, values, strict=True) if value is not None and value is not plan.negated]
+
+
 def beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:
     """Return the rows whose number in the column that the question names is beyond the bound; none without one."""
     column = _asked_column(plan, [scored.unit for scored in rows])

@@ -344,3 +344,78 @@ def test_sentence_below_a_label_agrees_with_the_one_that_has_it() -> None:
     staff = note("staff.md", "Ana Lund -- curator since 2014. Trees. Ext. 21", "Bo Ek -- office. Ext. 11")
     found = chosen_of("What is the extension of the curator?", [staff], (0.5, 0.0, 0.02, 0.0, 0.0), 0.3)
     assert found == ["Ext. 21"]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "found"),
+    [
+        ("When is Reinbox 2.6 going to be released?", "Reinbox 2.6 goes out on 4 May.", True),
+        ("When is Reinbox going to be released?", "Reinbox goes out on 4 May.", False),
+        ("When does Colin Adie visit?", "Colin Adie ran the marathon on 4 May.", False),
+        ("When is Reinbox 2.6 going to be released?", "Reinbox 2.6 goes out soon.", False),
+        ("What is Reinbox 2.6 made of?", "Reinbox 2.6 goes out on 4 May.", False),
+    ],
+)
+def test_a_unit_with_name_and_code_and_a_value_of_the_type_is_refused_late(
+    question: str, text: str, found: bool
+) -> None:
+    """The verb may be another one. The two words of one name are not enough."""
+    assert bool(chosen_of(question, [note("a.md", text)], [0.4], UNANSWERED)) is found
+
+
+def test_the_row_of_the_name_with_a_value_of_the_type_is_refused_late() -> None:
+    rows = table("s.csv", "sponsor: Marlow Pharmacy; fee_gbp_month: 120", "sponsor: Vale Mill; fee_gbp_month: 95")
+    question = "How much does Marlow Pharmacy pay?"
+    assert chosen_of(question, [rows], [0.4, 0.0], UNANSWERED) == ["sponsor: Marlow Pharmacy; fee_gbp_month: 120"]
+    assert not chosen_of("How much does Marlow Chemist pay?", [rows], [0.4, 0.0], UNANSWERED)
+
+
+PRESS = note("press.md", "The old press stays.", "A new one would cost too much.", "The belt is blue.")
+
+
+def test_the_sentence_beside_the_best_one_comes_along_if_it_is_the_next_probable() -> None:
+    """Two sentences of a paragraph may tell together what neither tells alone."""
+    notes = [note("press.md", "The old press stays. A new one would cost too much. The belt is blue.")]
+    question = "Why do we not buy another machine?"
+    assert chosen_of(question, notes, [0.8, 0.1, 0.05], 0.0) == [
+        "The old press stays.",
+        "A new one would cost too much.",
+    ]
+    assert chosen_of(question, notes, [0.8, 0.05, 0.1], 0.0) == ["The old press stays."]
+    assert chosen_of(question, notes, [0.8, 0.03, 0.02], 0.0) == ["The old press stays."]
+    assert chosen_of(question, [PRESS], [0.8, 0.1, 0.05], 0.0) == ["The old press stays."]
+
+
+SPONSORS = (
+    "sponsor: Marlow; fee: 120; until: 2024-12-31; poster_paid: no",
+    "sponsor: Vale; fee: 95; until: 2025-01-31; poster_paid: yes",
+    "sponsor: Greenacre; fee: 40; until: 2024-12-31; poster_paid: cancelled",
+    "sponsor: Hollis; fee: 60; until: 2025-06-30; poster_paid: yes",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which sponsorships run until 31 December 2024?", ["Marlow", "Greenacre"]),
+        ("Which sponsorships run until 30 June 2025?", ["Hollis"]),
+        ("Which sponsors have paid the poster?", ["Vale", "Hollis"]),
+        ("Which sponsors have not paid the poster?", ["Marlow"]),
+        ("Which sponsors have a fee 95?", ["Vale"]),
+        ("Which sponsors live in Leith?", ["Vale"]),
+    ],
+)
+def test_a_value_in_the_question_selects_the_rows_of_the_most_probable_table(
+    question: str, expected: list[str]
+) -> None:
+    """A date in a column that it names, what follows the name of a column, or yes and no; else the best row answers."""
+    chosen = chosen_of(question, [table("sponsors.csv", *SPONSORS)], [0.1, 0.7, 0.1, 0.1], 0.0)
+    assert [text.split(";")[0].removeprefix("sponsor: ") for text in chosen] == expected
+
+
+def test_how_often_is_answered_by_a_unit_that_says_it() -> None:
+    notes = [note("a.md", "A rebuild takes 3 hours."), note("b.md", "Dampers: every 200 hours or once a year.")]
+    question = "How often should the damper be rebuilt?"
+    assert chosen_of(question, notes, [0.6, 0.3], 0.0) == ["Dampers: every 200 hours or once a year."]
+    assert chosen_of(question, notes, [0.7, 0.1], 0.0) == ["A rebuild takes 3 hours."]
+    assert chosen_of("How long does a rebuild take?", notes, [0.6, 0.3], 0.0) == ["A rebuild takes 3 hours."]

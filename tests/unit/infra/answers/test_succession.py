@@ -73,7 +73,7 @@ def chosen_by_models(question: str, *notes: ContextPassage) -> str:
     """Return what is quoted where the models are sure of the second sentence."""
     units = units_of(notes)
     evidence = score_units(plan_of(question), units, [0.0] * len(units))
-    relevance = Relevance({1: 0.9, 0: 0.05}, 0.0, dict.fromkeys(range(2), 0.1))
+    relevance = Relevance({1: 0.9, 0: 0.04}, 0.0, dict.fromkeys(range(2), 0.1))
     [chosen] = answer_by_relevance(evidence, relevance, answer_by_rules(evidence))
     return chosen.unit.text
 

@@ -120,6 +120,13 @@ def test_of_a_property_that_is_there_twice_one_value_counts_and_all_texts_are_ke
     assert isinstance(next(read_bytes(nested.encode(), "a.ics")), FileDocument | RecordProblem)
 
 
+def test_escapes_of_a_card_are_characters() -> None:
+    """Icalendar knows no property of a card, so it leaves them in the values."""
+    card = MALIK.replace("END:", "TITLE:Handyman\\, Mondays\nNOTE:Ring\\; never text.\\nC:\\\\keys\nEND:")
+    [one] = read(card, "a.vcf").values()
+    assert one.text == "name: Tariq Malik\nrole: Handyman, Mondays\n\nRing; never text.\nC:\\keys"
+
+
 def test_a_long_line_is_named_by_its_beginning() -> None:
     with pytest.raises(UnreadableFileError) as found:
         list(read_bytes(b"hello " * 10_000, "a.vcf"))

@@ -150,9 +150,38 @@ def test_mail_separates_what_the_sender_wrote_from_signature_and_quote() -> None
             "table",
         ),
         ("The pump arrives on Friday.", ""),
-        ("Ana Ruiz, Kessel AG\n\nOn Mon, 3 Mar 2025 Bo Lind wrote: When does the pump arrive?", "quote"),
+        ("Ana Ruiz, Kessel AG", "quote"),
+        ("When does the pump arrive?", "quote"),
     ]
-    assert found[1].place.headings == ("Mail from Ana Ruiz",)
+    headings = [passage.place.headings for passage in found[1:]]
+    assert headings == [("Mail from Ana Ruiz",), ("Mail from Ana Ruiz",), ("Mail from Bo Lind, Mon, 3 Mar 2025",)]
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("On Tue, 4 Mar 2025 at 19:04, Bo Lind <bo@example.org> wrote:", "Mail from Bo Lind, Tue, 4 Mar 2025 at 19:04"),
+        (
+            "On Tue, Mar 4, 2025 at 3:22 PM Bo Lind <bo@example.org> wrote:",
+            "Mail from Bo Lind, Tue, Mar 4, 2025 at 3:22 PM",
+        ),
+        ("Am 4. M\u00e4rz schrieb Bo Lind:", "Am 4. M\u00e4rz schrieb Bo Lind"),
+    ],
+)
+def test_quoted_mail_has_its_writer_as_heading_and_what_follows_is_of_the_sender(line: str, heading: str) -> None:
+    """In another language the line is the heading; an answer below the quotation is the sender's again."""
+    raw = f"From: Ana Ruiz <a@example.org>\nSubject: Pump\n\nSee below.\n\n{line}\n> When?\n\nOn Friday.\n"
+    found = {passage.text: passage.place.headings for passage in passages(raw.encode(), "pump.eml")}
+    assert found["On Friday."] == found["See below."] == ("Mail from Ana Ruiz",)
+    assert next(headings for text, headings in found.items() if "When?" in text) == (heading,)
+
+
+def test_caption_introduces_an_html_table() -> None:
+    """Inside the table it once took the place of the header, and all rows became one paragraph."""
+    rows = "<tr><th>who</th><th>pager</th></tr><tr><td>Bo</td><td>712</td></tr>"
+    page = f"<table><caption>Persons <b>in charge</b></caption>{rows}</table>"
+    [row] = [passage for passage in passages(page.encode(), "a.html") if passage.place.row]
+    assert row.text == "who: Bo; pager: 712"
 
 
 def test_mail_with_nul_characters_in_its_headers_is_published_without_them() -> None:

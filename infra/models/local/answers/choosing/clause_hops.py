@@ -65,6 +65,23 @@ def clause_hops(evidence: AnswerEvidence) -> list[Scored]:
     return [found.first, found.second]
 
 
+def are_joined(evidence: AnswerEvidence, hops: Sequence[Scored]) -> bool:
+    """Return whether two rows have an equal value, and between them every word of the question: the presenter in the
+    row of the programme, and the number in the row of that person.
+    """
+    if len(hops) != _STEPS or any(one.unit.kind is not UnitKind.ROW for one in hops):
+        return False
+    mine, theirs = ({cell.value.casefold() for cell in one.unit.cells if len(cell.value) > 1} for one in hops)
+    covers = zip(evidence.plan.terms, *(one.covers for one in hops), strict=True)
+    lacking = [term for term, *both in covers if not term.weak and max(both) < _WHOLE]
+    return not mine.isdisjoint(theirs) and all(term.key in _NAMING for term in lacking)
+
+
+_STEPS, _WHOLE = 2, 0.95
+_NAMING = keys_of("number name code person")
+"""Words that a column need not have: `fob` for the fob number."""
+
+
 def _answers_both(evidence: AnswerEvidence, clause: Clause, best: Scored) -> bool:
     fits = best.fits or evidence.plan.kind not in TYPED
     return (

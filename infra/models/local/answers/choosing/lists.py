@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.narrowing import affirmed_in, extreme_row
+from graphtide.infra.models.local.answers.narrowing import affirmed_in, answering_in, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
@@ -77,6 +77,37 @@ def is_row_of_role(plan: QuestionPlan, row: Unit) -> bool:
 
 _MIN_NAMED = 2
 """Words of a name that is one value: "Year 5". One alone may be that of a person."""
+
+
+def rows_of_value(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
+    """Return the rows of a row's table that a value in the question selects: the date in a column that it names ("run
+    until 31 December 2024" and `until`), what is after the name of a column ("shelf A" and `shelf`), or yes or no in a
+    column of which it has each word ("have not paid the deposit" and `deposit_paid`). None if no value does, or for too
+    many rows.
+    """
+    plan = evidence.plan
+    if row.unit.kind is not UnitKind.ROW or not plan.plural:
+        return []
+    rows = _rows_of_table(evidence, row)
+    for column, keys in sorted({cell.column: cell.column_keys for cell in row.unit.cells}.items()):
+        found = [one for one in rows if _has_value(plan, one.unit, column)]
+        if not found and keys and keys <= plan.keys:
+            found = answering_in(plan, rows, column)
+        if 0 < len(found) < len(rows) and len(found) <= MAX_FILTERED:
+            return found
+    return []
+
+
+def _has_value(plan: QuestionPlan, row: Unit, column: str) -> bool:
+    """Return whether the cell of a column is the value that the question names after it."""
+    named = re.search(rf"\b{re.escape(column)} (?:the )?(.+)", plan.text, re.IGNORECASE)
+    value = next((cell.value for cell in row.cells if cell.column == column), "")
+    if named is None or not value:
+        return False
+    asked, stated = [day for day in days_in(named[1]) if day[2]], days_in(value)
+    if asked and stated:
+        return len(stated) == 1 and same_day(asked[0], stated[0])
+    return re.match(rf"{re.escape(value)}(?!\w)", named[1], re.IGNORECASE) is not None
 
 
 def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored]) -> Scored | None:

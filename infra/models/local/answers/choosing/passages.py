@@ -11,6 +11,7 @@ from graphtide.infra.models.local.answers.support import coverage, has_names, un
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, table_of
 from graphtide.infra.models.local.answers.values.dates import same_day
 from graphtide.infra.models.local.answers.values.quantities import has_number
+from graphtide.infra.models.local.answers.words import keys_of, words_of
 
 
 def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
@@ -47,7 +48,8 @@ def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
         )
 
     both = [scored for scored in ranked if all(scored.covers[i] >= 0.95 for own, _ in sides for i in own)]
-    chosen = _alike([[(value(scored, own, rest), scored) for scored in ranked] for own, rest in sides])
+    measured = _columns_compared(plan)
+    chosen = _alike([[(value(scored, own, rest), scored) for scored in ranked] for own, rest in sides], measured)
     if both and not _same_table(*(scored.unit for scored in chosen)):
         single = max(both, key=lambda scored: scored.score)
         if coverage(evidence, single.covers) >= coverage(evidence, union(chosen)) - 0.05:
@@ -55,21 +57,39 @@ def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
     return chosen if chosen[0].unit is not chosen[1].unit else chosen[:1]
 
 
-def _alike(sides: Sequence[list[tuple[float, Scored]]]) -> list[Scored]:
+def _columns_compared(plan: QuestionPlan) -> frozenset[str]:
+    """Return the keys of columns that hold what the question compares: of `built` for "which is older"."""
+    words = words_of(plan.text)
+    return frozenset().union(*(_COLUMNS.get(word.text.lower(), frozenset()) for word in words))
+
+
+_COLUMNS = {
+    word: keys_of(columns)
+    for words, columns in (
+        ("older younger newer", "age born birth built made bought founded established opened installed since year"),
+        ("higher taller", "height"), ("longer shorter", "length duration"), ("deeper shallower", "depth"),
+        ("heavier lighter", "weight mass kg"), ("cheaper pricier expensive", "price cost fee rent rate"),
+        ("bigger larger smaller", "area size capacity"), ("faster slower", "speed"), ("wider narrower", "width"),
+    )
+    for word in words.split()
+}  # fmt: skip
+
+
+def _alike(sides: Sequence[list[tuple[float, Scored]]], measured: frozenset[str]) -> list[Scored]:
     """Return a unit for each side: the best ones, or others about as good that state both sides alike, as two rows of
     one table do.
     """
     first, second = (sorted(side, key=lambda one: -one[0])[:_COMPARED] for side in sides)
     _, left, right = max(
-        ((a + b + _likeness(left.unit, right.unit), left, right) for a, left in first for b, right in second),
+        ((a + b + _likeness(left.unit, right.unit, measured), left, right) for a, left in first for b, right in second),
         key=lambda pair: pair[0],
     )
     return [left, right]
 
 
-def _likeness(first: Unit, second: Unit) -> float:
+def _likeness(first: Unit, second: Unit, measured: frozenset[str]) -> float:
     if _same_table(first, second):
-        return _SAME_TABLE
+        return _MEASURED if measured & first.columns else _SAME_TABLE
     return _SAME_DOCUMENT if first.doc_id == second.doc_id and first is not second else 0.0
 
 
@@ -80,7 +100,7 @@ def _same_table(first: Unit, second: Unit) -> bool:
     return alike and has_number(first.text) and has_number(second.text)
 
 
-_COMPARED, _SAME_TABLE, _SAME_DOCUMENT = 12, 0.4, 0.15
+_COMPARED, _MEASURED, _SAME_TABLE, _SAME_DOCUMENT = 12, 1.0, 0.4, 0.15
 
 
 def summary(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:

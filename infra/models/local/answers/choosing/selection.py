@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphtide.infra.models.local.answers.choosing.asked_section import asked_section
-from graphtide.infra.models.local.answers.choosing.clause_hops import clause_hops
+from graphtide.infra.models.local.answers.choosing.clause_hops import are_joined, clause_hops
 from graphtide.infra.models.local.answers.choosing.lists import (
     are_affirmed_rows,
     attribute_row,
@@ -17,6 +17,7 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     list_items,
     measured_row,
     other_rows,
+    rows_of_value,
     section_items,
     states_cell,
 )
@@ -59,9 +60,10 @@ from graphtide.infra.models.local.answers.relevance import (
     most_probable,
     weigh,
 )
-from graphtide.infra.models.local.answers.succession import changed_since, latest
+from graphtide.infra.models.local.answers.succession import changed_since, latest, revalued
 from graphtide.infra.models.local.answers.support import coverage, supported, union
 from graphtide.infra.models.local.answers.units import UnitKind
+from graphtide.infra.models.local.answers.words import keys_of
 
 _FIRST = 60
 _SEVERAL = 3
@@ -91,7 +93,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
     if hops := clause_hops(evidence):
-        return RuleAnswer(hops, covers_most, by_clause=True)
+        return RuleAnswer(hops, covers_most, is_stated=are_joined(evidence, hops), by_clause=True)
     return RuleAnswer(chosen if is_supported else (), covers_most, is_supported and are_affirmed_rows(evidence, chosen))
 
 
@@ -134,12 +136,24 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
         chosen = RuleAnswer(select(evidence), covers_most=True)
         if _agrees(evidence, relevance, chosen):
             return chosen.chosen
-    parts = [evidence.scored[place] for place in answer_parts(relevance, several)]
+    parts: Sequence[Scored] = [evidence.scored[place] for place in answer_parts(relevance, several)]
+    if plan.measures == _FREQUENCY and not parts[0].fits:
+        parts = _frequent(evidence, relevance) or parts
     if len(parts) == 1:
-        parts = changed_since(evidence, parts[0])
+        parts = _beside(evidence, relevance, revalued(evidence, relevance, changed_since(evidence, parts[0])))
     elif plan.bound is not None and all(one.unit.kind is UnitKind.ROW for one in parts):
         parts = beyond(plan, plan.bound, parts) or parts
     return with_next_steps(evidence, parts)
+
+
+def _frequent(evidence: AnswerEvidence, relevance: Relevance) -> list[Scored]:
+    """Return the most probable unit that says how often something is, if it has a share of the greatest probability."""
+    minimum = _ABOUT_AS_OFTEN * max(relevance.units.values())
+    fitting = [place for place, share in relevance.units.items() if share >= minimum and evidence.scored[place].fits]
+    return [evidence.scored[max(fitting, key=relevance.units.__getitem__)]] if fitting else []
+
+
+_FREQUENCY, _ABOUT_AS_OFTEN = frozenset({"frequency"}), 0.3
 
 
 def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
@@ -148,19 +162,27 @@ def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: Rul
     """
     best = most_probable(relevance)
     if best is not None:
-        if measured := _measured(evidence, evidence.scored[best], by_rules):
-            return measured
-        if _steps_cover_more(evidence, evidence.scored[best], by_rules):
-            return by_rules.chosen
-        if _is_about_more(evidence, evidence.scored[best], by_rules):
-            return by_rules.chosen
+        if selected := _selected(evidence, evidence.scored[best], by_rules):
+            return selected
         if has_form(evidence, best, by_rules.chosen) or _states_other_cell(evidence, best, by_rules):
             return ()
     if not _agrees(evidence, relevance, by_rules):
         return ()
     agreed = _without_others(evidence, relevance, by_rules.chosen)
-    since = changed_since(evidence, agreed[0]) if len(agreed) == 1 else agreed
+    since = revalued(evidence, relevance, changed_since(evidence, agreed[0])) if len(agreed) == 1 else agreed
+    if not (by_rules.covers_most and evidence.plan.kind in TYPED):
+        since = _beside(evidence, relevance, since)
     return _with_neighbours(evidence, relevance, since)
+
+
+def _selected(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> Sequence[Scored]:
+    """Return the rows of the most probable one's table that a value or a superlative selects, or the units of the rules
+    where these have more of the question; none else.
+    """
+    if rows := rows_of_value(evidence, best) or _measured(evidence, best, by_rules):
+        return rows
+    has_more = _steps_cover_more(evidence, best, by_rules) or _is_about_more(evidence, best, by_rules)
+    return by_rules.chosen if has_more else ()
 
 
 def _support(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Support:
@@ -186,10 +208,29 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
     plan, unit = evidence.plan, best.unit
     if signs_role(plan, unit) or states_subject(plan, unit) or is_row_of(plan, unit) or is_row_of_role(plan, unit):
         return True
+    if _names_everything(plan, best):
+        return True
     if not by_rules.covers_most:
         return False
     sure = [one.unit for one in by_rules.chosen if one.fits and one.score >= AGREED_SCORE]
     return any(best.unit is unit or best.unit is unit.labelling for unit in sure)
+
+
+def _names_everything(plan: QuestionPlan, best: Scored) -> bool:
+    """Return whether a unit has a value of the type asked for and each name and code of the question: a sentence with a
+    name and a code ("Reinbox 2.6 goes out on 4 May"), or a row that begins with the name, for a sum of money.
+    """
+    hard = [(cover, term) for cover, term in zip(best.covers, plan.terms, strict=True) if term.hard]
+    if plan.kind not in TYPED or not best.fits or not best.on_day or len(hard) < _MIN_NAMES:
+        return False
+    if min(cover for cover, _ in hard) < _STATED:
+        return False
+    if not best.unit.cells:
+        return {term.kind for _, term in hard} == {TermKind.NAME, TermKind.CODE}
+    return plan.measures == _MONEY and {term.key for _, term in hard} == keys_of(best.unit.cells[0].value)
+
+
+_MIN_NAMES, _MONEY = 2, frozenset({"money"})
 
 
 def _states_all(evidence: AnswerEvidence, relevance: Relevance) -> bool:
@@ -315,6 +356,26 @@ def _with_neighbours(evidence: AnswerEvidence, relevance: Relevance, chosen: Seq
     return sorted([*chosen, *near[:_MAX_NEIGHBOURS]], key=lambda one: (one.unit.ordinal, one.unit.place))
 
 
+def _beside(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:
+    """Return one chosen sentence with the one before or after it in its paragraph, if no other unit is more probable
+    and it has a share of the probability of the best one: what two sentences tell together, neither tells alone.
+    """
+    if len(chosen) != 1 or chosen[0].unit.kind is not UnitKind.SENTENCE or evidence.plan.options:
+        return chosen
+    first = chosen[0].unit
+    if states_subject(evidence.plan, first):
+        return chosen
+    ranked = sorted(relevance.units, key=lambda place: -relevance.units[place])[:2]
+    near = [
+        evidence.scored[place] for place in ranked
+        if relevance.units[place] >= _BESIDE * relevance.units[ranked[0]]
+        and evidence.scored[place].unit.block == first.block
+        and any(evidence.scored[place].unit is unit for unit in (first.before, first.after))
+    ]  # fmt: skip
+    return sorted([*chosen, *near], key=lambda one: (one.unit.ordinal, one.unit.place))
+
+
+_BESIDE = 0.05
 _MAX_NEIGHBOURS, _ABOUT_AS = 2, 0.5
 
 

@@ -47,7 +47,7 @@ def clauses_of(text: str, terms: Sequence[Term]) -> list[Clause]:
     words = words_of(text)
     at = next((at for at in range(_FIRST, len(words) - 1) if _begins(text, words, at)), 0)
     if not at:
-        return []
+        return _of_clauses(text, terms)
     more = _AND_WHAT.search(text, words[at].start)
     limit = more.start() if more else len(text)
     inside = [place for place, term in enumerate(terms) if words[at].start < term.start < limit]
@@ -60,6 +60,17 @@ def clauses_of(text: str, terms: Sequence[Term]) -> list[Clause]:
     ]
 
 
+def _of_clauses(text: str, terms: Sequence[Term]) -> list[Clause]:
+    """Return "the presenter of Dig In" of "the number of the presenter of Dig In" as a clause."""
+    nested = _NESTED.search(text)
+    if nested is None:
+        return []
+    inside = tuple(place for place, term in enumerate(terms) if term.start >= nested.start(1))
+    around = tuple(place for place in range(len(terms)) if place not in inside)
+    return [Clause(inside, around, -1)] if around and len(inside) > 1 else []
+
+
+_NESTED = re.compile(r"\bof (?:the|our) ((?:[a-z]{2,20} ){1,2}(?:of|in|for|at) (?:the |our )?[\w][^?]{1,60})")
 _AND_WHAT = re.compile(r",? and (?:what|when|where|which|who|how)\b")
 
 

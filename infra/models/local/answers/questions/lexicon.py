@@ -16,7 +16,7 @@ HOW = {
     "high": ("length", "money", "share", "temperature"),
     "old": ("duration",), "large": ("area", "length", "count"), "big": ("area", "length", "count"), "full": ("share",),
     "fast": ("duration", "length"), "hot": ("temperature",), "warm": ("temperature",), "cold": ("temperature",),
-    "often": ("duration", "frequency"), "quickly": ("duration",), "soon": ("duration",), "late": (), "early": (),
+    "often": ("frequency",), "quickly": ("duration",), "soon": ("duration",), "late": (), "early": (),
     "small": ("area", "length"), "short": ("length", "duration"), "strong": (), "loud": (), "expensive": ("money",),
     "few": (), "little": (), "bright": (), "dangerous": (),
 }  # fmt: skip

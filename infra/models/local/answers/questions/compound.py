@@ -1,0 +1,101 @@
+"""Compound questions: "which rack did we buy, and for how much" asks for two things.
+
+Invariant: the parts depend on the words of the question alone, and each is a question of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+from graphtide.infra.models.local.answers.words import ARTICLES, STOP_WORDS, word_set, words_of
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
+
+_WH = r"(?:what|how|who|whom|whose|when|where|why|which)"
+_PREPOSITION = r"(?:(?:for|from|by|at|to|in|on|with|of|until|till|since) )?"
+_AND = re.compile(rf",? and (?={_PREPOSITION}{_WH}\b)", re.IGNORECASE)
+_OPENS = re.compile(rf"^{_PREPOSITION}{_WH}\b", re.IGNORECASE)
+_MAX_CHARS = 400
+"""Length up to which a question is divided: a longer one is a text that has a question."""
+_AUXILIARIES = word_set(
+    "am is are was were do does did can could may must should has have had will would who's what's when's where's how's"
+)
+_AUXILIARY = re.compile(rf"\b(?:{'|'.join(sorted(_AUXILIARIES))})\b", re.IGNORECASE)
+_MEASURES = word_set("much many long often far old late early soon high deep heavy large big fast")
+_PRONOUNS = word_set("it he she they him her them one ones that this those these its his their there")
+
+
+def parts_of(question: str) -> tuple[str, ...]:
+    """Return the two questions of a compound one; none of any other.
+
+    A part without a subject of its own, or with a pronoun in place of it, repeats the words of the first one after a
+    colon: "for how much: rack did we buy". Cost: linear in its length.
+    """
+    text = " ".join(question.split())
+    if len(text) > _MAX_CHARS:
+        return ()
+    cuts = [match for match in _AND.finditer(text) if _asks(text[: match.start()])]
+    if len(cuts) != 1:
+        return ()
+    first, second = text[: cuts[0].start()], text[cuts[0].end() :].rstrip(" ?.")
+    if _lacks_verb(first):
+        shared = _AUXILIARY.search(second)
+        return (f"{first} {second[shared.start() :]}?", _opening(second)) if shared else ()
+    if _is_complete(second):
+        return f"{first}?", _opening(second)
+    topic = _topic(first)
+    return (f"{first}?", _opening(f"{second}: {topic}")) if topic else ()
+
+
+def _opening(part: str) -> str:
+    return f"{part[:1].upper()}{part[1:]}?"
+
+
+def _lacks_verb(first: str) -> bool:
+    """Return whether a first part is a question word alone, or one with a noun: "which freezer", "on what day"."""
+    words = [word.text.lower() for word in words_of(re.split(r"[.!?] ", first)[-1])]
+    return (
+        len(words) <= _MAX_VERBLESS
+        and all(word in STOP_WORDS or word not in VERBS for word in words)
+        and (_AUXILIARIES.isdisjoint(words))
+    )
+
+
+_MAX_VERBLESS = 4
+
+
+def _asks(text: str) -> bool:
+    """Return whether the last sentence of a text opens with a question word or an auxiliary."""
+    sentence = re.split(r"[.!?:] ", text)[-1]
+    first = next((word.text.lower() for word in words_of(sentence)), "")
+    return _OPENS.match(sentence) is not None or first in _AUXILIARIES
+
+
+def _topic(first: str) -> str:
+    """Return the words of the first part without its question word and auxiliary: what the second part is about."""
+    sentence = re.split(r"[.!?] ", first)[-1]
+    tokens = sentence.split()
+    while tokens and (tokens[0].lower().strip(",'s") in _LEADING or tokens[0].lower() in _LEADING):
+        tokens.pop(0)
+    return " ".join(tokens)
+
+
+_LEADING = (
+    word_set(
+        "what how who whom whose when where why which what's who's where's when's how's for from by at to in on with"
+    )
+    | _AUXILIARIES
+    | _MEASURES
+    | ARTICLES
+)
+
+
+def _is_complete(second: str) -> bool:
+    """Return whether a part names what it is about: it has a content word besides its verb, and no pronoun."""
+    words = [word.text.lower() for word in words_of(second)]
+    if not _PRONOUNS.isdisjoint(words):
+        return False
+    content = [word for word in words if word not in STOP_WORDS and word not in _MEASURES]
+    return len(content) >= _MIN_CONTENT
+
+
+_MIN_CONTENT = 3
