@@ -82,7 +82,8 @@ def under_headings(blocks: Sequence[Block | HeadingBlock], title: str) -> list[B
     for at, block in enumerate(blocks):
         if isinstance(block, Block):
             above = tuple(heading.text for heading in path if heading.text)
-            placed.append(replace(block, headings=above[:1] if block.kind is PassageKind.QUOTE else above))
+            own = block.headings or above[:1]  # a quotation is not below the heading of what surrounds it
+            placed.append(replace(block, headings=own if block.kind is PassageKind.QUOTE else above))
             continue
         while path and path[-1].level >= block.level:
             path.pop()

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from email.utils import parseaddr
+from itertools import groupby
 
 from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
@@ -28,7 +29,7 @@ _RULE = re.compile(r"[ \t]*(?:-{3,}|={3,}|_{3,}|\*{3,}|~{3,}|#{3,})[ \t]*")
 _HEADER = re.compile(r"(From|To|Cc|Bcc|Date|Sent|Subject|Reply-To):[ \t]*(.*)", re.IGNORECASE)
 _QUOTED = re.compile(r"[ \t]*>")
 _WROTE = re.compile(
-    r".{0,200}(?:wrote|schrieb|a \u00e9crit|escribi\u00f3)(?: [^:]{2,80})?:[ \t]*"
+    r".{0,200}(?:wrote|schrieb|a \u00e9crit|escribi\u00f3):[ \t]*|Am .{0,100}schrieb [^:]{2,80}:[ \t]*"
     r"|-{2,} ?(?:Original|Forwarded) .{0,40}",
     re.IGNORECASE,
 )
@@ -132,10 +133,15 @@ def _read_group(group: list[_Line], mail: str, has_days: bool) -> Iterator[Block
     """Yield the blocks of a run of lines; `mail` is the heading of the mail that they are from, "" for no mail."""
     quoted = next((at for at, line in enumerate(group) if _QUOTED.match(line.text)), None)
     if quoted is not None and (mail or quoted == 0 or _WROTE.fullmatch(group[quoted - 1].text)):
-        first = quoted - 1 if quoted and _WROTE.fullmatch(group[quoted - 1].text) else quoted
+        first = (
+            quoted - _attribution(group[:quoted]) if mail else quoted - (quoted > 0 and _is_attribution(group, quoted))
+        )
         if first:
             yield from _read_group(group[:first], mail, has_days)
-        yield from _quotation(group[first:], mail if first < quoted else "")
+        end = next((at for at in range(quoted, len(group)) if mail and not _QUOTED.match(group[at].text)), len(group))
+        yield from _quotations(group[first:end], mail)
+        if end < len(group):
+            yield from _read_group(group[end:], mail, has_days)
         return
     if mail and group[0].text.rstrip() == SIGNATURE.rstrip():
         yield Block(" ".join(line.text for line in group[1:]), group[0].start, group[-1].end, PassageKind.QUOTE)
@@ -152,15 +158,48 @@ def _read_group(group: list[_Line], mail: str, has_days: bool) -> Iterator[Block
     yield from _paragraphs(lines[at:])
 
 
-def _quotation(group: Sequence[_Line], mail: str) -> Iterator[Block | HeadingBlock]:
-    """Yield a quotation. In a mail, the line that says who wrote it and when heads it; the mail follows."""
-    if mail:
-        yield HeadingBlock(_quoted_mail(group[0].text), group[0].start, group[0].end, 0)
-    quoted = group[1:] if mail else group
-    text = one_line(" ".join(re.sub(r"^[ \t>]+", "", line.text) for line in quoted))
-    yield Block(text, quoted[0].start, quoted[-1].end, PassageKind.QUOTE)
-    if mail:
-        yield HeadingBlock(mail, group[-1].end, group[-1].end, 0)
+def _is_attribution(group: Sequence[_Line], quoted: int) -> bool:
+    return _WROTE.fullmatch(group[quoted - 1].text) is not None
+
+
+def _attribution(lines: Sequence[_Line]) -> int:
+    """Return how many of the last lines say who wrote the quotation below: two if the line was broken."""
+    if lines and _WROTE.fullmatch(lines[-1].text):
+        broken = len(lines) > 1 and lines[-2].text.startswith("On ") and not lines[-1].text.startswith("On ")
+        return 2 if broken else 1
+    return 0
+
+
+def _quotations(group: Sequence[_Line], mail: str) -> Iterator[Block]:
+    """Yield the quotations of a run of lines, one for each depth. In a mail, the lines that say who wrote one and when
+    are its heading and no text; one of another depth without such a line is an earlier mail.
+    """
+    if not mail:
+        text = one_line(" ".join(re.sub(r"^[ \t>]+", "", line.text) for line in group))
+        yield Block(text, group[0].start, group[-1].end, PassageKind.QUOTE)
+        return
+    headings = {0: mail, 1: mail}
+    runs = [(depth, list(lines)) for depth, lines in groupby(group, key=lambda line: _depth(line.text))]
+    for at, (depth, lines) in enumerate(runs):
+        bare = [_Line(re.sub(r"^[ \t>]+", "", line.text), line.start, line.end) for line in lines]
+        deeper = runs[at + 1][0] if at + 1 < len(runs) and runs[at + 1][0] > depth else 0
+        if deeper:
+            above = _attribution(bare)
+            headings[deeper] = _quoted_mail(" ".join(line.text for line in bare[len(bare) - above :])) if above else ""
+            bare = bare[: len(bare) - above]
+        text = one_line(" ".join(line.text for line in bare))
+        if depth and text:
+            heading = headings.get(depth) or (mail if depth == 1 else "Earlier mail")
+            yield Block(text, bare[0].start, bare[-1].end, PassageKind.QUOTE, (heading,))
+
+
+def _depth(text: str) -> int:
+    """Return how often a line is quoted."""
+    marks = _MARKS.match(text)
+    return marks[0].count(">") if marks else 0
+
+
+_MARKS = re.compile(r"(?:[ \t]{0,4}>){1,20}")
 
 
 def _quoted_mail(line: str) -> str:
@@ -170,7 +209,7 @@ def _quoted_mail(line: str) -> str:
 
 
 _ATTRIBUTION = re.compile(
-    r"On (.{4,50}?\b(?:\d{4}|\d{1,2}:\d{2}(?: ?[AP]M)?)),? ([^\W\d][^,<>\d]{1,60}?)(?: <[^<>]{3,80}>)? wrote:?$"
+    r"On (.{4,50}?\b(?:\d{4}|\d{1,2}:\d{2}(?: ?[AaPp][Mm])?)),? ([^\W\d][^,<>\d]{1,60}?)(?: <[^<>]{3,80}>)? wrote:?$"
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from icalendar.cal import Component
+from icalendar.prop.unknown import vUnknown
 
 from graphtide.infra.files.formats.calendar_entries import WRONG_VALUES, cause, components_of, paragraphs, plain
 from graphtide.infra.files.records import content_key, usable_id, with_own_ids
@@ -19,6 +20,8 @@ _LABELS = {
 }  # fmt: skip
 _DATES = frozenset({"BDAY", "ANNIVERSARY"})
 _DIGITS = 8
+_WITHOUT_ESCAPES = "2.1"
+"""The version of cards in which a backslash is a character."""
 
 
 def read_cards(text: str) -> Iterator[FileDocument | RecordProblem]:
@@ -43,6 +46,10 @@ def _described(card: Component) -> FileDocument | str:
     name = plain(card.get("FN")) or ", ".join(_parts(card.get("N"))) or plain(card.get("ORG"))
     if not name:
         return "has no name; add one"
+    if plain(card.get("VERSION")) == _WITHOUT_ESCAPES:
+        for prop, value in list(card.items()):
+            if isinstance(value, vUnknown):
+                card[prop] = vUnknown(value.replace("\\", "\\\\"))
     fields = {"name": name}
     for prop, label in _LABELS.items():
         values = card.get(prop, [])

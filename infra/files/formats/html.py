@@ -79,6 +79,11 @@ class _Converter(MarkdownConverter):
     whose further blocks follow without an indentation, which would make code of them; and the boxes of checklists.
     """
 
+    def convert_table(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        table: str = super().convert_table(el, text, parent_tags)  # type: ignore[misc]  # not in the stubs
+        introduction = self.escape(str(el.get(_INTRODUCTION) or ""), parent_tags)  # type: ignore[attr-defined]
+        return f"\n\n{introduction}{table}" if introduction else table
+
     def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if el.get("type") != "checkbox" or "li" not in parent_tags:
             return text
@@ -124,18 +129,28 @@ def _content(page: BeautifulSoup) -> Tag:
 
 
 def _introduce_tables(body: Tag) -> None:
-    """Make of each caption a paragraph before its table, which introduces the rows: inside the table it would take the
-    place of the header.
+    """Take the captions out of their tables, where they would take the place of the header, and note their texts. One
+    that was not closed has the rows, too.
     """
-    for caption in body.find_all("caption"):
-        text, table = " ".join(caption.get_text(" ").split()), caption.find_parent("table")
-        caption.extract()
-        if text and table is not None:
-            introduction = BeautifulSoup("", "html.parser").new_tag("p")
-            introduction.string = text if text.endswith(_ENDS) else f"{text}:"
-            table.insert_before(introduction)
+    for table in body.find_all("table"):
+        caption = table.find("caption", recursive=False)
+        if not isinstance(caption, Tag):
+            continue
+        row = caption.find("tr")
+        texts = caption.find_all(string=True) if row is None else row.find_all_previous(string=True)
+        own = texts if row is None else [text for text in reversed(texts) if caption in text.parents]
+        text = " ".join("".join(map(str, own)).split())
+        if row is None:
+            caption.extract()
+        else:
+            for string in own:
+                string.extract()
+            caption.unwrap()
+        if text:
+            table[_INTRODUCTION] = text if text.endswith(_ENDS) else f"{text}:"
 
 
+_INTRODUCTION = "data-graphtide-introduction"
 _ENDS = (".", ":", "!", "?")
 
 

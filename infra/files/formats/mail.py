@@ -7,7 +7,6 @@ from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 
 from graphtide.graph.text.storable import storable
-from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.types import INSTALL, UnreadableFileError
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -38,10 +37,14 @@ def _body(message: EmailMessage) -> str:
 
 
 def _content(part: MIMEPart) -> str:
-    """Return the text of a part. Where it names no encoding and is not ASCII, that is detected, as in other files."""
+    """Return the text of a part. One that names no encoding is UTF-8, or else that of Western Europe."""
     raw = part.get_payload(decode=True)
-    if part.get_content_charset() in (None, "us-ascii") and isinstance(raw, bytes) and not raw.isascii():
-        return decode_text(raw)
+    if part.get_content_charset() in (None, "us-ascii") and isinstance(raw, bytes):
+        for encoding in ("utf-8", "cp1252"):
+            try:
+                return raw.decode(encoding)
+            except UnicodeDecodeError:
+                continue
     return str(part.get_content())
 
 

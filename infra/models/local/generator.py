@@ -17,7 +17,7 @@ from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.scoring import score_units
-from graphtide.infra.models.local.answers.questions.compound import parts_of
+from graphtide.infra.models.local.answers.questions.compound import is_about, parts_of
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.segmentation import units_of
@@ -124,8 +124,11 @@ class ExtractiveGenerator:
         if is_corpus_question(question):
             return beginnings(units)
         whole = await self._quoted(question, units, bool(context), small)
-        asked = parts_of(question) if whole else ()
-        return _merged([whole, *[await self._quoted(part, units, bool(context), small) for part in asked]])
+        found, answered = [whole], [one.unit for one in whole]
+        for part in parts_of(question) if whole else ():
+            quoted = await self._quoted(part.text, units, bool(context), small)
+            found.append([one for one in quoted if is_about(part, one.unit, answered)])
+        return _merged(found)
 
     async def _quoted(self, question: str, units: list[Unit], reads: bool, small: bool) -> list[Quotation]:
         """Return the quotations that answer a question, or one part of a compound one."""
@@ -159,8 +162,15 @@ class ExtractiveGenerator:
 
 
 def _merged(parts: Sequence[list[Quotation]]) -> list[Quotation]:
-    """Return the quotations of the parts of a question, each once: one sentence may answer several parts."""
-    return list({(id(one.unit), one.is_code): one for part in reversed(parts) for one in reversed(part)}.values())[::-1]
+    """Return the quotations of the parts of a question in their order, each once: a sentence may answer several parts.
+    Of several texts of a sentence the longest counts, which names its day or its writer.
+    """
+    found: dict[tuple[int, bool], Quotation] = {}
+    for one in (one for part in parts for one in part):
+        key = id(one.unit), one.is_code
+        if key not in found or len(one.text) > len(found[key].text):
+            found[key] = one
+    return list(found.values())
 
 
 def _best_covering(plan: QuestionPlan, units: list[Unit]) -> list[int]:

@@ -9,6 +9,7 @@
     questions/        the kind of a question, its terms, dates and options
     matching/         scores of units: covered terms, type, similarity
     succession.py     units that a later unit replaces
+    revaluing.py      sentences that say to what a quantity or a day changes
     choosing/         the strategies: one unit, two hops, a comparison, a list, a summary
     support.py        the refusal of unsupported answers
 

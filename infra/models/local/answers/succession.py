@@ -13,9 +13,9 @@ from itertools import pairwise
 from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies
 from graphtide.infra.models.local.answers.matching.expressed import defines
-from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
-from graphtide.infra.models.local.answers.units import Unit, UnitKind, following
+from graphtide.infra.models.local.answers.units import Unit, following
 from graphtide.infra.models.local.answers.values.dates import days_in, same_day
 from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.values.quantities import numbers_before
@@ -118,7 +118,7 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
         return denied
     if corrected := [scored for scored in evidence.scored if _corrects_day(plan, chosen, scored)]:
         return [max(corrected, key=lambda scored: (scored.unit.date, scored.score))]
-    if plan.past or not any(chosen.unit.date[:2]) or has_phrase(plan.text, _AT_FIRST):
+    if plan.past or not any(chosen.unit.date[:2]) or has_phrase(plan.text, AT_FIRST):
         return [chosen]
     later = [scored for scored in evidence.scored if scored.on_day and _is_later(chosen.unit, scored.unit)]
     if plan.kind in TYPED:
@@ -131,66 +131,6 @@ def changed_since(evidence: AnswerEvidence, chosen: Scored) -> list[Scored]:
     after = last.unit.after
     follows = after is not None and after.block == last.unit.block and corrects(after.text)
     return [last, *(scored for scored in evidence.scored if follows and scored.unit is after)]
-
-
-def revalued(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:
-    """Return the most probable sentence that says to what the quantity or the date of the one chosen unit changes, in
-    place of that unit; the chosen ones without such a sentence. It is not earlier, has the names of the question that
-    the chosen one has and half of what that one covers, and a share of the greatest probability.
-    """
-    if len(chosen) != 1 or evidence.plan.kind not in (Kind.QUANTITY, Kind.DATE) or corrects(chosen[0].unit.text):
-        return chosen
-    minimum = _PROBABLE * max(relevance.units.values(), default=0.0)
-    read = [(share, evidence.scored[place]) for place, share in relevance.units.items() if share >= minimum]
-    found = [(share, one) for share, one in read if one is not chosen[0] and _revalues(evidence.plan, chosen[0], one)]
-    return [max(found, key=lambda pair: pair[0])[1]] if found else chosen
-
-
-_PROBABLE, _COVERED_TOO = 0.05, 0.5
-
-
-def _revalues(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
-    first, second = earlier.unit, later.unit
-    change = _REVALUING.search(second.text)
-    if change is None or second.kind is UnitKind.ROW or not (later.fits and later.on_day):
-        return False
-    if plan.kind is Kind.DATE and not _names_moment(second.text[change.start() :]):
-        return False
-    if not _may_follow(first, second):
-        return False
-    denied = _IN_PLACE.search(second.text)
-    if denied is not None and key_of(denied[1]) not in first.keys:
-        return False
-    covers = list(zip(plan.terms, earlier.covers, later.covers, strict=True))
-    if any(term.hard and a >= _SHARED_COVER > b for term, a, b in covers):
-        return False
-    shared = any(not term.weak and min(a, b) >= _SHARED_COVER for term, a, b in covers)
-    return shared and later.coverage >= _COVERED_TOO * earlier.coverage
-
-
-def _may_follow(first: Unit, second: Unit) -> bool:
-    """Return whether a unit is not earlier: by its date, or below in the same document; in another one also without a
-    date, and not by a day without a year.
-    """
-    if first.date[0] and second.date[0] and first.date != second.date:
-        return second.date > first.date
-    if first.doc_id == second.doc_id:
-        return (second.ordinal, second.place) > (first.ordinal, first.place)
-    return first.date == second.date or not (any(first.date) and any(second.date))
-
-
-def _names_moment(text: str) -> bool:
-    return any(day[2] for day in days_in(text)) or _TIME.search(text) is not None
-
-
-_TIME = re.compile(r"\b\d{1,2}[:.]\d{2}\b|\b\d{1,2} ?[ap]\.?m\b")
-_SHARED_COVER = 0.7
-_REVALUING = re.compile(
-    r"\b(?:goes|go|going|rises?|rose|raised|increased|increases|falls|fell|drops|dropped|lowered|reduced|cut|shortened"
-    r"|extended|changed|moved|moves)(?: (?:up|down))?(?: from [^.;]{1,20})? to (?:[A-Z][a-z]{2,9} )?[£€$]?\d"
-    r"|\b(?:is|are) now\b|\b[Cc]orrect(?:ion|ed)\b|\b(?:was|is) wrong\b"
-)
-"""The change of a value, with the new one, or a correction."""
 
 
 def is_superseded(evidence: AnswerEvidence, earlier: Unit, terms: Sequence[int]) -> bool:
@@ -313,7 +253,7 @@ _ENDED = (
 """Words of a sentence about what there was, and is not any more."""
 
 
-_AT_FIRST = ("originally", "at first", "initially", "first", "planned", "before", "previously")
+AT_FIRST = ("originally", "at first", "initially", "first", "planned", "before", "previously")
 
 
 def _takes_back(earlier: Scored, later: Scored) -> bool:
@@ -353,7 +293,7 @@ def _names_old(earlier: Scored, later: Scored) -> bool:
     £96".
     """
     old = {word.key for word in words_of(earlier.unit.text) if word.coded}
-    match = _IN_PLACE.search(later.unit.text)
+    match = IN_PLACE.search(later.unit.text)
     return match is not None and key_of(match.group(1)) in old
 
 
@@ -370,7 +310,7 @@ def _changes_in_section(earlier: Scored, later: Scored) -> bool:
     return is_later and has_word and corrects(second.text) and bool(values(later, frozenset()))
 
 
-_IN_PLACE = re.compile(r"\b(?:rather than|instead of|not|no longer)\s\W?(\d[\d.,:]*\d|\d)")
+IN_PLACE = re.compile(r"\b(?:rather than|instead of|not|no longer)\s\W?(\d[\d.,:]*\d|\d)")
 _DENYING_REACH, _CORRECTING_REACH = 0.5, 0.35
 _MOST, _SOME = 0.8, 0.2
 

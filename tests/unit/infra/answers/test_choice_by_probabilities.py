@@ -353,6 +353,8 @@ def test_sentence_below_a_label_agrees_with_the_one_that_has_it() -> None:
         ("When is Reinbox going to be released?", "Reinbox goes out on 4 May.", False),
         ("When does Colin Adie visit?", "Colin Adie ran the marathon on 4 May.", False),
         ("When is Reinbox 2.6 going to be released?", "Reinbox 2.6 goes out soon.", False),
+        ("How many people visited Leith in 2024?", "In 2024 Leith bought 40 chairs.", False),
+        ("When does the crew of Hut 7 leave?", "Hut 7 was painted on 4 May.", False),
         ("What is Reinbox 2.6 made of?", "Reinbox 2.6 goes out on 4 May.", False),
     ],
 )
@@ -360,14 +362,8 @@ def test_a_unit_with_name_and_code_and_a_value_of_the_type_is_refused_late(
     question: str, text: str, found: bool
 ) -> None:
     """The verb may be another one. The two words of one name are not enough."""
-    assert bool(chosen_of(question, [note("a.md", text)], [0.4], UNANSWERED)) is found
-
-
-def test_the_row_of_the_name_with_a_value_of_the_type_is_refused_late() -> None:
-    rows = table("s.csv", "sponsor: Marlow Pharmacy; fee_gbp_month: 120", "sponsor: Vale Mill; fee_gbp_month: 95")
-    question = "How much does Marlow Pharmacy pay?"
-    assert chosen_of(question, [rows], [0.4, 0.0], UNANSWERED) == ["sponsor: Marlow Pharmacy; fee_gbp_month: 120"]
-    assert not chosen_of("How much does Marlow Chemist pay?", [rows], [0.4, 0.0], UNANSWERED)
+    assert bool(chosen_of(question, [note("a.md", text)], [0.4], UNANSWERED - 0.01)) is found
+    assert not chosen_of(question, [note("a.md", text)], [0.4], UNANSWERED)
 
 
 PRESS = note("press.md", "The old press stays.", "A new one would cost too much.", "The belt is blue.")
@@ -403,6 +399,11 @@ SPONSORS = (
         ("Which sponsors have not paid the poster?", ["Marlow"]),
         ("Which sponsors have a fee 95?", ["Vale"]),
         ("Which sponsors live in Leith?", ["Vale"]),
+        ("Which sponsorships do not run until 31 December 2024?", ["Vale"]),
+        ("Which sponsors from Greenacre run until 31 December 2024?", ["Greenacre"]),
+        ("Which sponsors have a fee 95 or 40?", ["Vale", "Greenacre"]),
+        ("Which sponsors have a fee 9?", ["Vale"]),
+        ("Which sponsorships run until before 31 December 2024?", ["Vale"]),
     ],
 )
 def test_a_value_in_the_question_selects_the_rows_of_the_most_probable_table(

@@ -127,3 +127,17 @@ def test_the_steps_of_a_clause_are_quoted_if_they_have_what_the_most_probable_un
     assert "Viktor Hale" in " ".join(chosen_of(question, STATION, shares, 0.05))
     captain = note("station.md", "Kenji Watanabe is the captain who supplies Kittiwake Station by ship.")
     assert chosen_of(question, [captain, *STATION[1:]], shares, 0.05) == [captain.text]
+
+
+SCHEDULE = table("schedule.csv", "day: Monday; programme: Dig In; presenter: Ana Lund")
+
+
+async def test_two_rows_with_an_equal_value_answer_whatever_the_models_say() -> None:
+    """The value is in the column that the question names: any other one, such as the day, joins nothing."""
+    members = table("members.csv", "name: Cy Moe; fob: 440; day: Monday", "name: Ana Lund; fob: 437; day: Friday")
+    question = "What is the fob number of the presenter of Dig In?"
+    assert "fob: 437" in await answer(question, SCHEDULE, members)
+    units = [SCHEDULE, members]
+    assert chosen_of(question, units, [0.01, 0.04, 0.04], 0.9)[-1] == "name: Ana Lund; fob: 437; day: Friday"
+    others = table("members.csv", "name: Cy Moe; fob: 440; day: Monday")
+    assert chosen_of(question, [SCHEDULE, others], [0.01, 0.04], 0.9) == []

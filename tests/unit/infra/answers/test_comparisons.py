@@ -47,3 +47,12 @@ async def test_both_sides_are_stated_alike(question: str, parts: tuple[str, str]
 )
 def test_option_ends_at_what_both_have(question: str, left: str, right: str) -> None:
     assert plan_of(question).options == (keys_of(left), keys_of(right))
+
+
+async def test_rows_with_what_is_compared_are_preferred() -> None:
+    """Other tables name the same boats, with other numbers."""
+    boats = table("boats.csv", "boat: Merganser; built: 1928", "boat: Petrel; built: 1912")
+    wood = table("wood.csv", "stack: 3; volume: 1.1; for: Merganser", "stack: 4; volume: 1.4; for: Petrel")
+    hauls = table("hauls.csv", "boat: Petrel; height: 4.6", "boat: Merganser; height: 4.8")
+    found = await answer("Which boat is older, Merganser or Petrel?", wood, hauls, boats)
+    assert ("1928" in found, "1912" in found) == (True, True)

@@ -38,7 +38,7 @@ WORKSHOP = (
 )
 def test_each_part_is_a_question_of_its_own(question: str, parts: tuple[str, str]) -> None:
     """A part that says too little alone has the words of the first one."""
-    assert parts_of(question) == parts
+    assert tuple(part.text for part in parts_of(question)) == parts
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,24 @@ async def test_nothing_is_added_where_the_first_part_has_no_answer() -> None:
     """The question is refused as a whole."""
     question = "Who won the regatta, and what is the price of the cellar tour?"
     assert await answer(question, *WORKSHOP) == await answer("Who won the regatta?", *WORKSHOP)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("Who washed the towels and when?", "Bo washed the van on 4 May."),
+        ("When was the bridge built and by whom?", "The mill was built by Jan Kern."),
+        ("Who leads the choir and when was it founded?", "The chess club was founded in 1990."),
+    ],
+)
+async def test_a_sentence_about_another_thing_answers_no_second_part(question: str, sentence: str) -> None:
+    """It has the verb alone, or what the pronoun of the question means is neither named nor meant by its pronoun."""
+    first = note("a.md", "Ana washed the towels. The bridge was built in 1902. Ana leads the choir.")
+    assert sentence not in await answer(question, first, note("b.md", sentence))
+
+
+async def test_sentences_keep_their_order() -> None:
+    """The whole answer comes first, in the order of the text."""
+    sold = note("press.md", "The old press was sold by Bo. It was sold because it leaked oil.")
+    found = await answer("Why was the press sold and by whom?", sold)
+    assert found == "The old press was sold by Bo. It was sold because it leaked oil."

@@ -121,3 +121,47 @@ def test_an_entry_of_another_document_without_a_year_is_not_later() -> None:
         note("b.md", "Inspector moved to 2 and 3 June.", headings=["13 May"]),
     ]
     assert chosen_of("When does the inspector come?", notes, (0.9, 0.05), 0.01) == ["Inspector visits on 19 May."]
+
+
+FEE = note("a.md", "The fee for the boat is 40 euros.", date="2026-01-10")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "The fee for the boat goes up to 45 euros.",
+        "The fee for the boat was raised from 40 to 45 euros.",
+        "Correction: the fee for the boat is 45 euros.",
+        "The fee for the boat is now 45 euros.",
+    ],
+)
+def test_a_sentence_that_says_to_what_a_value_changes_replaces_it(later: str) -> None:
+    """Also where the models find the first one more probable."""
+    notes = [FEE, note("b.md", later, date="2026-02-10")]
+    assert chosen_of("How much is the fee for the boat?", notes, (0.9, 0.05), 0.0) == [later]
+    assert chosen_of("How much is the fee for the boat?", notes, (0.9, 0.04), 0.0) == [
+        "The fee for the boat is 40 euros."
+    ]
+    earlier = [FEE, note("b.md", later, date="2025-02-10")]
+    assert chosen_of("How much is the fee for the boat?", earlier, (0.9, 0.05), 0.0) != [later]
+
+
+@pytest.mark.parametrize(
+    ("question", "later"),
+    [
+        (
+            "How much is the fee for the boat?",
+            "The proposal that the fee for the boat goes up to 60 euros was rejected.",
+        ),
+        ("How much is the fee for the boat?", "The fee for the boat is not raised to 60 euros."),
+        ("How much is the fee for the boat?", "If members leave, the fee for the boat goes up to 60 euros."),
+        ("How much is the fee for the boat?", "For children the fee for the boat is reduced to 15 euros."),
+        ("How much is the fee for the boat?", "The fee for the boat was raised to 25 euros in 1998."),
+        ("How much was the fee for the boat originally?", "The fee for the boat was raised to 45 euros."),
+        ("How much is the fee for the boat?", "Two years ago the fee for the boat was raised to 35 euros."),
+        ("How much is the fee for the boat?", "Bo corrected the fee for the boat in 30 letters."),
+    ],
+)
+def test_a_change_that_is_denied_uncertain_old_or_for_some_replaces_nothing(question: str, later: str) -> None:
+    notes = [FEE, note("b.md", later)]
+    assert chosen_of(question, notes, (0.9, 0.05), 0.0) == ["The fee for the boat is 40 euros."]

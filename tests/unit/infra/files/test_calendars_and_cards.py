@@ -127,6 +127,11 @@ def test_escapes_of_a_card_are_characters() -> None:
     assert one.text == "name: Tariq Malik\nrole: Handyman, Mondays\n\nRing; never text.\nC:\\keys"
 
 
+def test_a_backslash_is_a_character_in_old_cards() -> None:
+    [one] = read("BEGIN:VCARD\nVERSION:2.1\nFN:Bo\nNOTE:C:\\network\\new\nEND:VCARD\n", "a.vcf").values()
+    assert one.text == "name: Bo\n\nC:\\network\\new"
+
+
 def test_a_long_line_is_named_by_its_beginning() -> None:
     with pytest.raises(UnreadableFileError) as found:
         list(read_bytes(b"hello " * 10_000, "a.vcf"))

@@ -176,6 +176,61 @@ def test_quoted_mail_has_its_writer_as_heading_and_what_follows_is_of_the_sender
     assert next(headings for text, headings in found.items() if "When?" in text) == (heading,)
 
 
+QUOTING = "From: Ana Ruiz <a@example.org>\nSubject: Pump\n\nOn Tue, 4 Mar 2025 at 19:04, Bo Lind wrote:\n"
+
+
+def test_replies_between_quoted_lines_are_of_the_sender() -> None:
+    raw = QUOTING + "> Who pays?\nI pay the 450 euros.\n> And when?\nOn Friday.\n"
+    found = [
+        (passage.text, passage.place.headings, str(passage.place.kind)) for passage in passages(raw.encode(), "a.eml")
+    ]
+    bo, ana = ("Mail from Bo Lind, Tue, 4 Mar 2025 at 19:04",), ("Mail from Ana Ruiz",)
+    assert found[1:] == [
+        ("Who pays?", bo, "quote"),
+        ("I pay the 450 euros.", ana, ""),
+        ("And when?", ana, "quote"),
+        ("On Friday.", ana, ""),
+    ]
+
+
+def test_a_quotation_within_a_quotation_is_of_its_own_writer() -> None:
+    """Without a line that says who wrote it, it is an earlier mail."""
+    raw = QUOTING + "> On Mon, 3 Mar 2025 at 10:00, Cy Moe wrote:\n>> I sold the ladder.\n> Thanks.\n>> To whom?\n"
+    found = {passage.text: passage.place.headings[0] for passage in passages(raw.encode(), "a.eml")[1:]}
+    assert found["I sold the ladder."] == "Mail from Cy Moe, Mon, 3 Mar 2025 at 10:00"
+    assert found["Thanks."] == "Mail from Bo Lind, Tue, 4 Mar 2025 at 19:04"
+    assert found["To whom?"] == "Earlier mail"
+
+
+def test_a_line_that_states_facts_above_a_quotation_is_a_sentence() -> None:
+    raw = "From: Ana <a@b.c>\nSubject: X\n\nKern wrote that it costs 450 euros and comes on 14 May:\n> We deliver.\n"
+    assert any("450 euros" in passage.text for passage in passages(raw.encode(), "a.eml"))
+
+
+def test_mail_without_an_encoding_is_read() -> None:
+    """As UTF-8, else as that of Western Europe: nothing is refused for a letter."""
+    raw = "From: Ana <a@b.c>\nSubject: X\n\nDas Öl kostet 4 £.\n"
+    for encoding in ("utf-8", "cp1252"):
+        assert passages(raw.encode(encoding), "a.eml")[-1].text == "Das Öl kostet 4 £."
+    assert passages(raw.encode() + b"\xff\x81", "a.eml")
+
+
+@pytest.mark.parametrize(
+    ("caption", "text"),
+    [
+        ("<caption>CO<sub>2</sub> limit</caption>", "CO2 limit:"),
+        ("<caption>Persons.</caption>", "Persons."),
+        ("<caption>Persons", "Persons:"),
+        ("<caption></caption>", ""),
+    ],
+)
+def test_text_of_a_caption_is_kept(caption: str, text: str) -> None:
+    """A caption that was not closed has the rows in it."""
+    page = f"<table>{caption}<tr><th>who</th><th>pager</th></tr><tr><td>Bo</td><td>712</td></tr></table>"
+    found = [passage.text for passage in passages(page.encode(), "a.html")]
+    assert found == [*([text] if text else []), "who: Bo; pager: 712"]
+
+
 def test_caption_introduces_an_html_table() -> None:
     """Inside the table it once took the place of the header, and all rows became one paragraph."""
     rows = "<tr><th>who</th><th>pager</th></tr><tr><td>Bo</td><td>712</td></tr>"

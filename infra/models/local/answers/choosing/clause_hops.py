@@ -66,13 +66,16 @@ def clause_hops(evidence: AnswerEvidence) -> list[Scored]:
 
 
 def are_joined(evidence: AnswerEvidence, hops: Sequence[Scored]) -> bool:
-    """Return whether two rows have an equal value, and between them every word of the question: the presenter in the
-    row of the programme, and the number in the row of that person.
+    """Return whether two rows have every word of the question between them, and the second one has a value that the
+    first has in a column which the question names: the presenter of the programme, and the number of that person.
     """
     if len(hops) != _STEPS or any(one.unit.kind is not UnitKind.ROW for one in hops):
         return False
-    mine, theirs = ({cell.value.casefold() for cell in one.unit.cells if len(cell.value) > 1} for one in hops)
-    covers = zip(evidence.plan.terms, *(one.covers for one in hops), strict=True)
+    first, second = hops
+    asked = evidence.plan.keys
+    mine = {cell.value.casefold() for cell in first.unit.cells if cell.column_keys & asked and len(cell.value) > 1}
+    theirs = {cell.value.casefold() for cell in second.unit.cells}
+    covers = zip(evidence.plan.terms, first.covers, second.covers, strict=True)
     lacking = [term for term, *both in covers if not term.weak and max(both) < _WHOLE]
     return not mine.isdisjoint(theirs) and all(term.key in _NAMING for term in lacking)
 

@@ -80,34 +80,55 @@ _MIN_NAMED = 2
 
 
 def rows_of_value(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
-    """Return the rows of a row's table that a value in the question selects: the date in a column that it names ("run
-    until 31 December 2024" and `until`), what is after the name of a column ("shelf A" and `shelf`), or yes or no in a
-    column of which it has each word ("have not paid the deposit" and `deposit_paid`). None if no value does, or for too
-    many rows.
+    """Return the rows of a row's table that each value in the question selects: the date in a column that it names
+    ("run until 31 December 2024" and `until`), what is after the name of a column ("shelf A" and `shelf`), or yes or no
+    in a column of which it has each word ("have not paid the deposit" and `deposit_paid`); those that have its other
+    names, if any row has. None if no value does, or for too many rows.
     """
     plan = evidence.plan
-    if row.unit.kind is not UnitKind.ROW or not plan.plural:
+    if row.unit.kind is not UnitKind.ROW or not plan.plural or plan.bound is not None or plan.options:
         return []
     rows = _rows_of_table(evidence, row)
+    kept, accounted = rows, frozenset[str]()
     for column, keys in sorted({cell.column: cell.column_keys for cell in row.unit.cells}.items()):
-        found = [one for one in rows if _has_value(plan, one.unit, column)]
-        if not found and keys and keys <= plan.keys:
-            found = answering_in(plan, rows, column)
-        if 0 < len(found) < len(rows) and len(found) <= MAX_FILTERED:
-            return found
-    return []
+        found = [] if plan.negated else _with_value(plan, rows, column)
+        if found:
+            accounted |= plan.date_keys.union(keys, *(keys_of(_cell_of(one.unit, column)) for one in found))
+        elif keys and keys <= plan.keys and (found := answering_in(plan, rows, column)):
+            accounted |= keys
+        if found:
+            kept = [one for one in kept if one in found]
+    if not accounted or not 0 < len(kept) < len(rows) or len(kept) > MAX_FILTERED:
+        return []
+    names = [term.key for term in plan.terms if term.hard and term.key not in accounted]
+    others = [key for key in names if any(key in one.unit.keys for one in rows)]
+    return [one for one in kept if one.unit.keys.issuperset(others)]
 
 
-def _has_value(plan: QuestionPlan, row: Unit, column: str) -> bool:
-    """Return whether the cell of a column is the value that the question names after it."""
-    named = re.search(rf"\b{re.escape(column)} (?:the )?(.+)", plan.text, re.IGNORECASE)
-    value = next((cell.value for cell in row.cells if cell.column == column), "")
-    if named is None or not value:
-        return False
-    asked, stated = [day for day in days_in(named[1]) if day[2]], days_in(value)
-    if asked and stated:
+def _with_value(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list[Scored]:
+    """Return the rows whose cell of a column is the value that the question names directly after the column."""
+    named = re.search(rf"\b{re.escape(column)} (?:the )?([^?]+)", plan.text, re.IGNORECASE) if column else None
+    if named is None or _ALTERNATIVE.match(named[1]):
+        return []
+    asked = days_in(named[1])[:1] if _BEGINS_WITH_DAY.match(named[1]) else []
+    return [one for one in rows if _is_value(_cell_of(one.unit, column), named[1], asked)]
+
+
+def _is_value(value: str, after: str, asked: Sequence[tuple[int, int, int]]) -> bool:
+    if asked and asked[0][2]:
+        stated = days_in(value)
         return len(stated) == 1 and same_day(asked[0], stated[0])
-    return re.match(rf"{re.escape(value)}(?!\w)", named[1], re.IGNORECASE) is not None
+    ends = after[len(value) : len(value) + 2]
+    return bool(value) and after[: len(value)].casefold() == value.casefold() and not _GOES_ON.match(ends)
+
+
+def _cell_of(row: Unit, column: str) -> str:
+    return next((cell.value for cell in row.cells if cell.column == column), "")
+
+
+_ALTERNATIVE = re.compile(r"\S{1,20} (?:or|and) ")
+_BEGINS_WITH_DAY = re.compile(r"(?:on )?(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )?(?:\d|[A-Z][a-z]{2,8} \d)")
+_GOES_ON = re.compile(r"[\w-]|[.,]\d")
 
 
 def measured_row(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored]) -> Scored | None:

@@ -60,10 +60,11 @@ from graphtide.infra.models.local.answers.relevance import (
     most_probable,
     weigh,
 )
-from graphtide.infra.models.local.answers.succession import changed_since, latest, revalued
+from graphtide.infra.models.local.answers.revaluing import revalued
+from graphtide.infra.models.local.answers.succession import changed_since, latest
 from graphtide.infra.models.local.answers.support import coverage, supported, union
 from graphtide.infra.models.local.answers.units import UnitKind
-from graphtide.infra.models.local.answers.words import keys_of
+from graphtide.infra.models.local.answers.values.dates import is_calendar
 
 _FIRST = 60
 _SEVERAL = 3
@@ -192,7 +193,8 @@ def _support(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
         return Support.STATED
     if _is_sure(evidence, relevance, by_rules):
         return Support.AGREED
-    return Support.ANSWER if by_rules.chosen else Support.NONE
+    names_all = place is not None and _names_everything(evidence.plan, evidence.scored[place])
+    return Support.ANSWER if by_rules.chosen or names_all else Support.NONE
 
 
 def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
@@ -208,8 +210,6 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
     plan, unit = evidence.plan, best.unit
     if signs_role(plan, unit) or states_subject(plan, unit) or is_row_of(plan, unit) or is_row_of_role(plan, unit):
         return True
-    if _names_everything(plan, best):
-        return True
     if not by_rules.covers_most:
         return False
     sure = [one.unit for one in by_rules.chosen if one.fits and one.score >= AGREED_SCORE]
@@ -217,20 +217,16 @@ def _is_sure(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswe
 
 
 def _names_everything(plan: QuestionPlan, best: Scored) -> bool:
-    """Return whether a unit has a value of the type asked for and each name and code of the question: a sentence with a
-    name and a code ("Reinbox 2.6 goes out on 4 May"), or a row that begins with the name, for a sum of money.
+    """Return whether a sentence has a value of the type asked for, and the names and the code of the question, which is
+    no year: "Reinbox 2.6 goes out on 4 May". Only the verb may be another one.
     """
-    hard = [(cover, term) for cover, term in zip(best.covers, plan.terms, strict=True) if term.hard]
-    if plan.kind not in TYPED or not best.fits or not best.on_day or len(hard) < _MIN_NAMES:
+    covers = list(zip(best.covers, plan.terms, strict=True))
+    hard = [(cover, term) for cover, term in covers if term.hard]
+    if plan.kind not in TYPED or best.unit.cells or not (best.fits and best.on_day):
         return False
-    if min(cover for cover, _ in hard) < _STATED:
-        return False
-    if not best.unit.cells:
-        return {term.kind for _, term in hard} == {TermKind.NAME, TermKind.CODE}
-    return plan.measures == _MONEY and {term.key for _, term in hard} == keys_of(best.unit.cells[0].value)
-
-
-_MIN_NAMES, _MONEY = 2, frozenset({"money"})
+    kinds = {term.kind for _, term in hard if not is_calendar(term.key)}
+    lacking = [term for cover, term in covers if cover < _STATED and not (term.weak or term.verb)]
+    return kinds == {TermKind.NAME, TermKind.CODE} and not lacking
 
 
 def _states_all(evidence: AnswerEvidence, relevance: Relevance) -> bool:

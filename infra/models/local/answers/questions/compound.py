@@ -6,7 +6,10 @@ Invariant: the parts depend on the words of the question alone, and each is a qu
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.words import ARTICLES, STOP_WORDS, word_set, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
@@ -24,7 +27,19 @@ _MEASURES = word_set("much many long often far old late early soon high deep hea
 _PRONOUNS = word_set("it he she they him her them one ones that this those these its his their there")
 
 
-def parts_of(question: str) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A question that a compound one consists of. `subject` and `deeds` are the keys of the nouns and of the verbs that
+    it has from the other part, which its answer has to be about; `by_pronoun` if a pronoun is in their place.
+    """
+
+    text: str
+    subject: frozenset[str] = frozenset()
+    deeds: frozenset[str] = frozenset()
+    by_pronoun: bool = False
+
+
+def parts_of(question: str) -> tuple[Part, ...]:
     """Return the two questions of a compound one; none of any other.
 
     A part without a subject of its own, or with a pronoun in place of it, repeats the words of the first one after a
@@ -39,11 +54,32 @@ def parts_of(question: str) -> tuple[str, ...]:
     first, second = text[: cuts[0].start()], text[cuts[0].end() :].rstrip(" ?.")
     if _lacks_verb(first):
         shared = _AUXILIARY.search(second)
-        return (f"{first} {second[shared.start() :]}?", _opening(second)) if shared else ()
+        return (Part(f"{first} {second[shared.start() :]}?"), Part(_opening(second))) if shared else ()
     if _is_complete(second):
-        return f"{first}?", _opening(second)
+        return Part(f"{first}?"), Part(_opening(second))
     topic = _topic(first)
-    return (f"{first}?", _opening(f"{second}: {topic}")) if topic else ()
+    if not topic:
+        return ()
+    words = [word for word in words_of(topic) if word.text.lower() not in STOP_WORDS]
+    deeds = frozenset(word.key for word in words if word.text in VERBS)
+    subject = frozenset(word.key for word in words) - deeds
+    by_pronoun = not _PRONOUNS.isdisjoint(word.text.lower() for word in words_of(second))
+    return Part(f"{first}?"), Part(_opening(f"{second}: {topic}"), subject, deeds, by_pronoun)
+
+
+def is_about(part: Part, unit: Unit, answered: Sequence[Unit]) -> bool:
+    """Return whether a unit is about what a part is about, given the units that answer the whole question: it names a
+    noun of it; or it is in a document of theirs, and has not only the verb ("Bo washed the van", for the towels). What
+    a pronoun of the question means is named, or meant by a pronoun of the unit.
+    """
+    if not (part.subject or part.deeds) or any(unit is other for other in answered):
+        return True
+    before = unit.before.keys if unit.before is not None and unit.before.block == unit.block else frozenset[str]()
+    if part.subject & (unit.keys | unit.columns | unit.title_keys | unit.head_keys | unit.lead_keys | before):
+        return True
+    if part.by_pronoun:
+        return unit.dangling
+    return part.deeds.isdisjoint(unit.keys) and any(unit.doc_id == other.doc_id for other in answered)
 
 
 def _opening(part: str) -> str:
@@ -53,14 +89,18 @@ def _opening(part: str) -> str:
 def _lacks_verb(first: str) -> bool:
     """Return whether a first part is a question word alone, or one with a noun: "which freezer", "on what day"."""
     words = [word.text.lower() for word in words_of(re.split(r"[.!?] ", first)[-1])]
-    return (
-        len(words) <= _MAX_VERBLESS
-        and all(word in STOP_WORDS or word not in VERBS for word in words)
-        and (_AUXILIARIES.isdisjoint(words))
-    )
+    at = next((at for at, word in enumerate(words[:2]) if re.fullmatch(_WH, word)), None)
+    if at is None:
+        return False
+    rest = words[at + 1 :]
+    if words[at : at + 1] == ["how"] and rest and rest[0] in _MEASURES:
+        rest = rest[1:]
+    elif rest and words[at] not in ("which", "what", "whose"):
+        return False
+    return len(rest) <= _MAX_NOUNS and not any(word in STOP_WORDS or word in VERBS for word in rest)
 
 
-_MAX_VERBLESS = 4
+_MAX_NOUNS = 2
 
 
 def _asks(text: str) -> bool:

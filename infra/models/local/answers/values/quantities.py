@@ -31,8 +31,8 @@ _COUNTS = word_set("none no nobody several dozen dozens hundred hundreds thousan
 _AMOUNTS = frozenset({"a", "an", "several", "few", "half"})
 _FREQUENCIES = (
     "every", "each", "once", "twice", "times a", "times per", "daily", "weekly", "monthly", "quarterly", "yearly",
-    "annually", "hourly", "always", "never", "rarely", "nightly", "fortnightly", "a day", "a week", "a month", "a year",
-    "per day", "per week", "per month", "per year",
+    "annually", "hourly", "always", "never", "rarely", "nightly", "fortnightly", "interval", "intervals", "per day",
+    "per week", "per month", "per year",
 )  # fmt: skip
 _GROUPED = re.compile(r"\d{1,3}(?:[,'\u2019]\d{3})+")
 
