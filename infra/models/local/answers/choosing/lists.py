@@ -107,11 +107,12 @@ def rows_of_value(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
 
 def _with_value(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list[Scored]:
     """Return the rows whose cell of a column is the value that the question names directly after the column."""
-    named = re.search(rf"\b{re.escape(column)} (?:the )?([^?]+)", plan.text, re.IGNORECASE) if column else None
-    if named is None or _ALTERNATIVE.match(named[1]):
+    at = plan.text.lower().find(f" {column.lower()} ") if column else -1
+    after = plan.text[at + len(column) + 2 :].removeprefix("the ").rstrip("?")
+    if at < 0 or _ALTERNATIVE.match(after):
         return []
-    asked = days_in(named[1])[:1] if _BEGINS_WITH_DAY.match(named[1]) else []
-    return [one for one in rows if _is_value(_cell_of(one.unit, column), named[1], asked)]
+    asked = days_in(after)[:1] if _BEGINS_WITH_DAY.match(after) else []
+    return [one for one in rows if _is_value(_cell_of(one.unit, column), after, asked)]
 
 
 def _is_value(value: str, after: str, asked: Sequence[tuple[int, int, int]]) -> bool:
