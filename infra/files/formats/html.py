@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import yaml
 from bs4 import BeautifulSoup, Comment
-from bs4.element import Tag
+from bs4.element import NavigableString, Tag
 from markdownify import MarkdownConverter
 
 from graphtide.infra.files.formats.nesting import check_nesting
@@ -133,12 +133,17 @@ def _introduce_tables(body: Tag) -> None:
     that was not closed has the rows, too.
     """
     for table in body.find_all("table"):
+        table.attrs.pop(_INTRODUCTION, None)
         caption = table.find("caption", recursive=False)
         if not isinstance(caption, Tag):
             continue
         row = caption.find("tr")
-        texts = caption.find_all(string=True) if row is None else row.find_all_previous(string=True)
-        own = texts if row is None else [text for text in reversed(texts) if caption in text.parents]
+        own: list[NavigableString] = []
+        for node in caption.descendants:
+            if node is row:
+                break
+            if isinstance(node, NavigableString):
+                own.append(node)
         text = " ".join("".join(map(str, own)).split())
         if row is None:
             caption.extract()

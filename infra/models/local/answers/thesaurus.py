@@ -58,6 +58,11 @@ lend borrow loan
 guarantee warranty
 insure insurer insurance policy
 cover include
+pilot trial
+design designer architect
+gamble gambling betting bet
+supporter donor backer
+surcharge supplement extra
 month monthly
 year yearly annual
 day daily
@@ -109,7 +114,7 @@ bicycle bike
 rent tenant lease rental
 trip journey travel excursion outing
 attend attendance present participant participate
-password passcode pin code
+password passcode pin code pw
 fail failure outage crash
 cause reason
 delay postpone late

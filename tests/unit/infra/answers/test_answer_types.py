@@ -11,7 +11,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import Kind
 from graphtide.infra.models.local.answers.segmentation import units_of
-from graphtide.infra.models.local.answers.values.quantities import numbers_before
+from graphtide.infra.models.local.answers.values.quantities import has_count, numbers_before
 from graphtide.infra.models.local.answers.words import key_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.support.growth import grows_linearly
@@ -364,3 +364,17 @@ def test_column_of_what_was_done_dates_nothing_to_come(question: str, fits: bool
 )
 def test_numbers_before_a_word_are_those_in_figures(text: str, numbers: set[str]) -> None:
     assert numbers_before(key_of("kiosks"), text) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("They were set by Nell in 1936.", False),
+        ("Since 1936 they mark the way.", False),
+        ("There are 88 of them.", True),
+        ("It has 1936 seats.", True),
+        ("In 1936 she set 88 of them.", True),
+    ],
+)
+def test_a_year_counts_nothing(text: str, counts: bool) -> None:
+    assert has_count(text) is counts

@@ -141,3 +141,36 @@ async def test_two_rows_with_an_equal_value_answer_whatever_the_models_say() -> 
     assert chosen_of(question, units, [0.01, 0.04, 0.04], 0.9)[-1] == "name: Ana Lund; fob: 437; day: Friday"
     others = table("members.csv", "name: Cy Moe; fob: 440; day: Monday")
     assert chosen_of(question, [SCHEDULE, others], [0.01, 0.04], 0.9) == []
+
+
+HIVES = (
+    note("minutes.md", "Lorcan may spend 640 euros on six hive boxes for the Waterworks."),
+    table(
+        "apiaries.csv",
+        "code: A; name: Priory Orchard; village: Thistle; warden: Lorcan Fyfe",
+        "code: B; name: Waterworks; village: Upwater; warden: Ida Kestle",
+    ),
+)
+
+
+def test_the_second_step_is_about_what_the_first_one_names() -> None:
+    """By a column `name` after a code, too; the warden's row has only the name of the person who pays. The models find
+    that one more probable.
+    """
+    question = "In which village is the apiary that gets the six hive boxes?"
+    chosen = chosen_of(question, HIVES, [0.1, 0.8, 0.1], 0.0)
+    assert [text.split(";")[0] for text in chosen] == [HIVES[0].text, "code: B"]
+    assert [text.split(";")[0] for text in chosen_of(question, HIVES, [0.1, 0.1, 0.8], 0.0)][-1] == "code: B"
+
+
+async def test_the_sender_of_a_mail_is_no_step() -> None:
+    """All sentences of a mail share the name in its heading."""
+    order = note("minutes.md", "The order for the pump goes to Atlantic.")
+    offers = note(
+        "mail.txt",
+        "Norstrand: 148,000 euros, warranty 8 years. Bowes: 131,500 euros, warranty 5 years.",
+        "Atlantic: 139,900 euros, warranty 6 years.",
+        headings=["Mail from Declan Furlong"],
+    )
+    found = await answer("How long a warranty does the firm give that got the order for the pump?", order, offers)
+    assert found.endswith("Atlantic: 139,900 euros, warranty 6 years.")

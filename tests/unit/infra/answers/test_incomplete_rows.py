@@ -199,3 +199,14 @@ def test_the_row_of_the_person_with_the_value_named_answers_without_the_verb(que
     staff = table("staff.md", "Name: Ms Brook; class: Year 3", "Name: Mrs Dowd; class: Year 5")
     found = chosen_of(question, [staff], (0.02, 0.53), 0.37)
     assert found == (["Name: Mrs Dowd; class: Year 5"] if answers else [])
+
+
+async def test_what_is_lacking_may_be_for_what_another_column_holds() -> None:
+    """The column `line (Mbit/s)` says what the fallback is for."""
+    lines = table(
+        "sites.csv", "site: Leith; line (Mbit/s): 50; fallback: none", "site: Crail; line (Mbit/s): 80; fallback: LTE"
+    )
+    assert (
+        await answer("Which sites have no fallback for their line?", lines)
+        == "site: Leith; line (Mbit/s): 50; fallback: none"
+    )

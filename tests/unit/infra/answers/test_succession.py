@@ -133,6 +133,7 @@ FEE = note("a.md", "The fee for the boat is 40 euros.", date="2026-01-10")
         "The fee for the boat was raised from 40 to 45 euros.",
         "Correction: the fee for the boat is 45 euros.",
         "The fee for the boat is now 45 euros.",
+        "From 1 March 2026 the fee for the boat is 45 euros.",
     ],
 )
 def test_a_sentence_that_says_to_what_a_value_changes_replaces_it(later: str) -> None:
@@ -165,3 +166,13 @@ def test_a_sentence_that_says_to_what_a_value_changes_replaces_it(later: str) ->
 def test_a_change_that_is_denied_uncertain_old_or_for_some_replaces_nothing(question: str, later: str) -> None:
     notes = [FEE, note("b.md", later)]
     assert chosen_of(question, notes, (0.9, 0.05), 0.0) == ["The fee for the boat is 40 euros."]
+
+
+def test_a_day_that_follows_from_something_replaces_an_earlier_one() -> None:
+    notes = [
+        note("a.md", "The regatta is on Saturday 6 September.", date="2026-01-10"),
+        note("b.md", "The hall is let on the 6th. The regatta is therefore on 13 September.", date="2026-02-10"),
+    ]
+    assert chosen_of("When is the regatta?", notes, (0.7, 0.05, 0.2), 0.0) == [
+        "The regatta is therefore on 13 September."
+    ]

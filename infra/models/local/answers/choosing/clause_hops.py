@@ -80,6 +80,19 @@ def are_joined(evidence: AnswerEvidence, hops: Sequence[Scored]) -> bool:
     return not mine.isdisjoint(theirs) and all(term.key in _NAMING for term in lacking)
 
 
+def subject_found(evidence: AnswerEvidence, hops: Sequence[Scored]) -> frozenset[str]:
+    """Return the keys of what the second of two steps is about, by its first cell or its label, as far as the first one
+    has them and the question does not; empty if the second has no value of the type asked for.
+    """
+    if len(hops) != _STEPS or not hops[1].fits:
+        return frozenset()
+    first, second = (one.unit for one in hops)
+    label = second.text.partition(":")[0]
+    about = _subject(second) if second.cells else keys_of(label) if len(label) <= _MAX_LABEL else frozenset[str]()
+    return frozenset(key for key in about if any(map(str.isalpha, key))) & (first.keys - evidence.plan.keys)
+
+
+_MAX_LABEL = 40
 _STEPS, _WHOLE = 2, 0.95
 _NAMING = keys_of("number name code person")
 """Words that a column need not have: `fob` for the fob number."""
@@ -138,6 +151,7 @@ def _pairs(evidence: AnswerEvidence, clause: Clause, bridges: Bridges) -> Iterab
     for inner, first in firsts:
         for second in usable:
             shared = bridges[id(first)][1] & (bridges[id(second)][1] | second.unit.title_keys)
+            shared -= first.unit.head_keys & second.unit.head_keys  # the sender of a mail is no step
             shared = frozenset(key for key in shared if holding[key] <= rare or key in _subject(second.unit))
             if second is first or not shared or not _may_answer(evidence, clause, second):
                 continue
@@ -183,8 +197,14 @@ def _labels(unit: Unit, noun: str) -> frozenset[str]:
 
 
 def _subject(unit: Unit) -> frozenset[str]:
-    """Return the keys of the first cell of a row, which names what the row is about."""
-    return keys_of(unit.cells[0].value) if unit.cells else frozenset()
+    """Return the keys of the first cell of a row, which names what the row is about, with those of a column `name`."""
+    if not unit.cells:
+        return frozenset()
+    names = (cell.value for cell in unit.cells[1:] if cell.column.lower() in _NAME_COLUMNS)
+    return keys_of(unit.cells[0].value).union(*map(keys_of, names))
+
+
+_NAME_COLUMNS = frozenset({"name", "title"})
 
 
 def _firm_names(units: Sequence[Unit]) -> frozenset[str]:

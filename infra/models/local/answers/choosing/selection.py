@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphtide.infra.models.local.answers.choosing.asked_section import asked_section
-from graphtide.infra.models.local.answers.choosing.clause_hops import are_joined, clause_hops
+from graphtide.infra.models.local.answers.choosing.clause_hops import are_joined, clause_hops, subject_found
 from graphtide.infra.models.local.answers.choosing.lists import (
     are_affirmed_rows,
     attribute_row,
@@ -163,7 +163,7 @@ def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: Rul
     """
     best = most_probable(relevance)
     if best is not None:
-        if selected := _selected(evidence, evidence.scored[best], by_rules):
+        if selected := _selected(evidence, relevance, evidence.scored[best], by_rules):
             return selected
         if has_form(evidence, best, by_rules.chosen) or _states_other_cell(evidence, best, by_rules):
             return ()
@@ -176,13 +176,17 @@ def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: Rul
     return _with_neighbours(evidence, relevance, since)
 
 
-def _selected(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> Sequence[Scored]:
+def _selected(evidence: AnswerEvidence, relevance: Relevance, best: Scored, by_rules: RuleAnswer) -> Sequence[Scored]:
     """Return the rows of the most probable one's table that a value or a superlative selects, or the units of the rules
     where these have more of the question; none else.
     """
     if rows := rows_of_value(evidence, best) or _measured(evidence, best, by_rules):
         return rows
-    has_more = _steps_cover_more(evidence, best, by_rules) or _is_about_more(evidence, best, by_rules)
+    has_more = (
+        _steps_cover_more(evidence, best, by_rules)
+        or _is_about_more(evidence, best, by_rules)
+        or _leads_elsewhere(evidence, relevance, best, by_rules)
+    )
     return by_rules.chosen if has_more else ()
 
 
@@ -272,6 +276,21 @@ def _steps_cover_more(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnsw
     """
     terms = [at for at, term in enumerate(evidence.plan.terms) if not term.weak]
     return by_rules.by_clause and _have_more(union(by_rules.chosen), best.covers, terms, terms)
+
+
+def _leads_elsewhere(evidence: AnswerEvidence, relevance: Relevance, best: Scored, by_rules: RuleAnswer) -> bool:
+    """Return whether the first step of a clause names what the second one is about, which is not improbable, and the
+    most probable unit does not name it.
+    """
+    subject = subject_found(evidence, by_rules.chosen) if by_rules.by_clause else frozenset()
+    if not subject or not subject.isdisjoint(best.unit.keys):
+        return False
+    return any(
+        evidence.scored[place] is by_rules.chosen[-1] and share >= _POSSIBLE for place, share in relevance.units.items()
+    )
+
+
+_POSSIBLE = 0.02
 
 
 def _is_about_more(evidence: AnswerEvidence, best: Scored, by_rules: RuleAnswer) -> bool:

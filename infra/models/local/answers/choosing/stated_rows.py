@@ -193,7 +193,8 @@ def _rows_without(evidence: AnswerEvidence) -> list[Scored]:
     others = [term.key for term in _others(plan) if term.key not in wanted | _WITHOUT]
     for rows in _tables_of(evidence):
         names = [cell.column for cell in _cells_of(rows) if wanted in (cell.column_keys, cell.column_keys - _ENDS)]
-        if not names or others or not (_are(rows, things) if things else _are_persons(rows)):
+        kinds = frozenset().union(*(named_kind(row.unit) for row in rows))
+        if not names or not kinds.issuperset(others) or not (_are(rows, things) if things else _are_persons(rows)):
             continue
         having = [
             any(cell.column == names[0] and cell.value.lower() not in _NOTHING for cell in row.unit.cells)

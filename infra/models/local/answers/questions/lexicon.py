@@ -30,6 +30,7 @@ QUANTITY_NOUNS = {
     "size": (), "limit": (), "threshold": (), "capacity": (), "volume": ("volume",), "maximum": (), "minimum": (),
     "total": (), "score": (), "rate": (), "code": (), "pin": (), "port": (), "sum": ("money",), "deposit": ("money",),
     "rent": ("money",), "value": (), "insured": ("money",),
+    "turnover": ("money",), "income": ("money",), "profit": ("money",), "revenue": ("money",),
 }  # fmt: skip
 DATE_NOUNS = word_set("""date day month year deadline time weekday season evening morning week hour
 night afternoon weekend quarter""")

@@ -34,6 +34,7 @@ _FREQUENCIES = (
     "annually", "hourly", "always", "never", "rarely", "nightly", "fortnightly", "interval", "intervals", "per day",
     "per week", "per month", "per year",
 )  # fmt: skip
+_BEFORE_YEARS = frozenset({"in", "In", "since", "Since", "until", "from", "of", "before", "after"})
 _GROUPED = re.compile(r"\d{1,3}(?:[,'\u2019]\d{3})+")
 
 
@@ -46,6 +47,9 @@ def has_count(text: str) -> bool:
     words = words_of(text)
     months = {at for at, word in enumerate(words) if word.capital and word.text.lower() in MONTH_NUMBERS}
     dated = {near for at in months for near in range(at - 3, at + 3)}
+    dated |= {
+        at for at in range(1, len(words)) if _YEAR.fullmatch(words[at].text) and words[at - 1].text in _BEFORE_YEARS
+    }
     return any(
         word.text.lower() in _COUNTS
         or (is_number(word) and at not in dated and (not is_time(word) or word.text.isdigit()))
