@@ -44,6 +44,14 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
+class _Mail:
+    """The heading of what a mail's sender wrote, and those of the mails quoted so far, by depth."""
+
+    heading: str
+    quoted: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
 class PlainDocument:
     """Blocks of a plain text; `title` and `headers` are those of a mail, else empty."""
 
@@ -58,11 +66,11 @@ def read_plain(text: str) -> PlainDocument:
     headers = _headers(groups[0]) if groups else {}
     has_days = sum(is_day_line(line.text) for group in groups for line in group) >= MIN_DAYS
     found: list[Block | HeadingBlock] = []
-    mail = f"Mail from {sender(headers)}" if headers else ""
-    if headers:
+    mail = _Mail(f"Mail from {sender(headers)}", {}) if headers else None
+    if mail is not None:
         head = groups.pop(0)
         found.append(Block(_header_text(headers), head[0].start, head[-1].end, PassageKind.TABLE))
-        found.append(HeadingBlock(mail, head[-1].end, head[-1].end, 0))
+        found.append(HeadingBlock(mail.heading, head[-1].end, head[-1].end, 0))
     elif groups and _begins_with_title(groups):
         first = groups[0].pop(0)
         text = one_line(first.text)
@@ -129,16 +137,17 @@ def sender(headers: dict[str, str]) -> str:
     return one_line(name or address)
 
 
-def _read_group(group: list[_Line], mail: str, has_days: bool) -> Iterator[Block | HeadingBlock]:
-    """Yield the blocks of a run of lines; `mail` is the heading of the mail that they are from, "" for no mail."""
+def _read_group(group: list[_Line], mail: _Mail | None, has_days: bool) -> Iterator[Block | HeadingBlock]:
+    """Yield the blocks of a run of lines, of a mail if there is one."""
     quoted = next((at for at, line in enumerate(group) if _QUOTED.match(line.text)), None)
     if quoted is not None and (mail or quoted == 0 or _WROTE.fullmatch(group[quoted - 1].text)):
-        first = (
-            quoted - _attribution(group[:quoted]) if mail else quoted - (quoted > 0 and _is_attribution(group, quoted))
-        )
+        first = quoted - _attribution(group[:quoted])
         if first:
             yield from _read_group(group[:first], mail, has_days)
-        end = next((at for at in range(quoted, len(group)) if mail and not _QUOTED.match(group[at].text)), len(group))
+        if mail is None:
+            yield Block(_unquoted(group[first:]), group[first].start, group[-1].end, PassageKind.QUOTE)
+            return
+        end = next((at for at in range(quoted, len(group)) if not _QUOTED.match(group[at].text)), len(group))
         yield from _quotations(group[first:end], mail)
         if end < len(group):
             yield from _read_group(group[end:], mail, has_days)
@@ -158,10 +167,6 @@ def _read_group(group: list[_Line], mail: str, has_days: bool) -> Iterator[Block
     yield from _paragraphs(lines[at:])
 
 
-def _is_attribution(group: Sequence[_Line], quoted: int) -> bool:
-    return _WROTE.fullmatch(group[quoted - 1].text) is not None
-
-
 def _attribution(lines: Sequence[_Line]) -> int:
     """Return how many of the last lines say who wrote the quotation below: two if the line was broken."""
     if lines and _WROTE.fullmatch(lines[-1].text):
@@ -170,27 +175,34 @@ def _attribution(lines: Sequence[_Line]) -> int:
     return 0
 
 
-def _quotations(group: Sequence[_Line], mail: str) -> Iterator[Block]:
-    """Yield the quotations of a run of lines, one for each depth. In a mail, the lines that say who wrote one and when
-    are its heading and no text; one of another depth without such a line is an earlier mail.
+def _quotations(group: Sequence[_Line], mail: _Mail) -> Iterator[Block]:
+    """Yield the quotations of a run of lines of a mail, one for each depth. The lines that say who wrote one and when
+    are the heading of all of that depth until the next such lines; a deeper one without them is an earlier mail.
     """
-    if not mail:
-        text = one_line(" ".join(re.sub(r"^[ \t>]+", "", line.text) for line in group))
-        yield Block(text, group[0].start, group[-1].end, PassageKind.QUOTE)
-        return
-    headings = {0: mail, 1: mail}
     runs = [(depth, list(lines)) for depth, lines in groupby(group, key=lambda line: _depth(line.text))]
     for at, (depth, lines) in enumerate(runs):
-        bare = [_Line(re.sub(r"^[ \t>]+", "", line.text), line.start, line.end) for line in lines]
-        deeper = runs[at + 1][0] if at + 1 < len(runs) and runs[at + 1][0] > depth else 0
-        if deeper:
-            above = _attribution(bare)
-            headings[deeper] = _quoted_mail(" ".join(line.text for line in bare[len(bare) - above :])) if above else ""
-            bare = bare[: len(bare) - above]
-        text = one_line(" ".join(line.text for line in bare))
-        if depth and text:
-            heading = headings.get(depth) or (mail if depth == 1 else "Earlier mail")
-            yield Block(text, bare[0].start, bare[-1].end, PassageKind.QUOTE, (heading,))
+        following = runs[at + 1][0] if at + 1 < len(runs) else 0
+        above = _attribution(_bare(lines)) if following > depth else 0
+        if above:
+            mail.quoted[following] = _quoted_mail(_unquoted(lines[-above:]))
+        elif following > depth > 0:
+            mail.quoted.pop(following, None)
+        own = lines[: len(lines) - above]
+        if depth and (text := _unquoted(own)):
+            heading = mail.quoted.get(depth) or (mail.heading if depth == 1 else "Earlier mail")
+            yield Block(text, own[0].start, own[-1].end, PassageKind.QUOTE, (heading,))
+
+
+def _bare(lines: Sequence[_Line]) -> list[_Line]:
+    """Return lines without the marks of a quotation."""
+    return [_Line(_QUOTE_MARKS.sub("", line.text), line.start, line.end) for line in lines]
+
+
+def _unquoted(lines: Sequence[_Line]) -> str:
+    return one_line(" ".join(line.text for line in _bare(lines)))
+
+
+_QUOTE_MARKS = re.compile(r"^[ \t>]+")
 
 
 def _depth(text: str) -> int:

@@ -43,13 +43,12 @@ def _document(card: Component) -> FileDocument | str:
 
 
 def _described(card: Component) -> FileDocument | str:
+    if plain(card.get("VERSION")) == _WITHOUT_ESCAPES:
+        for prop, value in list(card.items()):
+            card[prop] = [_escaped(each) for each in value] if isinstance(value, list) else _escaped(value)
     name = plain(card.get("FN")) or ", ".join(_parts(card.get("N"))) or plain(card.get("ORG"))
     if not name:
         return "has no name; add one"
-    if plain(card.get("VERSION")) == _WITHOUT_ESCAPES:
-        for prop, value in list(card.items()):
-            if isinstance(value, vUnknown):
-                card[prop] = vUnknown(value.replace("\\", "\\\\"))
     fields = {"name": name}
     for prop, label in _LABELS.items():
         values = card.get(prop, [])
@@ -62,6 +61,11 @@ def _described(card: Component) -> FileDocument | str:
     text = labelled_text(fields, paragraphs(card.get("NOTE")))
     uid = usable_id(plain(card.get("UID")))
     return FileDocument(text, PLAIN, uid or content_key({"text": text}), name, "", has_id=bool(uid))
+
+
+def _escaped(value: Any) -> Any:
+    """Return a value of an old card as `plain` expects it."""
+    return vUnknown(value.replace("\\", "\\\\")) if isinstance(value, vUnknown) else value
 
 
 def _parts(value: Any) -> list[str]:

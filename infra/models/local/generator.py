@@ -125,9 +125,11 @@ class ExtractiveGenerator:
             return beginnings(units)
         whole = await self._quoted(question, units, bool(context), small)
         found, answered = [whole], [one.unit for one in whole]
-        for part in parts_of(question) if whole else ():
+        for part in reversed(parts_of(question) if whole else ()):  # the first one if the second adds nothing
             quoted = await self._quoted(part.text, units, bool(context), small)
             found.append([one for one in quoted if is_about(part, one.unit, answered)])
+            if any(all(one.unit is not unit for unit in answered) for one in found[-1]):
+                break
         return _merged(found)
 
     async def _quoted(self, question: str, units: list[Unit], reads: bool, small: bool) -> list[Quotation]:

@@ -78,7 +78,7 @@ def _affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
 
 def affirmed_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list[Scored] | None:
     """Return the rows with "yes" in a column, "no" or nothing if the question denies; None if it has other values."""
-    values = [_cell(scored.unit, column).lower() for scored in rows]
+    values = [cell_of(scored.unit, column).lower() for scored in rows]
     if not set(_ANSWERS).issuperset(value for value in values if value) or not any(values):
         return None
     return [row for row, value in zip(rows, values, strict=True) if _ANSWERS.get(value, False) is not plan.negated]
@@ -86,7 +86,7 @@ def affirmed_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list
 
 def answering_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list[Scored]:
     """Return the rows with "yes" in a column, "no" if the question denies; none unless most rows have one of these."""
-    values = [_ANSWERS.get(_cell(scored.unit, column).lower()) for scored in rows]
+    values = [_ANSWERS.get(cell_of(scored.unit, column).lower()) for scored in rows]
     if 2 * sum(value is not None for value in values) < len(rows):
         return []
     return [row for row, value in zip(rows, values, strict=True) if value is not None and value is not plan.negated]
@@ -117,10 +117,10 @@ def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     units = [scored.unit for scored in rows]
     since = _since_column(plan, units)
     column = since or _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
-    filled = [scored for scored in rows if column and _cell(scored.unit, column)]
+    filled = [scored for scored in rows if column and cell_of(scored.unit, column)]
     by_age = _asks_for_age(plan) or bool(since)
     numbers = [_number(scored.unit, column) for scored in filled]
-    moments = [_moment(_cell(scored.unit, column)) for scored in filled] if by_age else []
+    moments = [_moment(cell_of(scored.unit, column)) for scored in filled] if by_age else []
     dated = any(moments) and all(day or number is None for day, number in zip(moments, numbers, strict=True))
     values = moments if dated else numbers
     found = [(value, scored) for value, scored in zip(values, filled, strict=True) if value is not None]
@@ -215,13 +215,14 @@ _KINDS = {
 _ANY_VALUE = frozenset({"most", "least", "fewest", "highest", "lowest"})
 
 
-def _cell(row: Unit, column: str) -> str:
+def cell_of(row: Unit, column: str) -> str:
+    """Return the value of a row in a column, "" without one."""
     return next((cell.value for cell in row.cells if cell.column == column), "")
 
 
 def _number(row: Unit, column: str) -> float | None:
     """Return the number that a cell begins with, for a date in figures that of its year, month and day together."""
-    value = _cell(row, column)
+    value = cell_of(row, column)
     if _DATE.fullmatch(value):
         return float(value.replace("-", ""))
     number = value.translate(_SEPARATORS).strip().split(" ")[0].rstrip("%")

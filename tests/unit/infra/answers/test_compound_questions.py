@@ -1,4 +1,4 @@
-"""Questions that ask for two things: the second one is asked by itself, too, and each sentence is quoted once."""
+"""Questions that ask for two things: the parts are asked by themselves, too, and each sentence is quoted once."""
 
 from __future__ import annotations
 

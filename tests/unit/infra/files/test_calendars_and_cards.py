@@ -128,8 +128,9 @@ def test_escapes_of_a_card_are_characters() -> None:
 
 
 def test_a_backslash_is_a_character_in_old_cards() -> None:
-    [one] = read("BEGIN:VCARD\nVERSION:2.1\nFN:Bo\nNOTE:C:\\network\\new\nEND:VCARD\n", "a.vcf").values()
-    assert one.text == "name: Bo\n\nC:\\network\\new"
+    notes = "NOTE:C:\\network\\new\nNOTE:D:\\nails\n"
+    [one] = read(f"BEGIN:VCARD\nVERSION:2.1\nFN:B\\no\n{notes}END:VCARD\n", "a.vcf").values()
+    assert one.text == "name: B\\no\n\nC:\\network\\new\n\nD:\\nails"
 
 
 def test_a_long_line_is_named_by_its_beginning() -> None:

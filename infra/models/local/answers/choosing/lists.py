@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.narrowing import affirmed_in, answering_in, extreme_row
+from graphtide.infra.models.local.answers.narrowing import affirmed_in, answering_in, cell_of, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
@@ -93,11 +93,12 @@ def rows_of_value(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
     for column, keys in sorted({cell.column: cell.column_keys for cell in row.unit.cells}.items()):
         found = [] if plan.negated else _with_value(plan, rows, column)
         if found:
-            accounted |= plan.date_keys.union(keys, *(keys_of(_cell_of(one.unit, column)) for one in found))
+            accounted |= plan.date_keys.union(keys, *(keys_of(cell_of(one.unit, column)) for one in found))
         elif keys and keys <= plan.keys and (found := answering_in(plan, rows, column)):
             accounted |= keys
         if found:
-            kept = [one for one in kept if one in found]
+            selected = set(map(id, found))
+            kept = [one for one in kept if id(one) in selected]
     if not accounted or not 0 < len(kept) < len(rows) or len(kept) > MAX_FILTERED:
         return []
     names = [term.key for term in plan.terms if term.hard and term.key not in accounted]
@@ -112,7 +113,7 @@ def _with_value(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> list
     if at < 0 or _ALTERNATIVE.match(after):
         return []
     asked = days_in(after)[:1] if _BEGINS_WITH_DAY.match(after) else []
-    return [one for one in rows if _is_value(_cell_of(one.unit, column), after, asked)]
+    return [one for one in rows if _is_value(cell_of(one.unit, column), after, asked)]
 
 
 def _is_value(value: str, after: str, asked: Sequence[tuple[int, int, int]]) -> bool:
@@ -121,10 +122,6 @@ def _is_value(value: str, after: str, asked: Sequence[tuple[int, int, int]]) -> 
         return len(stated) == 1 and same_day(asked[0], stated[0])
     ends = after[len(value) : len(value) + 2]
     return bool(value) and after[: len(value)].casefold() == value.casefold() and not _GOES_ON.match(ends)
-
-
-def _cell_of(row: Unit, column: str) -> str:
-    return next((cell.value for cell in row.cells if cell.column == column), "")
 
 
 _ALTERNATIVE = re.compile(r"\S{1,20} (?:or|and) ")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
+from graphtide.infra.models.local.answers.matching.answer_types import ORIGINS
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.limits import is_comparative
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.succession import corrects
 from graphtide.infra.models.local.answers.support import coverage, has_names, union
+from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import Unit, UnitKind, table_of
 from graphtide.infra.models.local.answers.values.dates import same_day
 from graphtide.infra.models.local.answers.values.quantities import has_number
-from graphtide.infra.models.local.answers.words import keys_of, words_of
+from graphtide.infra.models.local.answers.words import key_of, words_of
 
 
 def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
@@ -59,20 +63,14 @@ def comparison(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
 
 def _columns_compared(plan: QuestionPlan) -> frozenset[str]:
     """Return the keys of columns that hold what the question compares: of `built` for "which is older"."""
-    words = words_of(plan.text)
-    return frozenset().union(*(_COLUMNS.get(word.text.lower(), frozenset()) for word in words))
+    words = [word.text.lower() for word in words_of(plan.text)]
+    compared = [word for word in words if is_comparative(word)]
+    compared += [second for first, second in pairwise(words) if first in ("more", "less")]
+    columns = frozenset().union(*map(synonyms_of, compared))
+    return columns | ORIGINS if _AGE in columns else columns
 
 
-_COLUMNS = {
-    word: keys_of(columns)
-    for words, columns in (
-        ("older younger newer", "age born birth built made bought founded established opened installed since year"),
-        ("higher taller", "height"), ("longer shorter", "length duration"), ("deeper shallower", "depth"),
-        ("heavier lighter", "weight mass kg"), ("cheaper pricier expensive", "price cost fee rent rate"),
-        ("bigger larger smaller", "area size capacity"), ("faster slower", "speed"), ("wider narrower", "width"),
-    )
-    for word in words.split()
-}  # fmt: skip
+_AGE = key_of("age")
 
 
 def _alike(sides: Sequence[list[tuple[float, Scored]]], measured: frozenset[str]) -> list[Scored]:

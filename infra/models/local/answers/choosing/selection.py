@@ -21,6 +21,7 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     section_items,
     states_cell,
 )
+from graphtide.infra.models.local.answers.choosing.neighbours import with_neighbours, with_next_probable
 from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
 from graphtide.infra.models.local.answers.choosing.reasons import with_reason
 from graphtide.infra.models.local.answers.choosing.records import decided_items, labelled_decisions, with_fields
@@ -35,7 +36,7 @@ from graphtide.infra.models.local.answers.documentation import (
     is_old_change,
     with_next_steps,
 )
-from graphtide.infra.models.local.answers.matching.answer_types import REASON_KEYS, TYPED, denies, lasts_since
+from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies, lasts_since
 from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
 from graphtide.infra.models.local.answers.matching.expressed import (
     signed_by,
@@ -53,7 +54,6 @@ from graphtide.infra.models.local.answers.relevance import (
     AGREED_SCORE,
     COVERED,
     NO_PART,
-    PART,
     Support,
     answer_parts,
     finds_nothing,
@@ -138,10 +138,12 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
         if _agrees(evidence, relevance, chosen):
             return chosen.chosen
     parts: Sequence[Scored] = [evidence.scored[place] for place in answer_parts(relevance, several)]
-    if plan.measures == _FREQUENCY and not parts[0].fits:
+    if plan.measures == _FREQUENCY and parts and not parts[0].fits:
         parts = _frequent(evidence, relevance) or parts
     if len(parts) == 1:
-        parts = _beside(evidence, relevance, revalued(evidence, relevance, changed_since(evidence, parts[0])))
+        parts = with_next_probable(
+            evidence, relevance, revalued(evidence, relevance, changed_since(evidence, parts[0]))
+        )
     elif plan.bound is not None and all(one.unit.kind is UnitKind.ROW for one in parts):
         parts = beyond(plan, plan.bound, parts) or parts
     return with_next_steps(evidence, parts)
@@ -172,8 +174,8 @@ def _kept_of_rules(evidence: AnswerEvidence, relevance: Relevance, by_rules: Rul
     agreed = _without_others(evidence, relevance, by_rules.chosen)
     since = revalued(evidence, relevance, changed_since(evidence, agreed[0])) if len(agreed) == 1 else agreed
     if not (by_rules.covers_most and evidence.plan.kind in TYPED):
-        since = _beside(evidence, relevance, since)
-    return _with_neighbours(evidence, relevance, since)
+        since = with_next_probable(evidence, relevance, since)
+    return with_neighbours(evidence, relevance, since)
 
 
 def _selected(evidence: AnswerEvidence, relevance: Relevance, best: Scored, by_rules: RuleAnswer) -> Sequence[Scored]:
@@ -344,54 +346,6 @@ def _states_other_cell(evidence: AnswerEvidence, best: int, by_rules: RuleAnswer
     if states_price(evidence.plan, evidence.scored[best].unit):
         return not states_price(evidence.plan, rows[0].unit)
     return states_cell(evidence, evidence.scored[best].unit) and not states_cell(evidence, rows[0].unit)
-
-
-def _with_neighbours(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:
-    """Return one chosen sentence with others that are probably parts of the answer, in the order of the text: the next
-    one, if it opens with a pronoun ("It should be 20."), the most probable one of all, if it is beside it, or, where a
-    thing is asked for, one about as probable, and where a reason is asked for, those below the same heading such as
-    "Cause".
-    """
-    if len(chosen) != 1 or chosen[0].unit.kind is not UnitKind.SENTENCE or evidence.plan.options:
-        return chosen
-    first = chosen[0].unit
-    below_cause = evidence.plan.kind is Kind.REASON and not REASON_KEYS.isdisjoint(first.head_keys)
-    parts = [evidence.scored[place] for place, share in relevance.parts.items() if share >= PART]
-    near = [one for one in parts if one is not chosen[0] and one.unit.kind is UnitKind.SENTENCE]
-    place = most_probable(relevance)
-    best = None if place is None else evidence.scored[place].unit
-    near_best = relevance.units[place] if place is not None else 0.0
-    alike = {id(evidence.scored[at].unit) for at, share in relevance.units.items() if share >= _ABOUT_AS * near_best}
-    near = [
-        one for one in near
-        if (one.unit.before is first and one.unit.dangling) or (below_cause and one.unit.section == first.section)
-        or (one.unit.block == first.block and first in (one.unit.before, one.unit.after)
-            and (one.unit is best or (evidence.plan.kind is Kind.THING and id(one.unit) in alike)))
-    ]  # fmt: skip
-    return sorted([*chosen, *near[:_MAX_NEIGHBOURS]], key=lambda one: (one.unit.ordinal, one.unit.place))
-
-
-def _beside(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:
-    """Return one chosen sentence with the one before or after it in its paragraph, if no other unit is more probable
-    and it has a share of the probability of the best one: what two sentences tell together, neither tells alone.
-    """
-    if len(chosen) != 1 or chosen[0].unit.kind is not UnitKind.SENTENCE or evidence.plan.options:
-        return chosen
-    first = chosen[0].unit
-    if states_subject(evidence.plan, first):
-        return chosen
-    ranked = sorted(relevance.units, key=lambda place: -relevance.units[place])[:2]
-    near = [
-        evidence.scored[place] for place in ranked
-        if relevance.units[place] >= _BESIDE * relevance.units[ranked[0]]
-        and evidence.scored[place].unit.block == first.block
-        and any(evidence.scored[place].unit is unit for unit in (first.before, first.after))
-    ]  # fmt: skip
-    return sorted([*chosen, *near], key=lambda one: (one.unit.ordinal, one.unit.place))
-
-
-_BESIDE = 0.05
-_MAX_NEIGHBOURS, _ABOUT_AS = 2, 0.5
 
 
 def _without_others(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequence[Scored]) -> Sequence[Scored]:

@@ -263,7 +263,7 @@ def tells_age(plan: QuestionPlan, unit: Unit) -> bool:
     if not has_phrase(plan.text, ("how old",)):
         return False
     return bool(_AGE.search(unit.text) or _BORN.search(unit.text)) or any(
-        cell.column_keys & _ORIGINS and any(char.isdigit() for char in cell.value) for cell in unit.cells
+        cell.column_keys & ORIGINS and any(char.isdigit() for char in cell.value) for cell in unit.cells
     )
 
 
@@ -275,7 +275,8 @@ _AGE = re.compile(
     re.IGNORECASE,
 )
 """The age of a person, as notes state it without "years": "a walker of 67", "he was 76"."""
-_ORIGINS = keys_of("born birth birthday built made founded established")
+ORIGINS = keys_of("born birth birthday built made founded established")
+"""Columns for the day from which on a thing or a person exists."""
 
 
 def _expressing(plan: QuestionPlan) -> frozenset[str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from graphtide.infra.models.local.answers.questions.lexicon import AUXILIARIES, HOW, SENTENCE_END
 from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.words import ARTICLES, STOP_WORDS, word_set, words_of
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
@@ -19,11 +20,7 @@ _AND = re.compile(rf",? and (?={_PREPOSITION}{_WH}\b)", re.IGNORECASE)
 _OPENS = re.compile(rf"^{_PREPOSITION}{_WH}\b", re.IGNORECASE)
 _MAX_CHARS = 400
 """Length up to which a question is divided: a longer one is a text that has a question."""
-_AUXILIARIES = word_set(
-    "am is are was were do does did can could may must should has have had will would who's what's when's where's how's"
-)
-_AUXILIARY = re.compile(rf"\b(?:{'|'.join(sorted(_AUXILIARIES))})\b", re.IGNORECASE)
-_MEASURES = word_set("much many long often far old late early soon high deep heavy large big fast")
+_AUXILIARY = re.compile(rf"\b(?:{'|'.join(sorted(AUXILIARIES))})\b", re.IGNORECASE)
 _PRONOUNS = word_set("it he she they him her them one ones that this those these its his their there")
 
 
@@ -88,12 +85,12 @@ def _opening(part: str) -> str:
 
 def _lacks_verb(first: str) -> bool:
     """Return whether a first part is a question word alone, or one with a noun: "which freezer", "on what day"."""
-    words = [word.text.lower() for word in words_of(re.split(r"[.!?] ", first)[-1])]
+    words = [word.text.lower() for word in words_of(_last_sentence(first))]
     at = next((at for at, word in enumerate(words[:2]) if re.fullmatch(_WH, word)), None)
     if at is None:
         return False
     rest = words[at + 1 :]
-    if words[at : at + 1] == ["how"] and rest and rest[0] in _MEASURES:
+    if words[at : at + 1] == ["how"] and rest and rest[0] in HOW:
         rest = rest[1:]
     elif rest and words[at] not in ("which", "what", "whose"):
         return False
@@ -103,17 +100,20 @@ def _lacks_verb(first: str) -> bool:
 _MAX_NOUNS = 2
 
 
+def _last_sentence(text: str) -> str:
+    return SENTENCE_END.split(text)[-1].strip()
+
+
 def _asks(text: str) -> bool:
     """Return whether the last sentence of a text opens with a question word or an auxiliary."""
-    sentence = re.split(r"[.!?:] ", text)[-1]
+    sentence = _last_sentence(text).rpartition(": ")[2]
     first = next((word.text.lower() for word in words_of(sentence)), "")
-    return _OPENS.match(sentence) is not None or first in _AUXILIARIES
+    return _OPENS.match(sentence) is not None or first in AUXILIARIES
 
 
 def _topic(first: str) -> str:
     """Return the words of the first part without its question word and auxiliary: what the second part is about."""
-    sentence = re.split(r"[.!?] ", first)[-1]
-    tokens = sentence.split()
+    tokens = _last_sentence(first).split()
     while tokens and (tokens[0].lower().strip(",'s") in _LEADING or tokens[0].lower() in _LEADING):
         tokens.pop(0)
     return " ".join(tokens)
@@ -123,8 +123,8 @@ _LEADING = (
     word_set(
         "what how who whom whose when where why which what's who's where's when's how's for from by at to in on with"
     )
-    | _AUXILIARIES
-    | _MEASURES
+    | AUXILIARIES
+    | HOW.keys()
     | ARTICLES
 )
 
@@ -134,7 +134,7 @@ def _is_complete(second: str) -> bool:
     words = [word.text.lower() for word in words_of(second)]
     if not _PRONOUNS.isdisjoint(words):
         return False
-    content = [word for word in words if word not in STOP_WORDS and word not in _MEASURES]
+    content = [word for word in words if word not in STOP_WORDS and word not in HOW]
     return len(content) >= _MIN_CONTENT
 
 

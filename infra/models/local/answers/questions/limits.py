@@ -96,7 +96,7 @@ def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
     if not left or not right or len(right) > MAX_OPTION_WORDS:
         return (), False
     named = all(word.capital or word.coded for word in (*left, *right)) and words[0].text.lower() == "which"
-    comparing = named or any(_is_comparative(word.text.lower()) for word in words)
+    comparing = named or any(is_comparative(word.text.lower()) for word in words)
     return (frozenset(word.key for word in left), frozenset(word.key for word in right)), not comparing
 
 
@@ -141,7 +141,7 @@ def _named_first(words: Sequence[Word]) -> list[Word]:
     found: list[Word] = []
     for word in words:
         lower = word.text.lower()
-        if found and (lower in VERBS or _is_past(lower) or _is_comparative(lower)):
+        if found and (lower in VERBS or _is_past(lower) or is_comparative(lower)):
             break
         if lower not in STOP_WORDS and lower not in ("one", "ones"):
             found.append(word)
@@ -152,7 +152,8 @@ def _is_past(word: str) -> bool:
     return len(word) > 4 and word.endswith("ed")
 
 
-def _is_comparative(word: str) -> bool:
+def is_comparative(word: str) -> bool:
+    """Return whether a word compares, by its form: "older", "more"."""
     if word in COMPARATIVES:
         return True
     return len(word) > 4 and word.endswith(("er", "est")) and word not in NOT_COMPARATIVE
