@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from graphtide.graph.digest import canonical_lines
 from graphtide.infra.checkpoints.write_models import WriteModelArchives
 from graphtide.streams.checkpoints.columns import Columns
 from graphtide.streams.checkpoints.model_checkpoints import ModelCheckpoints
-from graphtide.streams.consolidate import model_saving, write_models
+from graphtide.streams.consolidate import model_saving
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceRequest
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Retryable
@@ -55,6 +56,18 @@ class Archives(WriteModelArchives):
 
     def names(self) -> list[str]:
         return [f"{model.graph} {model.version}" for model in self.saved()]
+
+
+class SlowArchives(Archives):
+    """Saved models of which none is written before `released`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.released = threading.Event()
+
+    def save(self, graph: str, version: int, columns: Iterable[tuple[str, NDArray[Any]]]) -> bool:
+        """See ModelKeeper.save."""
+        return self.released.wait(60) and super().save(graph, version, columns)
 
 
 class Published:
@@ -308,12 +321,20 @@ async def test_deleted_graph_leaves_no_saved_model(harness: ConsolidateHarness, 
 async def test_end_does_not_wait_longer_than_it_may(
     harness: ConsolidateHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two of three models are not saved in time: the process stops after the one that is being written."""
-    published, archives = Published(harness, random.Random(5)), Archives(tmp_path)
+    """Two of three models are not saved in time: the process stops after the one that is being written, which lasts
+    until the time is over.
+    """
+    published, archives = Published(harness, random.Random(5)), SlowArchives(tmp_path)
     for graph in GRAPHS:
         await published.publish(graph, "a")
-    monkeypatch.setattr(model_saving.ModelSaver.finish, "__defaults__", (0.0,))
-    monkeypatch.setattr(write_models, "HANDOVER_S", 0.0)
+    waits = model_saving.ModelSaver.wait
+
+    async def wait(saver: model_saving.ModelSaver, within_s: float) -> None:
+        await waits(saver, 0.0)
+        if within_s == model_saving.FINISH_S:
+            asyncio.get_running_loop().call_soon(archives.released.set)  # runs once the others are given up
+
+    monkeypatch.setattr(model_saving.ModelSaver, "wait", wait)
     async with running(writing(harness, archives).run):
         await eventually(harness.consumed)
     assert len(archives.names()) == 1 and "2 write models were not saved" in caplog.text
