@@ -11,16 +11,23 @@ from typing import Any
 from graphtide.graph.text.dates import date_span
 from graphtide.graph.text.storable import storable
 from graphtide.infra.documents.description import describe
-from graphtide.infra.files.encoding import decode_text
+from graphtide.infra.files.encoding import declared_encoding, decode_text
 from graphtide.infra.files.formats.mail import mail_to_text
 from graphtide.infra.files.formats.mailbox import read_mailbox
 from graphtide.infra.files.names import date_of, title_of
 from graphtide.infra.files.parts import parts_of
 from graphtide.infra.files.records import read_json, read_records
-from graphtide.infra.files.types import INSTALL, FileDocument, RecordProblem, UnreadableFileError
+from graphtide.infra.files.types import (
+    INSTALL,
+    EmptyFileError,
+    FileDocument,
+    MissingReaderError,
+    RecordProblem,
+    UnreadableFileError,
+)
 from graphtide.streams.model_ports import CSV, MARKDOWN, PLAIN
 
-READER_VERSION = 4
+READER_VERSION = 5
 """Changes when a file gives another text or date than before, so that files are read again after an upgrade, and
 published where they differ.
 """
@@ -54,6 +61,9 @@ _PANDOC_READERS = {
     ".mediawiki": "mediawiki",
 }
 """The suffixes of files that pandoc reads, and its names of their formats."""
+_PACKED = frozenset({".odt", ".pptx", ".epub"})
+"""Those that are archives, and no texts."""
+_PAGES = (".html", ".htm")
 _ENTRIES = {
     ".ics": ("graphtide.infra.files.formats.calendar_entries", "read_calendar"),
     ".vcf": ("graphtide.infra.files.formats.contact_cards", "read_cards"),
@@ -74,7 +84,23 @@ def read_path(path: Path) -> Iterator[FileDocument | RecordProblem]:
 
 
 def read_bytes(raw: bytes, name: str) -> Iterator[FileDocument | RecordProblem]:
-    """Yield the documents of a file with that name and content. Raises UnreadableFileError with the reason."""
+    """Yield the documents of a file with that name and content. Raises UnreadableFileError with the reason, also where
+    a reader fails on a damaged file with an error of its own.
+    """
+    try:
+        yield from _read(raw, name)
+    except UnreadableFileError:
+        raise
+    except MemoryError as error:
+        raise MissingReaderError("needs more memory than there is; split it") from error
+    except Exception as error:
+        kind = type(error).__name__
+        raise UnreadableFileError(
+            f"is damaged, or in a form that its reader does not know ({kind}); save it again"
+        ) from error
+
+
+def _read(raw: bytes, name: str) -> Iterator[FileDocument | RecordProblem]:
     suffix = Path(name).suffix.lower()
     if suffix in _RECORDS:
         yield from read_records(decode_text(raw))
@@ -97,18 +123,19 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
         document = FileDocument(mail_to_text(raw), PLAIN)
     elif suffix in _CONVERTERS:
         convert = _converter(suffix, *_CONVERTERS[suffix])
-        text = convert(decode_text(raw)) if suffix in (".html", ".htm") else convert(raw)
+        text = convert(decode_text(raw, declared_encoding(raw))) if suffix in _PAGES else convert(raw)
         document = FileDocument(storable(text), MARKDOWN)
     elif suffix in _CAPTIONS:
         convert = _converter(suffix, "graphtide.infra.files.formats.captions", "captions_to_markdown")
         document = FileDocument(storable(convert(decode_text(raw), suffix)), MARKDOWN)
     elif suffix in _PANDOC_READERS:
         convert = _converter(suffix, "graphtide.infra.files.formats.pandoc", "pandoc_to_markdown")
-        document = FileDocument(storable(convert(raw, suffix, _PANDOC_READERS[suffix])), MARKDOWN)
+        content = raw if suffix in _PACKED else decode_text(raw).encode()
+        document = FileDocument(storable(convert(content, suffix, _PANDOC_READERS[suffix])), MARKDOWN)
     else:
         raise UnreadableFileError(f"is not a {', '.join(SUFFIXES)} file; convert it to one of them")
     if not document.text.strip():
-        raise UnreadableFileError("is empty")
+        raise EmptyFileError("is empty")
     return document
 
 
@@ -121,7 +148,7 @@ def _converter(suffix: str, module: str, function: str) -> Callable[..., Any]:
     try:
         convert: Callable[..., Any] = getattr(import_module(module), function)
     except ImportError as error:
-        raise UnreadableFileError(f"is a {suffix} file, and {error.name} is missing; {INSTALL}") from error
+        raise MissingReaderError(f"is a {suffix} file, and {error.name} is missing; {INSTALL}") from error
     return convert
 
 

@@ -13,6 +13,14 @@ class UnreadableFileError(Exception):
     """A file, or a record of it, that cannot be read: the message gives the reason and the remedy."""
 
 
+class EmptyFileError(UnreadableFileError):
+    """A file without content: there is nothing in it, which is known, while other unreadable files may have any."""
+
+
+class MissingReaderError(UnreadableFileError):
+    """A file whose reader is missing, or failed for want of time or memory: the same file may be readable later."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileDocument:
     """A document of a file. `key` identifies a record within its file and is empty for a file that is one document.

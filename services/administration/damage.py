@@ -1,7 +1,7 @@
 """Damage of stored graphs that a check has found, for health and log, until a later check finds none.
 
-Invariant: a graph is named here from the check that found damage to its deletion, or to the check or the rebuild that
-proves it sound.
+Invariants: a graph is named here from the check that found damage to its deletion, or to the check or the rebuild that
+proves it sound; no message contains a row, since rows have texts of documents.
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ class Damage:
     def note_differences(self, graph: str, differences: Sequence[str]) -> None:
         """Record the differences that a check has found; no differences prove the graph sound."""
         if differences:
-            first = f"{len(differences)} differences between stored rows and documents, first: {differences[0]}"
-            self._note(graph, f"damaged: {first}; run `graphtide rebuild {graph}`")
+            found = f"damaged: {len(differences)} differences between stored rows and documents"
+            self._note(
+                graph,
+                f"{found}; `graphtide verify --graph {graph}` lists them, `graphtide rebuild --graph {graph}` repairs",
+            )
         else:
             self.repaired(graph)
 

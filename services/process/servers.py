@@ -151,6 +151,7 @@ def listen(host: str, port: int, option: str = "port") -> socket.socket:
 def _http_server(parts: Parts, limits: RequestLimits, streams: EventStreams) -> uvicorn.Server:
     from graphtide.infra.sources.decoder import DirectValues
     from graphtide.infra.sources.mapping import load_sources
+    from graphtide.services.access.bind_policy import is_loopback
     from graphtide.services.api.http.app import create_app
     from graphtide.services.api.http.transport.cross_origin import allow_origins
     from graphtide.services.api.http.transport.server import http_server
@@ -159,6 +160,7 @@ def _http_server(parts: Parts, limits: RequestLimits, streams: EventStreams) -> 
     app = create_app(parts.application, limits, parts.registry, parts.guard.gate, streams, parts.settings.page, values)
     settings, tls = parts.settings, parts.guard.tls
     allow_origins(app, settings.cors_origins)
+    app.state.loopback_names_only = is_loopback(settings.host) and not settings.allow_unauthenticated
     context = None if tls is None else tls.context
     return http_server(app, settings.shutdown_timeout_s, settings.trusted_proxies, context)
 

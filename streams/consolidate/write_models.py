@@ -21,7 +21,7 @@ from graphtide.graph.view import LiveView
 from graphtide.graph.view_state.indexes import with_loaded_vectors
 from graphtide.streams.checkpoints.model_checkpoints import SavedRows
 from graphtide.streams.consolidate.model_saving import HANDOVER_S, ModelSaver
-from graphtide.streams.errors import GraphStopped, GraphtideError
+from graphtide.streams.errors import GraphStopped, GraphtideError, Retryable
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
 
@@ -81,7 +81,8 @@ class WriteModels:
         self._models: OrderedDict[str, WriteModel] = OrderedDict()
 
     async def of(self, graph: str, partition: int) -> WriteModel:
-        """Return the partition's model of the graph, for a change. Raises GraphStopped for inconsistent rows.
+        """Return the partition's model of the graph, for a change. Raises GraphStopped for inconsistent rows, and
+        Retryable where memory is short, which does not make them so.
 
         It is not settled until `committed`.
 
@@ -95,6 +96,8 @@ class WriteModels:
             restored = await outcome_of(self._restored(graph, partition))
             if isinstance(restored, GraphtideError):
                 raise restored
+            if isinstance(restored, MemoryError):
+                raise Retryable(f"graph {graph!r} needs more memory than this process may use: raise its limit")
             if isinstance(restored, Exception):
                 raise _stopped(graph, restored) from restored
             model = self._models[graph] = restored

@@ -168,7 +168,9 @@ class ViewRegistry:
                 self._views[graph] = restored.view
                 offsets.append(restored.offsets)
                 continue
-            opened = await outcome_of(asyncio.to_thread(self.saved.open, await store.snapshot(graph)))
+            opened = await outcome_of(self._opened(store, graph))
+            if isinstance(opened, GraphtideError):
+                raise opened
             if isinstance(opened, Exception) and without_damaged:
                 self._note_damage(graph, graphs[graph], opened)
                 continue
@@ -179,6 +181,9 @@ class ViewRegistry:
                 ) from opened
             self._views[graph] = opened
         return offsets
+
+    async def _opened(self, store: GraphStore, graph: str) -> LiveView:
+        return await asyncio.to_thread(self.saved.open, await store.snapshot(graph))
 
     async def load(self, snapshot: GraphDelta) -> None:
         """Replace the view of a graph by a stored snapshot; one that cannot be shown makes the graph `damaged`.

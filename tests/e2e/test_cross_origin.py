@@ -64,3 +64,55 @@ def test_setting_refuses_what_is_no_origin(wrong: str) -> None:
     """A wildcard would admit every page on the Internet."""
     with pytest.raises(ValidationError, match="cors_origins"):
         Settings(cors_origins=wrong)
+
+
+@asynccontextmanager
+async def unguarded(*, on_loopback: bool = False) -> AsyncIterator[httpx.AsyncClient]:
+    app = create_app(InMemoryApplication(), gate=AccessGate())
+    app.state.loopback_names_only = on_loopback
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as http:
+        yield http
+
+
+@pytest.mark.parametrize("origin", [OURS, "null", "http://test.evil.example", "http://test:8080"])
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/purge"), ("DELETE", "/v1/graphs/notes"), ("GET", DOCUMENT)])
+async def test_page_of_another_site_cannot_call_a_service_without_credentials(
+    method: str, path: str, origin: str
+) -> None:
+    """A form's POST needs no preflight request, so the header Origin decides."""
+    async with unguarded() as http:
+        response = await http.request(method, path, headers={"origin": origin, "content-type": "text/plain"})
+    assert (response.status_code, response.json()["error"]["code"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "http://test"},
+        {"origin": "http://localhost:5173"},
+        {"origin": OURS, "sec-fetch-site": "same-origin"},
+    ],
+    ids=["a program", "its own page", "a page of this machine", "its own page behind a proxy"],
+)
+async def test_programs_and_own_pages_call_a_service_without_credentials(headers: dict[str, str]) -> None:
+    async with unguarded() as http:
+        assert (await http.get("/v1/graphs", headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("evil.example:8080", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("[::2]:80", 403),
+        ("127.0.0.1:8080", 200),
+        ("localhost", 200),
+        ("[::1]:8080", 200),
+        ("notes.localhost:8080", 200),
+    ],
+)
+async def test_service_on_loopback_answers_under_names_of_this_machine_only(host: str, status: int) -> None:
+    """A name that a site binds to 127.0.0.1 does not reach it: the browser names it in Host."""
+    async with unguarded(on_loopback=True) as http:
+        assert (await http.get("/v1/graphs", headers={"host": host})).status_code == status

@@ -133,10 +133,18 @@ async def test_verify_names_an_index_that_lacks_an_entry_and_rebuild_mends_it(da
         assert (await application.verify("g")).differences == ()
 
 
-async def test_service_refuses_to_start_on_rows_that_do_not_fit_together(data: Path) -> None:
-    """A label that mentions refer to is deleted: Broken with the graph's name, no traceback, and no reset."""
+UNUSABLE = {
+    "a label that mentions refer to is deleted": ROWS["a label too few"],
+    "a cell that is no JSON": "UPDATE documents SET metadata = 'Z]' WHERE doc_id = 'd1'",
+    "a cell of JSON of another form": "UPDATE documents SET chunks = '7' WHERE doc_id = 'd1'",
+}
+
+
+@pytest.mark.parametrize("statement", UNUSABLE.values(), ids=UNUSABLE.keys())
+async def test_service_refuses_to_start_on_rows_that_do_not_fit_together(data: Path, statement: str) -> None:
+    """Broken with the graph's name, no traceback, and no reset."""
     with behind(data) as database:
-        database.execute(ROWS["a label too few"])
+        database.execute(statement)
     with pytest.raises(Broken, match="graph 'g' are inconsistent"):
         async with opened(data):
             pass
@@ -166,7 +174,9 @@ async def test_rows_that_differ_are_told_by_health_until_a_rebuild(data: Path) -
             assert database.execute(ROWS["the weight of an edge"]).rowcount == 1
         assert (await application.verify("g")).differences
         health = await application.health()
-        assert not health.ready and "graphtide rebuild g" in health.components["graph g"].text
+        text = health.components["graph g"].text
+        assert not health.ready and "graphtide rebuild --graph g" in text
+        assert not any(name in text for name in NAMES)
         await application.rebuild("g")
         health = await application.health()
         assert health.ready and "graph g" not in health.components

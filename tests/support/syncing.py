@@ -12,8 +12,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import graphtide
 from graphtide.services.cli.client import Client, Json
 from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
-from graphtide.services.cli.sync.run import SyncOptions, SyncResult, sync_once
+from graphtide.services.cli.sync.run import sync_once
 from graphtide.services.cli.sync.tree import FileTree, LocalTree
+from graphtide.services.cli.sync.types import SyncOptions, SyncResult
 from graphtide.services.sdk.blocking import Database
 
 

@@ -17,7 +17,7 @@ from bs4.element import Tag
 
 from graphtide.infra.files.formats.html import page_to_markdown, parse_page
 from graphtide.infra.files.formats.package import check_package
-from graphtide.infra.files.types import UnreadableFileError
+from graphtide.infra.files.types import MissingReaderError, UnreadableFileError
 
 INSTALL_PANDOC = "install graphtide[pandoc] to read it"
 TIMEOUT_S = 120.0
@@ -126,16 +126,16 @@ def _check_archive(raw: bytes, suffix: str) -> None:
 def _converted(raw: bytes, suffix: str, reader: str) -> str:
     program = pandoc_path()
     if program is None:
-        raise UnreadableFileError(f"is a {suffix} file, and pandoc is missing; {INSTALL_PANDOC}")
+        raise MissingReaderError(f"is a {suffix} file, and pandoc is missing; {INSTALL_PANDOC}")
     heap = ("+RTS", f"-M{MAX_HEAP}", "-RTS")
     options = ("--sandbox", "--standalone", "--wrap=none", "--to=html5")
     command = [program, *heap, *options, f"--from={reader}"]
     try:
         done = subprocess.run(command, input=raw, capture_output=True, timeout=TIMEOUT_S, check=False)  # noqa: S603 -- no shell
     except subprocess.TimeoutExpired as error:
-        raise UnreadableFileError(f"takes pandoc more than {TIMEOUT_S:.0f} s to read; split it") from error
+        raise MissingReaderError(f"takes pandoc more than {TIMEOUT_S:.0f} s to read; split it") from error
     except OSError as error:
-        raise UnreadableFileError(f"needs {program}, which does not start ({error}); {INSTALL_PANDOC}") from error
+        raise MissingReaderError(f"needs {program}, which does not start ({error}); {INSTALL_PANDOC}") from error
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         reason = next((line for line in lines if not line.startswith("[")), f"exit code {done.returncode}")

@@ -23,6 +23,7 @@ from graphtide.services.access.limits.places import FairPlaces
 from graphtide.services.access.policy import ANONYMOUS, EVERY_GRAPH, UNRESTRICTED, Action
 from graphtide.services.api.http.errors import error_response
 from graphtide.services.api.http.query_parameters import check_parameters
+from graphtide.services.api.http.transport.origins import check_page
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import QueryError
 
@@ -142,6 +143,8 @@ class AccessMiddleware:
             await self._app(scope, receive, send)
             return
         try:
+            if gate.is_open:
+                check_page(scope)
             caller = scope[CALLER_KEY] = gate.identify(scope["headers"], _peer(scope))
             gate.charge(caller)
             seat = scope[SEAT_KEY] = self._seat(scope, caller)

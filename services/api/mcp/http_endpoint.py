@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,8 +24,8 @@ from graphtide.services.access.gate import network_of
 from graphtide.services.api.http.access import SEAT_KEY, Seat, caller_of
 from graphtide.services.api.http.bodies import read_body
 from graphtide.services.api.http.errors import error_response
+from graphtide.services.api.http.transport.origins import check_origin
 from graphtide.services.api.mcp.session import AgentSession
-from graphtide.services.api.schema.errors import Forbidden
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.json_structure import check_value_count
 from graphtide.services.api.schema.shapes import dump
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
-_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 _MISSING = "MCP needs the extra mcp; install it on the service's machine: pip install 'graphtide[mcp]'"
 
 
@@ -120,20 +118,8 @@ def _check_origin(request: Request) -> None:
 
     Pages of the setting `cors_origins` are admitted.
     """
-    origin = request.headers.get("origin")
     allowed: frozenset[str] = getattr(request.app.state, "cors_origins", frozenset())
-    if origin is None or origin in allowed or "*" in allowed:
-        return
-    if _host_of(origin) not in _THIS_MACHINE:
-        raise Forbidden(f"pages of {origin[:80]!r} may not use {PATH}; call it from a program")
-
-
-def _host_of(origin: str) -> str:
-    """Return the host in an origin, "" without a valid one."""
-    try:
-        return urlsplit(origin).hostname or ""
-    except ValueError:
-        return ""
+    check_origin(request.headers.get("origin"), allowed, PATH)
 
 
 def _replayed(body: bytes, receive: Receive, streams: EventStreams) -> Receive:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from graphtide.services.cli.exit_codes import FAILED, CommandError
-from graphtide.services.cli.sync.run import SyncOptions, SyncResult, sync_once
+from graphtide.services.cli.sync.run import sync_once
+from graphtide.services.cli.sync.types import SyncOptions, SyncResult
 from graphtide.services.cli.terminal import progress, result, tell
+from graphtide.streams.json_parts import escape_surrogates
 
 if TYPE_CHECKING:
     from graphtide.services.cli.client import Client, Json
@@ -74,6 +76,6 @@ def _show(console: Console, done: SyncResult, _body: Json) -> None:
     line = ("would be: " if done.dry_run else "") + done.summary() + (":" if problems else "")
     console.print(line, soft_wrap=True)
     for problem in problems[:MAX_SHOWN]:
-        console.print(f"  {problem.name}: {problem.reason}", soft_wrap=True)
+        console.print(escape_surrogates(f"  {problem.name}: {problem.reason}"), soft_wrap=True)
     if len(problems) > MAX_SHOWN:
         console.print(f"  … and {len(problems) - MAX_SHOWN} more; --json lists all", soft_wrap=True)

@@ -1,89 +1,47 @@
 """One pass of `sync`: reads what changed, publishes it, deletes what is gone, and waits for the graph.
 
 1. List the folder; a file of known size and time, or etag, is not read, one of known content is not converted.
-2. Publish new and changed documents in batches; after each, record what the service accepted.
+2. Publish new and changed documents in batches; note before each what will be sent, and afterwards what the service
+   accepted.
 3. Delete the documents whose file is gone, after what replaces them was published. A file is gone if its folder was
    listed completely without it, and a look-up of the file itself confirms that.
 4. Wait until the service has processed all of them; one that fails is forgotten, so that the next pass repeats it.
 
-The invariant: an interruption at any step leaves documents that are either as before or as in the folder, and the next
-pass does the rest.
+The invariant: an interruption or a death at any step leaves documents that are either as before or as in the folder,
+and the next pass does the rest.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any
 
 from graphtide.infra.files.reader import read_bytes
-from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
+from graphtide.infra.files.types import (
+    EmptyFileError,
+    FileDocument,
+    MissingReaderError,
+    RecordProblem,
+    UnreadableFileError,
+)
 from graphtide.services.cli.client import Client, Json, document_path, graph_path, listed_documents
 from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
 from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS, DocumentWait
 from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
 from graphtide.services.cli.sync.scan import FolderScan, scan_tree
-from graphtide.services.cli.sync.state import KnownFile, SyncState, load_state
-from graphtide.services.cli.sync.tree import FileTree, FoundFile, SourceUnavailableError
+from graphtide.services.cli.sync.state import DOUBTED, KnownFile, SyncState, load_state
+from graphtide.services.cli.sync.tree import FoundFile, SourceUnavailableError
+from graphtide.services.cli.sync.types import SyncOptions, SyncResult
 from graphtide.services.cli.terminal import Advance
 
 Bar = Callable[[str, int], Advance]
 SAVE_EVERY_S = 5.0
-"""The state is written whole, so not after every batch; a pass that is killed publishes at most so much again."""
-
-
-@dataclass(frozen=True, slots=True)
-class SyncOptions:
-    """The options of a pass."""
-
-    tree: FileTree
-    graph: str
-    prune: bool = False
-    dry_run: bool = False
-    wait: bool = True
-    allow_empty: bool = False
-
-
-@dataclass(slots=True)
-class SyncResult:
-    """The outcome of a pass, filled while it runs: document ids by what happened to them."""
-
-    new: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    renamed: list[tuple[str, str]] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
-    unchanged: int = 0
-    skipped: list[Unreadable] = field(default_factory=list)
-    failed: list[Unreadable] = field(default_factory=list)
-    token: str = ""
-    dry_run: bool = False
-
-    @property
-    def did_something(self) -> bool:
-        return bool(self.new or self.changed or self.renamed or self.deleted or self.failed)
-
-    def summary(self) -> str:
-        """Return the counts in one line."""
-        renamed = {new for _, new in self.renamed}
-        old = {old for old, _ in self.renamed}
-        counts = [(len([each for each in self.new if each not in renamed]), "new"), (len(self.changed), "changed")]
-        counts += [(len(self.renamed), "renamed")] if self.renamed else []
-        counts += [(len([each for each in self.deleted if each not in old]), "deleted"), (self.unchanged, "unchanged")]
-        counts += [(len(self.skipped), "skipped")] + ([(len(self.failed), "failed")] if self.failed else [])
-        return ", ".join(f"{count} {name}" for count, name in counts)
-
-    def as_json(self) -> Json:
-        problems = {
-            name: [{"name": each.name, "reason": each.reason} for each in found]
-            for name, found in (("skipped", self.skipped), ("failed", self.failed))
-        }
-        renamed = [{"from": old, "to": new} for old, new in self.renamed]
-        ids: Json = {"new": self.new, "changed": self.changed, "renamed": renamed, "deleted": self.deleted}
-        return {**ids, "unchanged": self.unchanged, **problems, "token": self.token, "dry_run": self.dry_run}
+"""The state is written whole, so not after every batch; after a death at most so much is compared again."""
 
 
 def sync_once(client: Client, options: SyncOptions, bar: Bar, result: SyncResult) -> None:
@@ -108,19 +66,20 @@ class _Pass:
         self._batch_bytes = 0
         self._reading: list[tuple[str, KnownFile, set[str]]] = []
         self._waiting: list[str] = []
+        self._last_sent = ""
         self._save_after = 0.0
 
     def run(self) -> None:
-        try:
-            self._run()
-        finally:
-            self._save()
-
-    def _run(self) -> None:
         scan = self._scan = scan_tree(self._options.tree)
         self._result.skipped.extend(scan.skipped)
         self._compare_with_service()
         self._refuse_empty_folder(bool(scan.files))
+        try:
+            self._follow(scan)
+        finally:
+            self._save()
+
+    def _follow(self, scan: FolderScan) -> None:
         gone = {known.digest: name for name, known in self._state.files.items() if name not in scan.files}
         advance = self._bar("read", len(scan.files))
         for file in scan.files.values():
@@ -131,12 +90,17 @@ class _Pass:
         if self._options.wait and not self._options.dry_run:
             self._save()
             self._wait()
+        if self._last_sent and (status := self._status(self._last_sent)):
+            self._state.witness = (self._last_sent, status["revision"])
 
     def _compare_with_service(self) -> None:
-        """Forget what the service does not hold, such as after it was restored; without a state ask for each one.
+        """Forget what the service does not hold, and doubt all if it was restored; without a state ask for each one.
 
         Counts may lag behind what the service accepted, so a smaller count only makes this ask for the list.
         """
+        if self._is_restored():
+            self._state.doubt(list(self._state.documents))
+            self._state.witness = None
         stats = self._stats()
         stored = stats["counts"].get("documents", 0) if stats else 0
         if stored < len(self._state.documents):
@@ -146,6 +110,14 @@ class _Pass:
             kept = self._state.documents.keys()
             self._state.files = {name: each for name, each in self._state.files.items() if kept >= set(each.doc_ids)}
         self._adopting = bool(stored) and not self._state.documents
+
+    def _is_restored(self) -> bool:
+        """Return whether the service has an older revision than this folder published, such as that of a backup."""
+        if self._state.witness is None:
+            return False
+        doc_id, revision = self._state.witness
+        status = self._status(doc_id)
+        return status is None or status["revision"] < revision
 
     def _stats(self) -> Json | None:
         try:
@@ -181,11 +153,13 @@ class _Pass:
                 return
             digest = blake2b(raw, digest_size=16).hexdigest()
             before = self._state.files.get(file.name)
-            if before is None or before.digest != digest:
+            if before is None or before.digest != digest or not self._state.is_settled(before):
                 self._read(file, raw, digest, gone)
                 return
-            known = KnownFile(file.size, file.mtime_ns, digest, before.doc_ids, before.problems, file.etag)
+            known = replace(before, size=file.size, mtime_ns=file.mtime_ns, etag=file.etag)
             self._state.files[file.name] = known
+        if known.is_kept:
+            self._unreadable.add(file.name)
         self._result.unchanged += sum(1 for doc_id in known.doc_ids if doc_id in self._state.documents)
         self._present.update(known.doc_ids)
         self._result.skipped.extend(Unreadable(name, reason) for name, reason in known.problems)
@@ -198,37 +172,49 @@ class _Pass:
         self._present.update(known.doc_ids if known else ())
 
     def _read(self, file: FoundFile, raw: bytes, digest: str, gone: dict[str, str]) -> None:
+        """Compare the documents of a file with the state. A file that its reader refuses keeps those that it had; one
+        whose reader is missing is read again by the next pass.
+        """
         problems: list[tuple[str, str]] = []
-        doc_ids: list[str] = []
         sources: list[DocumentSource] = []
-        for source in self._documents(file, raw, problems):
-            sources.append(source)
-            doc_ids.append(source.doc_id)
+        kept: tuple[str, ...] = ()
+        is_kept = False
+        try:
+            sources.extend(self._documents(file, raw, problems))
+        except MissingReaderError as error:
+            self._keep_unreadable(file, str(error))
+            return
+        except UnreadableFileError as error:
+            problems.append((file.name, str(error)))
+            if is_kept := not isinstance(error, EmptyFileError):
+                before = self._state.files.get(file.name)
+                kept = before.doc_ids if before else ()
+                self._unreadable.add(file.name)
+        doc_ids = [source.doc_id for source in sources]
         if digest in gone and len(sources) == 1:
-            self._renames[sources[0].doc_id] = gone[digest]
-        known = KnownFile(file.size, file.mtime_ns, digest, tuple(doc_ids), tuple(problems), file.etag)
+            self._renames[sources[0].doc_id] = gone.pop(digest)
+        every = tuple(dict.fromkeys((*doc_ids, *kept)))
+        known = KnownFile(file.size, file.mtime_ns, digest, every, tuple(problems), file.etag, is_kept)
         self._result.skipped.extend(Unreadable(name, reason) for name, reason in problems)
-        self._present.update(doc_ids)
+        self._present.update(every)
         self._reading.append((file.name, known, set(doc_ids)))
         for source in sources:
             self._compare(source)
         self._finish_files()
 
     def _documents(self, file: FoundFile, raw: bytes, problems: list[tuple[str, str]]) -> Iterator[DocumentSource]:
+        """Yield the documents of a file. Raises UnreadableFileError."""
         origin = f"{self._options.tree.origin}/{file.name}"
-        try:
-            for record in read_bytes(raw, file.name):
-                if isinstance(record, RecordProblem):
-                    problems.append((f"{file.name}:{record.line}", record.reason))
-                else:
-                    yield source_of(record, _doc_id(file.name, record), origin)
-        except UnreadableFileError as error:
-            problems.append((file.name, str(error)))
+        for record in read_bytes(raw, file.name):
+            if isinstance(record, RecordProblem):
+                problems.append((f"{file.name}:{record.line}", record.reason))
+            else:
+                yield source_of(record, _doc_id(file.name, record), origin)
 
     def _compare(self, source: DocumentSource) -> None:
         digest = blake2b(source.line, digest_size=12).hexdigest()
         known = self._state.documents.get(source.doc_id)
-        if known is None and self._adopting and self._is_in_graph(source):
+        if not known and (self._adopting or known == DOUBTED) and self._is_in_graph(source):
             known = self._state.documents[source.doc_id] = digest
         if known == digest:
             self._result.unchanged += 1
@@ -266,6 +252,7 @@ class _Pass:
         batch, self._batch, self._batch_bytes = self._batch, [], 0
         if not batch:
             return
+        self._announce([source.doc_id for source, _ in batch])
         receipt = self._client.publish(self._options.graph, b"".join(source.line for source, _ in batch))
         self._result.token = receipt["token"] or self._result.token
         refused = {each["index"]: each for each in receipt["rejected"]}
@@ -277,9 +264,18 @@ class _Pass:
             else:
                 self._accepted(source.doc_id, digest)
                 self._waiting.append(source.doc_id)
+                self._last_sent = source.doc_id
         self._finish_files()
         if time.monotonic() >= self._save_after:
             self._save()
+
+    def _announce(self, doc_ids: Sequence[str]) -> None:
+        """Doubt documents before another version of them is sent: reply and next save may never come."""
+        try:
+            self._state.announce(doc_ids)
+        except OSError as error:
+            self._warn(error)
+        self._state.doubt(doc_ids)
 
     def _accepted(self, doc_id: str, digest: str) -> None:
         self._state.documents[doc_id] = digest
@@ -300,6 +296,7 @@ class _Pass:
         self._result.deleted = surplus
         if self._options.dry_run:
             return
+        self._announce(surplus)
         advance = self._bar("deleted", len(surplus))
         for doc_id in surplus:
             try:
@@ -383,7 +380,10 @@ class _Pass:
         try:
             self._state.save()
         except OSError as error:
-            self._client.tell(f"{self._state.path} cannot be written ({error.strerror}): the next run compares again")
+            self._warn(error)
+
+    def _warn(self, error: OSError) -> None:
+        self._client.tell(f"{self._state.path} cannot be written ({error.strerror}): the next run compares again")
 
 
 def _file_names(doc_id: str, owners: Mapping[str, str]) -> set[str]:

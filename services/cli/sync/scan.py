@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from unicodedata import category
 
 import re2
 from pathspec import GitIgnoreSpec
@@ -95,7 +96,10 @@ def _open_entries(
 
 def _sort(found: FolderScan, entry: TreeEntry, name: str) -> bool:
     """Take a file, or return True for a folder to scan."""
-    if not entry.name.isprintable():
+    if entry.linked_folder:
+        found.skipped.append(Unreadable(name, "is a link to a folder, which is not followed; name the folder itself"))
+        return False
+    if not entry.name.isprintable() and any(category(char) in ("Cc", "Cs") for char in entry.name):
         found.skipped.append(Unreadable(name.encode("unicode_escape").decode(), "has a control character; rename it"))
         return False
     if not entry.is_folder:
@@ -148,7 +152,7 @@ def _own_rules(tree: FileTree, folder: str, entries: Sequence[TreeEntry]) -> tup
         return ()
     if size > _MAX_RULES_BYTES:
         raise OSError(f"{IGNORE_FILE} is larger than {_MAX_RULES_BYTES >> 20} MiB")
-    lines = tree.read(f"{_prefix(folder)}{IGNORE_FILE}", size).decode(errors="replace").splitlines()
+    lines = tree.read(f"{_prefix(folder)}{IGNORE_FILE}", size).decode("utf-8-sig", "replace").splitlines()
     if any(len(line) > _MAX_RULE_CHARS for line in lines):
         raise OSError(f"{IGNORE_FILE} has a rule of more than {_MAX_RULE_CHARS:,} characters")
     try:

@@ -32,7 +32,9 @@ class SourceUnavailableError(CommandError):
 class FoundFile:
     """A file by its path relative to the root, with what shows a change without reading it.
 
-    `etag` identifies the content where the store has such a value, else it is empty; `mtime_ns` 0 means unknown.
+    `etag` identifies the content where the store has such a value, else it is empty. `mtime_ns` is the time of the last
+    change; in a folder that of the file's entry, too, so that another file of this name, size and time of content, such
+    as from an archive, shows. 0 means unknown.
     """
 
     name: str
@@ -43,11 +45,15 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """An entry of a folder. `file` returns its details. Raises UnreadableFileError with the reason, and OSError."""
+    """An entry of a folder. `file` returns its details. Raises UnreadableFileError with the reason, and OSError.
+
+    `linked_folder` tells that it is a link to a folder: it is neither a folder nor a file to read.
+    """
 
     name: str
     is_folder: bool
     file: Callable[[], FoundFile]
+    linked_folder: bool = False
 
 
 class FileTree(Protocol):
@@ -101,9 +107,13 @@ class LocalTree:
     def entries(self, folder: str) -> Sequence[TreeEntry]:
         with os.scandir(self.folder / folder) as found:
             return [
-                TreeEntry(each.name, each.is_dir(follow_symlinks=False), partial(self._file, Path(each.path)))
+                TreeEntry(
+                    each.name,
+                    each.is_dir(follow_symlinks=False),
+                    partial(self._file, Path(each.path)),
+                    _is_folder_link(each),
+                )
                 for each in found
-                if not _is_folder_link(each)
             ]
 
     def has(self, name: str) -> bool:
@@ -122,7 +132,9 @@ class LocalTree:
             raise UnreadableFileError("is a link to a file outside of the folder; copy the file")
         if not path.is_file():
             raise UnreadableFileError("is not a regular file")
-        return FoundFile(path.relative_to(self.folder).as_posix(), status.st_size, status.st_mtime_ns)
+        return FoundFile(
+            path.relative_to(self.folder).as_posix(), status.st_size, max(status.st_mtime_ns, status.st_ctime_ns)
+        )
 
 
 def _is_folder_link(entry: os.DirEntry[str]) -> bool:

@@ -21,13 +21,32 @@ def watch_folder(folder: Path, pass_once: Callable[[], None], tell: Callable[[st
     The first pass comes at most five seconds after the watch began: it sees what changed before that.
     """
     passes = _Passes(pass_once, tell, f"every {RETRY_MS // 1000} s")
-    began = False
-    changes = watch(folder, watch_filter=_is_visible(folder), rust_timeout=RETRY_MS, yield_on_timeout=True)
-    for changed in changes:
-        if began and not changed and not passes.failed:
-            continue
-        began = True
+    while True:
+        _watch_this(folder, _identity(folder), passes)
+
+
+def _watch_this(folder: Path, identity: tuple[int, int] | None, passes: _Passes) -> None:
+    """Watch until another folder has this name, or none: the system reports nothing of it to this watch."""
+    if identity is None:
         passes.run()
+        time.sleep(RETRY_MS / 1_000)
+        return
+    began = False
+    for changed in watch(folder, watch_filter=_is_visible(folder), rust_timeout=RETRY_MS, yield_on_timeout=True):
+        if not began or changed or passes.failed:
+            began = True
+            passes.run()
+        if _identity(folder) != identity:
+            return
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return what tells the folder from another one of its name, None without one."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if folder.is_dir() else None
 
 
 def watch_by_polling(

@@ -74,8 +74,8 @@ def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its p
     git-ignored files are left out. With --watch and --json every pass is one line.
     """
     from graphtide.services.cli.commands.sync import run_sync
-    from graphtide.services.cli.sync.run import SyncOptions
     from graphtide.services.cli.sync.tree import open_tree
+    from graphtide.services.cli.sync.types import SyncOptions
 
     options = SyncOptions(open_tree(folder), graph, prune, dry_run, wait, allow_empty)
     with client_of(url) as client:

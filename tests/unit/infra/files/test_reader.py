@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 from graphtide.infra.models.local.chunker import SemanticChunker
@@ -207,6 +208,63 @@ def test_records_are_identified_by_id_or_content_never_by_line() -> None:
     assert ticket.text == "Leak.\n\ncustomer: Bo\ndate: 2025-01-02"
     twice = list(read_bytes(b'{"id": 1, "text": "a"}\n{"id": 1, "text": "b"}', "t.jsonl"))
     assert [type(one) for one in twice] == [RecordProblem, FileDocument]
+
+
+SAMPLES = {
+    "cp1252 French": "Le café de Besançon est fermé à partir du 3 août. Réunion prévue à l'hôtel.",
+    "cp1252 Portuguese": "O João não vem à reunião; a decisão foi adiada para março.",
+    "cp1252 Swedish": "Mötet hålls på måndag. Nyckeln ligger på kontoret, fråga Åsa.",
+    "cp1252 Danish": "Mødet er på tirsdag. Søren køber brød.",
+    "cp1252 English": "The hall costs £300 a day.\nDeposit: £50.",
+    "cp1250 Polish": "Spotkanie odbędzie się w środę. Józef kupi części do łodzi. Proszę wziąć klucz.",
+    "iso8859_2 Polish": "Spotkanie odbędzie się w środę. Józef kupi części do łodzi. Proszę wziąć klucz.",
+    "cp1250 Czech": "Schůzka bude v pondělí. Příští týden přijede Jiří Dvořák.",
+    "cp1250 Hungarian": "A gyűlés hétfőn lesz. Kérem, hozza el a kulcsot, és ne felejtse el a főnököt.",
+    "cp1254 Turkish": "Toplantı pazartesi günü yapılacak. Anahtar Şule'de, ışığı söndürün.",  # noqa: RUF001
+    "cp1251 Russian": "Собрание состоится в понедельник. Ключ у Ивана.",  # noqa: RUF001
+    "koi8_r Russian": "Собрание состоится в понедельник. Ключ у Ивана.",  # noqa: RUF001
+    "iso8859_7 Greek": "Η συνάντηση θα γίνει τη Δευτέρα. Το κλειδί το έχει ο Γιάννης.",  # noqa: RUF001
+    "euc_jp Japanese": "会議は月曜日に行われます。鍵は田中さんが持っています。",
+    "gb18030 Chinese": "会议将于星期一举行。钥匙在王先生那里。",
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_short_text_in_an_undeclared_code_page_is_read(sample: str) -> None:
+    """A few words of a language tell its code page."""
+    text = SAMPLES[sample]
+    assert decode_text(text.encode(sample.split(maxsplit=1)[0])) == text
+
+
+def test_text_in_utf_8_with_a_damaged_place_keeps_the_rest() -> None:
+    """A log that was cut within a character, or a lone wrong byte, does not make it another encoding."""
+    text = "Grüße an alle, schöne Straße".encode()
+    assert decode_text(text + "ü".encode()[:1]) == "Grüße an alle, schöne Straße\ufffd"
+    assert decode_text(text[:12] + b"\xff" + text[12:]).replace("\ufffd", "") == "Grüße an alle, schöne Straße"
+    assert decode_text(b"caf\xe9 latte") == "café latte"
+
+
+def test_letter_far_behind_plain_text_does_not_make_a_file_unreadable() -> None:
+    """The sample has the lines that are not ASCII, wherever they are."""
+    raw = b"a plain line\n" * 40_000 + "Café de la Gare".encode("cp1252")
+    assert decode_text(raw).endswith("\nCafé de la Gare")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"), [("koi8_r", "koi8-r"), ("iso8859_2", "ISO-8859-2"), ("utf-8", "nonsense")]
+)
+def test_encoding_that_a_page_names_is_used(encoding: str, name: str) -> None:
+    """Unless it is unknown, or the page is in UTF-8 all the same."""
+    text = "Дом" if encoding == "koi8_r" else "żółw"
+    page = f'<html><head><meta charset="{name}"></head><body><p>{text}</p></body></html>'
+    assert text in document(page.encode(encoding), "a.html").text
+
+
+def test_text_for_pandoc_is_decoded_first() -> None:
+    """pandoc reads UTF-8 without a byte order mark."""
+    for encoding in ("utf-16", "utf-8-sig", "cp1252"):
+        text = document("Überschrift\n===========\n\nDer Tee kostet drei Euro".encode(encoding), "a.rst").text
+        assert "# Überschrift" in text and "Der Tee kostet drei Euro" in text
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
