@@ -147,6 +147,10 @@ bench-postgres: env ## latency from a row of PostgreSQL through Debezium and Kaf
 bench-reports: env ## cost of reports after an edit of a document, and cost of themes; ten minutes
 	@$(BIN)/python -m tests.bench.reports
 
+commands-page: env ## write docs/commands.md from the command line's own help
+	@$(BIN)/python -m typer graphtide.services.cli.top_level.app utils docs --name graphtide --title Commands \
+	  --output docs/commands.md
+
 bench-global: env ## cost and coverage of global search on multi-hop questions; writes docs/retrieval.md; three minutes
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.global_search
 

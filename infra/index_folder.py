@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from graphtide.graph.vector_index import VectorIndex
@@ -16,6 +17,7 @@ from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexN
 from graphtide.infra.hnsw.snapshot import MANIFEST, Snapshot
 from graphtide.infra.private_files import make_private_file, make_private_folder
 from graphtide.infra.settings import Settings
+from graphtide.streams.errors import Broken
 
 log = logging.getLogger("graphtide.index")
 
@@ -27,6 +29,16 @@ KINDS = ("chunks", "entities", "statements")
 def hnsw_parameters(settings: Settings) -> HnswParameters:
     """Return the parameters of the settings. A saved index of another M or ef_construction is built anew."""
     return HnswParameters(settings.hnsw_m, settings.hnsw_ef_construction, settings.hnsw_ef)
+
+
+def check_indexes(folder: Path, saved: Sequence[str], stored: Mapping[str, int]) -> None:
+    """Raise Broken for saved indexes with a database without graphs: they belong to another database."""
+    if saved and not stored:
+        raise Broken(
+            f"the database in {folder} holds no graph, but {folder / 'indexes'} holds indexes of {', '.join(saved[:5])}"
+            ": the database was lost or replaced; restore it from a backup,"
+            f" or remove {folder / 'indexes'} to start with an empty graph"
+        )
 
 
 class IndexFolder:

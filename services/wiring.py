@@ -6,7 +6,7 @@ Start order: models, storage, views, stages. Stop order: stages stop, indexes ar
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from graphtide.graph.records import GraphDelta
 from graphtide.infra.functional_predicates import load_functional_predicates
-from graphtide.infra.index_folder import IndexFolder, hnsw_parameters
+from graphtide.infra.index_folder import IndexFolder, check_indexes, hnsw_parameters
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.observability.metrics.endpoints import EndpointGauges
@@ -60,7 +60,6 @@ from graphtide.services.stored_models import open_stored_models
 from graphtide.services.tracing import traced
 from graphtide.streams.changes.change_log import ChangeRetention
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
-from graphtide.streams.errors import Broken
 from graphtide.streams.extract.settings import ExtractSettings
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.extract.stored_vectors import live_extraction
@@ -69,7 +68,7 @@ from graphtide.streams.follow.progress import TokenWaiter
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
 from graphtide.streams.model_ports import Embedder
-from graphtide.streams.ports import RevisionState
+from graphtide.streams.ports import Ledger, RevisionState
 from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from graphtide.streams.summarize.stage import SummarizeStage
 from graphtide.streams.summarize.summary_writer import SummaryWriter
@@ -137,7 +136,7 @@ async def _views(settings: Settings, backend: SqliteBackend, warming: Warming, s
     """Open the views of all graphs with the saved indexes. Raises Broken for indexes of another database."""
     indexes = IndexFolder(settings.data / "indexes", hnsw_parameters(settings))
     await drop_deleted_indexes(indexes, backend.store)
-    _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
+    check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
     views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
     stack.push_async_callback(views.close)
     warming(views.opening)
@@ -186,7 +185,7 @@ def _stages(
         "consolidate": maintenance.consolidate.run,
         "summarize": reports.run,
         "index-snapshots": lambda: save_now_and_then(views),
-        "lag": lambda: look_now_and_then(lambda: _look(backend, views, metrics, maintenance.notes)),
+        "lag": lambda: look_now_and_then(lambda: _look(backend.ledger, metrics, maintenance)),
         "communities-check": lambda: check_now_and_then(maintenance.consolidate),
         "standing-questions": standing.stage.load_all,
         "standing-answers": standing.answers.run,
@@ -251,11 +250,11 @@ def retention_of(settings: Settings) -> ChangeRetention:
     return ChangeRetention(settings.change_retention_commits, 3600 * hours, max_bytes)
 
 
-async def _look(backend: SqliteBackend, views: ViewRegistry, metrics: Metrics, notes: Mapping[str, str]) -> None:
+async def _look(ledger: Ledger, metrics: Metrics, maintenance: EmbeddedMaintenance) -> None:
+    for stage, reason in maintenance.stopped.items():  # first: a store that fails stops stages, too
+        metrics.stopped(stage, bool(reason))
     groups = ((DOCUMENTS, "extract"), (EXTRACTIONS, "consolidate"), (DELTAS, "summarize"))
-    await look(backend.log, backend.ledger, views.versions(), groups, metrics)
-    for stage, note in notes.items():
-        metrics.stopped(stage, bool(note))
+    await look(maintenance.log, ledger, maintenance.views.versions(), groups, metrics)
 
 
 def _dependencies(folder: Path, backend: SqliteBackend, models: ModelSet) -> tuple[Dependency, ...]:
@@ -323,16 +322,6 @@ def _maintenance(
     limits = ExtractSettings(caps=models.caps)
     extract = ExtractStage(backend.log, backend.ledger, models.reading, metrics, limits, stored=stored)
     return EmbeddedMaintenance(backend.log, backend.store, views, progress, extract, consolidate, {}, purger.run)
-
-
-def _check_indexes(folder: Path, saved: Sequence[str], stored: Mapping[str, int]) -> None:
-    """Raise Broken for saved indexes with a database without graphs: they belong to another database."""
-    if saved and not stored:
-        raise Broken(
-            f"the database in {folder} holds no graph, but {folder / 'indexes'} holds indexes of {', '.join(saved[:5])}"
-            ": the database was lost or replaced; restore it from a backup,"
-            f" or remove {folder / 'indexes'} to start with an empty graph"
-        )
 
 
 class Announcing(Metrics):

@@ -45,11 +45,63 @@ tries_per_minute: failed_auth_per_minute
 write_models: max_write_models
 {{- end }}
 
+{{/* The port of a `component` by its `setting`: its own value, that of all processes, or `default`. */}}
+{{- define "graphtide.port" -}}
+{{- coalesce (dig .component "settings" .setting "" .root.Values.processes) (get .root.Values.settings .setting) .default | int -}}
+{{- end }}
+
+{{- define "graphtide.grpcPort" -}}
+{{ include "graphtide.port" (dict "root" . "component" "query" "setting" "grpc_port" "default" 50051) }}
+{{- end }}
+
+{{/* The entries of `files` that a component mounts. */}}
+{{- define "graphtide.files" -}}
+{{- $component := .component -}}{{- $mounted := list -}}
+{{- range .root.Values.files -}}
+{{- if or (not .processes) (has $component .processes) }}{{ $mounted = append $mounted . }}{{ end -}}
+{{- end -}}
+{{ toYaml $mounted }}
+{{- end }}
+
+{{- define "graphtide.fileMounts" -}}
+{{- range include "graphtide.files" . | fromYamlArray }}
+- { name: {{ printf "files-%s" .name }}, mountPath: {{ printf "/etc/graphtide/files/%s" .name }}, readOnly: true }
+{{- end }}
+{{- end }}
+
+{{- define "graphtide.fileVolumes" -}}
+{{- range include "graphtide.files" . | fromYamlArray }}
+- name: files-{{ .name }}
+  {{- if .secret }}
+  secret: { secretName: {{ .secret | quote }}, defaultMode: 288 }
+  {{- else }}
+  configMap: { name: {{ .configMap | quote }} }
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Servers (gateway, query) that would refuse to start, as services/access/bind_policy.py does: no credentials, and reachable from
+     other hosts. An existing Secret, whose values the chart cannot see, may hold them. */}}
+{{- define "graphtide.unguarded" -}}
+{{- $root := . -}}{{- $found := list -}}
+{{- $ways := list "api_keys_file" "jwt_key_file" "tls_client_ca_file" "allow_unauthenticated" -}}
+{{- range $component := list "gateway" "query" -}}
+{{- $settings := include "graphtide.settings" (dict "root" $root "component" $component) | fromYaml -}}
+{{- $open := not (or (has $settings.host (list "localhost" "::1")) (hasPrefix "127." $settings.host)) -}}
+{{- range $way := $ways -}}
+{{- $value := get $settings $way | default (get $root.Values.secret.values $way) | toString -}}
+{{- if not (has $value (list "" "false" "<nil>")) }}{{ $open = false }}{{ end -}}
+{{- end -}}
+{{- if $open }}{{ $found = append $found $component }}{{ end -}}
+{{- end -}}
+{{ join " and " $found }}
+{{- end }}
+
 {{/* The settings of a process, from weakest to strongest: the chart's own, those of all processes, those of this process. */}}
 {{- define "graphtide.settings" -}}
 {{- $root := .root -}}
 {{- $known := dict "host" "0.0.0.0" "metrics_host" "0.0.0.0" "metrics_port" 9464 "data" "/var/lib/graphtide" -}}
-{{- $_ := set $known "query_target" (printf "dns:///%s-query:50051" (include "graphtide.name" $root)) -}}
+{{- $_ := set $known "query_target" (printf "dns:///%s-query:%s" (include "graphtide.name" $root) (include "graphtide.grpcPort" $root)) -}}
 {{- if $root.Values.kafka.deploy }}{{ $_ := set $known "kafka" (printf "%s-kafka:9092" (include "graphtide.name" $root)) }}{{ end -}}
 {{- if $root.Values.memgraph.deploy }}{{ $_ := set $known "bolt" (printf "bolt://%s-memgraph:7687" (include "graphtide.name" $root)) }}{{ end -}}
 {{- if has .component (list "gateway" "query") -}}
@@ -114,6 +166,7 @@ volumeMounts:
   {{- if and (eq .component "gateway") .root.Values.tls.existingSecret }}
   - { name: tls, mountPath: /etc/graphtide/tls, readOnly: true }
   {{- end }}
+  {{- include "graphtide.fileMounts" . | nindent 2 }}
 {{- end }}
 
 {{- define "graphtide.place" -}}
@@ -140,6 +193,14 @@ tolerations: {{ toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{/* The time until a process has ended: preStop (5 s), shutdown_delay_s, shutdown_timeout_s, and 10 s for its files. */}}
+{{- define "graphtide.endSeconds" -}}
+{{- $settings := include "graphtide.settings" . | fromYaml -}}
+{{- $delay := dig "shutdown_delay_s" 0 $settings | float64 -}}
+{{- $drain := dig "shutdown_timeout_s" 20 $settings | float64 -}}
+{{- addf 15 $delay $drain | ceil | int -}}
+{{- end }}
+
 {{/* A pod of a process: `root`, `component`, `process` (its values). */}}
 {{- define "graphtide.pod" -}}
 metadata:
@@ -151,7 +212,7 @@ metadata:
     graphtide.io/secret: {{ toJson .root.Values.secret.values | sha256sum | trunc 16 | quote }}
 spec:
   {{- include "graphtide.place" . | nindent 2 }}
-  terminationGracePeriodSeconds: {{ add 15 (include "graphtide.settings" . | fromYaml | dig "shutdown_timeout_s" 20 | int) }}
+  terminationGracePeriodSeconds: {{ include "graphtide.endSeconds" . }}
   {{- if and .root.Values.spread (gt (int .process.replicas) 1) }}
   topologySpreadConstraints:
     - maxSkew: 1
@@ -164,11 +225,11 @@ spec:
     - name: {{ .component }}
       args: [worker, {{ .component }}]
       ports:
-        - { name: metrics, containerPort: 9464 }
+        - { name: metrics, containerPort: {{ include "graphtide.port" (merge (dict "setting" "metrics_port" "default" 9464) .) }} }
         {{- if eq .component "gateway" }}
-        - { name: http, containerPort: 8080 }
+        - { name: http, containerPort: {{ include "graphtide.port" (merge (dict "setting" "port" "default" 8080) .) }} }
         {{- else if eq .component "query" }}
-        - { name: grpc, containerPort: 50051 }
+        - { name: grpc, containerPort: {{ include "graphtide.grpcPort" .root }} }
         {{- end }}
       {{- if has .component (list "gateway" "query") }}
       lifecycle: # load balancers drop the endpoint before the process stops answering
@@ -205,6 +266,7 @@ spec:
     - name: tls
       secret: { secretName: {{ .root.Values.tls.existingSecret | quote }}, defaultMode: 288 }
     {{- end }}
+    {{- include "graphtide.fileVolumes" . | nindent 4 }}
 {{- end }}
 
 {{/* The servers that a process reaches besides the query replicas and DNS, by its settings: rules of a NetworkPolicy. A server of the
@@ -218,6 +280,7 @@ spec:
 {{- $reached = append $reached "bolt" -}}
 {{- if or $settings.llm_base_url $settings.embedding_base_url $settings.rerank_base_url }}{{ $reached = append $reached "models" }}{{ end -}}
 {{- end -}}
+{{- if and $settings.schema_registry_url (eq .component "extract") }}{{ $reached = append $reached "registry" }}{{ end -}}
 {{- if and $settings.otlp_endpoint (ne .component "topics") }}{{ $reached = append $reached "traces" }}{{ end -}}
 {{- $checkpoints := $settings.checkpoints_url | default "" -}}
 {{- if and (has .component (list "query" "consolidate")) (contains "://" $checkpoints) (not (hasPrefix "file://" $checkpoints)) }}{{ $reached = append $reached "checkpoints" }}{{ end -}}

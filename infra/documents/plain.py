@@ -6,17 +6,25 @@ Only what a reader would see without doubt counts as structure; everything else 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from email.utils import parseaddr
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 from graphtide.graph.text.place import PassageKind
-from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, row_text, under_headings
+from graphtide.infra.documents.blocks import Block, HeadingBlock, one_line, under_headings
 from graphtide.infra.documents.day_lines import MIN_DAYS, is_day_line
 from graphtide.infra.documents.first_line import is_title
 from graphtide.infra.documents.line_breaks import are_authors
 from graphtide.infra.documents.line_starts import entry_starts
+from graphtide.infra.documents.mail_heads import (
+    EARLIER_MAIL,
+    QuotedHead,
+    header_text,
+    heads_in,
+    is_marker,
+    mail_headers,
+    sender,
+)
 
 MAX_HEADING_CHARS = 72
 _WRAPPED_CHARS, _MAX_HEADING_WORDS, _LINES_OF_TITLE = 45, 6, 8
@@ -26,7 +34,6 @@ _BULLET = re.compile(r"[ \t]{0,8}[-*+\u2022\u2013\u2014][ \t]+")
 _NUMBER = re.compile(r"\d{1,2}[.)][ \t]{1,4}(?=\S)")
 _LABEL = re.compile(r"[^\W\d_][\w'-]*(?:[ /&][\w'-]+){0,3}(?: \([^()]{1,30}\))?:(?:\s|$)")
 _RULE = re.compile(r"[ \t]*(?:-{3,}|={3,}|_{3,}|\*{3,}|~{3,}|#{3,})[ \t]*")
-_HEADER = re.compile(r"(From|To|Cc|Bcc|Date|Sent|Subject|Reply-To):[ \t]*(.*)", re.IGNORECASE)
 _QUOTED = re.compile(r"[ \t]*>")
 _WROTE = re.compile(
     r".{0,200}(?:wrote|schrieb|a \u00e9crit|escribi\u00f3):[ \t]*|Am .{0,100}schrieb [^:]{2,80}:[ \t]*"
@@ -45,10 +52,14 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Mail:
-    """The heading of what a mail's sender wrote, and those of the mails quoted so far, by depth."""
+    """The heading of what a mail's sender wrote, and those of the mails quoted so far, by depth.
+
+    `is_quoted` tells that the mail is forwarded or answered by the one that the text is.
+    """
 
     heading: str
     quoted: dict[int, str]
+    is_quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +74,70 @@ class PlainDocument:
 def read_plain(text: str) -> PlainDocument:
     """Return the blocks of the text."""
     groups = list(_groups(text))
-    headers = _headers(groups[0]) if groups else {}
+    headers = mail_headers([line.text for line in groups[0]]) if groups else {}
     has_days = sum(is_day_line(line.text) for group in groups for line in group) >= MIN_DAYS
     found: list[Block | HeadingBlock] = []
     mail = _Mail(f"Mail from {sender(headers)}", {}) if headers else None
     if mail is not None:
         head = groups.pop(0)
-        found.append(Block(_header_text(headers), head[0].start, head[-1].end, PassageKind.TABLE))
+        found.append(Block(header_text(headers), head[0].start, head[-1].end, PassageKind.TABLE))
         found.append(HeadingBlock(mail.heading, head[-1].end, head[-1].end, 0))
     elif groups and _begins_with_title(groups):
         first = groups[0].pop(0)
         text = one_line(first.text)
         # It remains a text, too: "Spare key under the flower pot" may be all that a line with a title's form states.
         found.extend((HeadingBlock(text, first.start, first.end, 1), Block(text, first.start, first.end)))
+    found.extend(_read_mail(groups, mail, has_days) if mail else _read_groups(groups, None, has_days))
+    return PlainDocument(headers.get("subject", ""), headers, tuple(under_headings(found, "")))
+
+
+def _read_groups(groups: Iterable[list[_Line]], mail: _Mail | None, has_days: bool) -> Iterator[Block | HeadingBlock]:
     for group in filter(None, groups):
         for part in _by_day(group) if has_days else [group]:
-            found.extend(_read_group(part, mail, has_days))
-    return PlainDocument(headers.get("subject", ""), headers, tuple(under_headings(found, "")))
+            yield from _read_group(part, mail, has_days)
+
+
+def _read_mail(groups: Sequence[list[_Line]], mail: _Mail, has_days: bool) -> Iterator[Block | HeadingBlock]:
+    """Yield the blocks of a mail. What is below the head of a mail that it forwards or answers is of that sender."""
+    for group in _joined(groups):
+        heads = dict(heads_in([line.text for line in group]))
+        for start, end in pairwise(sorted({0, *heads, len(group)})):
+            first = start
+            if head := heads.get(start):
+                first += head.lines
+                mail = _Mail(head.heading, {}, is_quoted=True)
+                yield from _head_blocks(head, group[start:first])
+            blocks = _read_groups([group[first:end]], mail, has_days)
+            yield from map(_as_quotation, blocks) if mail.is_quoted else blocks
+
+
+def _joined(groups: Sequence[list[_Line]]) -> Iterator[list[_Line]]:
+    """Yield the groups of a mail; the empty line between a quotation and the line that introduces it is left out."""
+    pending: list[_Line] = []
+    for group in groups:
+        introduced = pending and (
+            is_marker(pending[-1].text) or (_QUOTED.match(group[0].text) and _attribution(pending[-2:]))
+        )
+        if pending and not introduced:
+            yield pending
+            pending = []
+        pending.extend(group)
+    if pending:
+        yield pending
+
+
+def _head_blocks(head: QuotedHead, lines: Sequence[_Line]) -> Iterator[Block | HeadingBlock]:
+    """Yield the heading of a quoted mail, and its headers as the row of a table."""
+    yield HeadingBlock(head.heading, lines[0].start, lines[0].start, 0)
+    if head.headers:
+        yield Block(header_text(head.headers), lines[0].start, lines[-1].end, PassageKind.TABLE)
+
+
+def _as_quotation(block: Block | HeadingBlock) -> Block:
+    """Return a block of a quoted mail: a quotation below the heading of the mail, also if it is a heading in it."""
+    if isinstance(block, HeadingBlock):
+        return Block(block.text, block.start, block.end, PassageKind.QUOTE)
+    return replace(block, kind=PassageKind.QUOTE) if block.kind is PassageKind.TEXT else block
 
 
 def _begins_with_title(groups: Sequence[Sequence[_Line]]) -> bool:
@@ -118,43 +176,39 @@ def _groups(text: str) -> Iterator[list[_Line]]:
         yield group
 
 
-def _headers(group: Sequence[_Line]) -> dict[str, str]:
-    """Return the headers of a mail by lower-case name; none unless every line is one and a sender is among them."""
-    found = [_HEADER.fullmatch(line.text) for line in group]
-    headers = {each[1].lower(): each[2].strip() for each in found if each is not None}
-    return headers if all(found) and "from" in headers and len(headers) > 1 else {}
-
-
-def _header_text(headers: dict[str, str]) -> str:
-    names = {"subject": "Mail", "from": "From", "to": "To", "cc": "Cc", "date": "Date", "sent": "Date"}
-    known = [(label, headers[name]) for name, label in names.items() if headers.get(name)]
-    return row_text([label for label, _ in known], [value for _, value in known])
-
-
-def sender(headers: dict[str, str]) -> str:
-    """Return the name of the sender, or the address without a name."""
-    name, address = parseaddr(headers["from"]) if "<" in headers["from"] else (headers["from"], "")
-    return one_line(name or address)
-
-
 def _read_group(group: list[_Line], mail: _Mail | None, has_days: bool) -> Iterator[Block | HeadingBlock]:
     """Yield the blocks of a run of lines, of a mail if there is one."""
+    if mail is not None:
+        yield from _read_mail_lines(group, mail, has_days)
+        return
     quoted = next((at for at, line in enumerate(group) if _QUOTED.match(line.text)), None)
-    if quoted is not None and (mail or quoted == 0 or _WROTE.fullmatch(group[quoted - 1].text)):
-        first = quoted - _attribution(group[:quoted])
-        if first:
-            yield from _read_group(group[:first], mail, has_days)
-        if mail is None:
-            yield Block(_unquoted(group[first:]), group[first].start, group[-1].end, PassageKind.QUOTE)
-            return
-        end = next((at for at in range(quoted, len(group)) if not _QUOTED.match(group[at].text)), len(group))
-        yield from _quotations(group[first:end], mail)
-        if end < len(group):
-            yield from _read_group(group[end:], mail, has_days)
+    if quoted is None or (quoted and not _WROTE.fullmatch(group[quoted - 1].text)):
+        yield from _read_lines(group, has_days)
         return
-    if mail and group[0].text.rstrip() == SIGNATURE.rstrip():
-        yield Block(" ".join(line.text for line in group[1:]), group[0].start, group[-1].end, PassageKind.QUOTE)
-        return
+    first = quoted - _attribution(group[:quoted])
+    yield from _read_lines(group[:first], has_days)
+    yield Block(_unquoted(group[first:]), group[first].start, group[-1].end, PassageKind.QUOTE)
+
+
+def _read_mail_lines(group: Sequence[_Line], mail: _Mail, has_days: bool) -> Iterator[Block | HeadingBlock]:
+    """Yield what the sender wrote, the quotations and the signature of a run of lines of a mail."""
+    runs = [list(lines) for _, lines in groupby(group, key=lambda line: _QUOTED.match(line.text) is not None)]
+    introduction: list[_Line] = []
+    for at, run in enumerate(runs):
+        if _QUOTED.match(run[0].text):
+            yield from _quotations([*introduction, *run], mail)
+            introduction = []
+            continue
+        own = len(run) - (_attribution(run) if at + 1 < len(runs) else 0)
+        introduction = run[own:]
+        signature = next((at for at, line in enumerate(run[:own]) if line.text == SIGNATURE.rstrip()), own)
+        yield from _read_lines(run[:signature], has_days)
+        if text := " ".join(line.text for line in run[signature + 1 : own]):
+            yield Block(text, run[signature].start, run[own - 1].end, PassageKind.QUOTE)
+
+
+def _read_lines(group: list[_Line], has_days: bool) -> Iterator[Block | HeadingBlock]:
+    """Yield the headings and the paragraphs of lines without quotations."""
     if group and is_day_line(group[0].text) and has_days:
         yield HeadingBlock(one_line(group[0].text).rstrip(": "), group[0].start, group[0].end, 3)
         group = group[1:]
@@ -187,10 +241,23 @@ def _quotations(group: Sequence[_Line], mail: _Mail) -> Iterator[Block]:
             mail.quoted[following] = _quoted_mail(_unquoted(lines[-above:]))
         elif following > depth > 0:
             mail.quoted.pop(following, None)
-        own = lines[: len(lines) - above]
-        if depth and (text := _unquoted(own)):
-            heading = mail.quoted.get(depth) or (mail.heading if depth == 1 else "Earlier mail")
-            yield Block(text, own[0].start, own[-1].end, PassageKind.QUOTE, (heading,))
+        if depth:
+            yield from _quotation(lines[: len(lines) - above], depth, mail)
+
+
+def _quotation(lines: Sequence[_Line], depth: int, mail: _Mail) -> Iterator[Block]:
+    """Yield the quotations of lines of one depth; the head of a mail among them begins another one."""
+    heads = dict(heads_in([line.text for line in _bare(lines)]))
+    for start, end in pairwise(sorted({0, *heads, len(lines)})):
+        first = start
+        if head := heads.get(start):
+            first += head.lines
+            mail.quoted[depth] = head.heading
+        heading = (mail.quoted.get(depth) or (mail.heading if depth == 1 else EARLIER_MAIL),)
+        if head and head.headers:
+            yield Block(header_text(head.headers), lines[start].start, lines[first - 1].end, PassageKind.QUOTE, heading)
+        if text := _unquoted(lines[first:end]):
+            yield Block(text, lines[first].start, lines[end - 1].end, PassageKind.QUOTE, heading)
 
 
 def _bare(lines: Sequence[_Line]) -> list[_Line]:

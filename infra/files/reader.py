@@ -38,8 +38,8 @@ _TEXTS = {
     **dict.fromkeys((".csv", ".tsv"), CSV),
 }
 _CONVERTERS = {
-    ".html": ("graphtide.infra.files.formats.html", "html_to_markdown"),
-    ".htm": ("graphtide.infra.files.formats.html", "html_to_markdown"),
+    ".html": ("graphtide.infra.files.formats.html.page", "html_to_markdown"),
+    ".htm": ("graphtide.infra.files.formats.html.page", "html_to_markdown"),
     ".docx": ("graphtide.infra.files.formats.docx", "docx_to_markdown"),
     ".pdf": ("graphtide.infra.files.formats.pdf", "pdf_to_markdown"),
     ".xlsx": ("graphtide.infra.files.formats.spreadsheet", "xlsx_to_markdown"),

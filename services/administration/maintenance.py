@@ -133,21 +133,25 @@ class EmbeddedMaintenance:
         """Forget the damage of graphs that were deleted."""
         self.damage.keep(lambda graph: self.views.get(graph) is not None or graph in self.views.damaged)
 
+    @property
+    def stopped(self) -> Mapping[str, str]:
+        """Return the reason why each stage is stopped, "" while it runs: its task waits, or one of its partitions."""
+        troubles = self.consolidate.troubles
+        return {**self.notes, "consolidate": next(iter(troubles.values()))} if troubles else self.notes
+
     def health(self) -> Health:
         self._forget_deleted()
-        components = task_states(self.notes)
+        stopped = self.stopped
+        components = task_states(stopped)
         if self.waiting:
             (graph, doc_id), reason = next(iter(self.waiting.items()))
             components["extract"] = degraded(
                 f"{len(self.waiting)} documents wait, among them {doc_id!r} of graph {graph!r}: {reason}"
             )
-        troubles = self.consolidate.troubles
-        if troubles:
-            components["consolidate"] = degraded(next(iter(troubles.values())))
         if maintenance := self.consolidate.maintenance:
             components["deletion"] = degraded(next(iter(maintenance.values())))
         components |= self.damage.components()
-        return Health(not any(self.notes.values()) and not troubles and not self.damage, components)
+        return Health(not any(stopped.values()) and not self.damage, components)
 
 
 Asked = asyncio.Future[MaintenanceReply]

@@ -19,6 +19,15 @@ _ROLES = {
     "index-snapshots": "saves the vector indexes for a fast start",
     "pair-judge": "lets a model judge pairs of names that the rules leave undecided",
     "lag": "measures the lag",
+    "standing-questions": "loads the standing questions",
+    "standing-registrations": "follows changes of the list of standing questions",
+    "standing-answers": "writes the answers of standing questions",
+    "standing-progress": "stores how far standing questions are evaluated",
+    "standing-topic": "publishes the events of standing questions",
+    "graph-changes": "publishes the changes of graphs in the topic graph-changes",
+    "purge": "deletes purged content every day at purge_at",
+    "deletion": "the running deletion, verification or rebuild of a graph",
+    "re-embedding": "computes the vectors of all texts with another model",
     "kafka": "the log of documents and of their processing",
     "graph database": "stores the graphs",
     "views": "the graphs that answer queries",
@@ -34,6 +43,12 @@ _ROLES = {
     "worker": "this process as a whole",
     "service": "this process as a whole",
 }
+_ROLES_OF_EACH = {
+    "partition": "writes the graphs of this partition",
+    "graph": "a graph whose stored rows are damaged",
+    "source": "reads the topic of a source",
+}
+"""The role of components whose names begin with their kind."""
 RENAMED = {"component": "part", "role": "does", "state": "says", "action": "do"}
 """The old name of each field of a row."""
 _WAITS = "nothing: it continues automatically; the process's log has details"
@@ -58,7 +73,8 @@ def explained(components: Mapping[str, ComponentState]) -> list[dict[str, str]]:
 
 
 def _role(name: str) -> str:
-    return _ROLES.get(name) or ("writes the graphs of this partition" if name.startswith("partition ") else "")
+    kind, _, rest = name.partition(" ")
+    return _ROLES.get(name) or (_ROLES_OF_EACH.get(kind, "") if rest else "")
 
 
 def outlook(ready: bool, components: Mapping[str, ComponentState]) -> str:

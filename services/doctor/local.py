@@ -8,13 +8,16 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 from graphtide.infra.models.local.embedders import recorded_name, setting_of
 from graphtide.infra.settings import Settings, unknown_variables
 from graphtide.services.access.bind_policy import gate_of, is_loopback
 from graphtide.services.access.tls import certificates
+from graphtide.services.api.http.transport.server import proxy_addresses
 from graphtide.services.cluster.settings_check import check_cluster
 from graphtide.services.doctor import DoctorFinding
+from graphtide.services.doctor.database import database_findings
 from graphtide.services.health import MIN_FREE_BYTES
 from graphtide.services.model_wiring import plan
 from graphtide.services.sources import mapped_sources
@@ -25,7 +28,7 @@ _START = "the service does not start"
 
 def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
     """Yield contradictions of settings, unknown variables, missing protection and missing models."""
-    for check in (plan, gate_of, certificates, check_cluster, mapped_sources):
+    for check in (plan, gate_of, certificates, check_cluster, mapped_sources, _check_proxies):
         try:
             check(settings)
         except Broken as error:
@@ -53,6 +56,10 @@ def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
         yield DoctorFinding("settings", what, "the largest batches are refused", "raise max_arriving_bytes")
     yield from _exposure(settings)
     yield from _stand_ins(settings)
+
+
+def _check_proxies(settings: Settings) -> None:
+    proxy_addresses(settings.trusted_proxies)
 
 
 def _exposure(settings: Settings) -> Iterator[DoctorFinding]:
@@ -85,7 +92,7 @@ def _stand_ins(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def folder_findings(settings: Settings, min_bytes: int = MIN_FREE_BYTES) -> Iterator[DoctorFinding]:
-    """Yield the findings of the data folder: type, permissions, free space, embedding model."""
+    """Yield the findings of the data folder: type, permissions, free space, embedding model, database file."""
     folder = settings.data
     above = next(each for each in (folder, *folder.resolve().parents) if each.exists())
     if not above.is_dir():
@@ -96,13 +103,7 @@ def folder_findings(settings: Settings, min_bytes: int = MIN_FREE_BYTES) -> Iter
             pass
     except OSError as error:
         what = f"{above} cannot be written: {error.strerror}"
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        cure = (
-            "free space on its disk"
-            if full
-            else f"chown {os.getuid()} {above}, or set GRAPHTIDE_DATA to another folder"
-        )
-        yield DoctorFinding("data folder", what, "nothing can be accepted", cure)
+        yield DoctorFinding("data folder", what, "nothing can be accepted", _cure_of(error, above))
         return
     free = shutil.disk_usage(above).free
     if free < min_bytes:
@@ -111,6 +112,17 @@ def folder_findings(settings: Settings, min_bytes: int = MIN_FREE_BYTES) -> Iter
             "data folder", what, "publishing stops when the disk is full", f"free space: du -sh {above}/*"
         )
     yield from _model_finding(settings)
+    yield from database_findings(settings)
+
+
+def _cure_of(error: OSError, folder: Path) -> str:
+    """Return the remedy for a folder that cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "free space on its disk"
+    elsewhere = "set GRAPHTIDE_DATA to another folder"
+    if error.errno == errno.EROFS:
+        return f"mount its file system for writing (findmnt -T {folder}), or {elsewhere}"
+    return f"chown {os.getuid()} {folder}, or {elsewhere}"
 
 
 def _model_finding(settings: Settings) -> Iterator[DoctorFinding]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import socket
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -12,6 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from graphtide.infra.settings import Settings
+from graphtide.services.application import QueryRequest
 from graphtide.services.cli.client import Client
 from graphtide.services.cli.commands.doctor import diagnose
 from graphtide.services.cli.connection import Connection
@@ -20,6 +24,9 @@ from graphtide.services.doctor.cluster import cluster_findings
 from graphtide.services.doctor.endpoints import endpoint_findings
 from graphtide.services.doctor.local import folder_findings, port_findings, settings_findings
 from graphtide.services.doctor.running import graph_findings, running_findings
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Broken
+from graphtide.streams.messages import DocumentMessage
 from tests.support.command import graphtide
 from tests.support.endpoints import status
 from tests.support.openai_server import OpenAIServer
@@ -55,6 +62,7 @@ async def asked(settings: Settings) -> list[DoctorFinding]:
             "CHECKPOINTS_URL cannot be used: s4:// is not a protocol",
         ),
         ({"checkpoints_url": "s3://me:secret@bucket"}, "the s3:// URL contains a password"),
+        ({"trusted_proxies": "banana"}, "GRAPHTIDE_TRUSTED_PROXIES contains 'banana'"),
         ({"tls_cert_file": "/nowhere/cert"}, "GRAPHTIDE_TLS_KEY_FILE"),
         ({"kafka": "127.0.0.1:9"}, "GRAPHTIDE_BOLT is not"),
         ({"max_body_bytes": 2000, "max_batch_bytes": 1999}, "max_batch_bytes"),
@@ -94,6 +102,57 @@ def test_data_folder_is_found_to_be_no_folder_full_or_of_another_model(tmp_path:
 def test_data_folder_is_found_not_to_be_writable() -> None:
     """/proc refuses writes by every user, root too."""
     assert "cannot be written" in serious(folder_findings(Settings(data=Path("/proc/self/graphtide"))))[0]
+
+
+def test_read_only_file_system_is_not_cured_by_another_owner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A change of the owner helps where access is denied, and nowhere else."""
+
+    def refused(number: int) -> DoctorFinding:
+        def fail(**_: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+        [found] = folder_findings(Settings(data=tmp_path))
+        return found
+
+    assert refused(errno.EACCES).cure.startswith("chown ")
+    assert "chown" not in refused(errno.EROFS).cure and "mount" in refused(errno.EROFS).cure
+
+
+def damaged_header(file: Path) -> None:
+    file.write_bytes(b"x" * 100 + file.read_bytes()[100:])
+
+
+def truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:4096])
+
+
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+async def opened(folder: Path) -> None:
+    """Open the data folder as `serve` does, publish one document, and save the indexes."""
+    async with open_application(Settings(data=folder, embedding_model="hashing")) as application:
+        token = (await application.publish([DocumentMessage("notes", "a", "Ada met Bob.")])).token
+        await application.query("notes", QueryRequest("Who met Bob?", after=token, generate=False))
+
+
+@pytest.mark.parametrize("damage", [damaged_header, truncated, emptied, Path.unlink])
+async def test_unusable_database_is_found_with_the_error_of_serve(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """The doctor says what a start says; before the damage it finds nothing, while the service runs or not."""
+    settings = Settings(data=tmp_path, embedding_model="hashing")
+    await opened(tmp_path)
+    assert serious(folder_findings(settings)) == []
+    async with open_application(settings):
+        assert serious(folder_findings(settings)) == []
+    damage(tmp_path / "graphtide.sqlite")
+    [found] = [each for each in folder_findings(settings) if each.serious]
+    with pytest.raises(Broken) as refusal:
+        await opened(tmp_path)
+    assert found.what == str(refusal.value)
 
 
 def test_port_is_found_taken() -> None:

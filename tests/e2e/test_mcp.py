@@ -290,6 +290,14 @@ async def test_host_starts_the_server_on_a_data_folder_from_its_config_file(tmp_
         assert "Ana Ruiz" in answer["answer"] and answer["citations"]
 
 
+async def test_refusal_of_a_read_only_server_names_its_option(tmp_path: Path) -> None:
+    """A host may call a tool that is not listed; the caller of a data folder has no name."""
+    config = host_config(tmp_path, "--read-only", "--data", str(tmp_path / "data"))
+    async with host(config, tmp_path / "log") as client:
+        sentence = await refused(client, "add_document", graph="notes", doc_id="a", text="Ana Ruiz signed.")
+    assert sentence.startswith("graphtide mcp was started with --read-only")
+
+
 async def test_host_reaches_a_guarded_service_with_the_key_of_its_config_file(tmp_path: Path) -> None:
     """The tools are those that the key grants; --read-only takes the writing ones away; a wrong key says so."""
     keys = KeyFile(tmp_path / "keys.toml")

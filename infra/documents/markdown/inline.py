@@ -44,18 +44,79 @@ def wiki_link(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def wiki_text(inner: str) -> str:
+    """Return what a reader sees of a wiki link: its label, or its target, whose reference to a block is left out."""
+    target, _, label = inner.partition("|")
+    target = _BLOCK_REFERENCE.sub("", target)
+    return one_line(label) or one_line(target).replace("#", ": ").removeprefix(": ")
+
+
+def wiki_name(inner: str) -> str:
+    """Return the name of the note that a wiki link refers to."""
+    name = one_line(inner.partition("|")[0].partition("#")[0])
+    return name.rsplit("/", 1)[-1].removesuffix(".md")
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be the name of something: a short one, and no address."""
+    fits = len(text) <= _MAX_NAME_CHARS and len(text.split()) <= _MAX_NAME_WORDS
+    return bool(fits and _NAME.search(text) and not _ADDRESS.match(text))
+
+
+def highlight(state: StateInline, silent: bool) -> bool:
+    """Parse the marks of `==highlighted text==`: a rule of markdown-it."""
+    start = state.pos
+    if not state.src.startswith("==", start):
+        return False
+    source, ends = state.env.get(_HIGHLIGHTS, ("", set()))
+    if source != state.src:
+        source, ends = state.env[_HIGHLIGHTS] = (state.src, set())
+    if start not in ends:
+        found = _HIGHLIGHT.match(state.src, start)
+        if found is None or (start and (state.src[start - 1].isalnum() or state.src[start - 1] == "=")):
+            return False
+        ends.add(found.end() - 2)
+    state.pos += 2
+    return True
+
+
+_HIGHLIGHTS = "highlights"
+_HIGHLIGHT = re.compile(r"==(?![\s=])(?:(?!==).){1,1000}(?<!\s)==(?![\w=])", re.DOTALL)
+_BLOCK_REFERENCE = re.compile(r"#?\^[\w-]{1,60}\s*$")
+
+
+def take_block_id(children: Sequence[Token]) -> None:
+    """Remove the name that Obsidian gives to a block at its end: `The valve leaks. ^37066d`."""
+    if children and children[-1].type == "text":
+        children[-1].content = _BLOCK_ID.sub("", children[-1].content)
+
+
+_BLOCK_ID = re.compile(r"(?:^|(?<=[ \t]))\^(?!\d{1,3}$)[A-Za-z0-9-]{1,60}$")
+
+
 def pieces(children: Sequence[Token], lines: bool = False) -> list[tuple[str, tuple[str, ...]]]:
     """Return the text of an inline token in pieces that end at hard line breaks, each with the names it links to.
 
     A soft line break is a space, except before a label such as `Owner: `, as notes have them, and with `lines`, where
     each line is a piece.
     """
+    return pieces_and_term(children, lines)[0]
+
+
+def pieces_and_term(
+    children: Sequence[Token], lines: bool = False, term: str = ""
+) -> tuple[list[tuple[str, tuple[str, ...]]], str]:
+    """Return the pieces, see `pieces`, and the term of the definitions in them, "" without one. `term` is that of the
+    paragraph before, which a first line such as `: meaning` defines.
+    """
     reader = _InlineReader(lines)
     close_references(children)
+    if term and children and children[0].content.startswith(": "):
+        reader.begin_definition(term)
     for child in children:
         reader.take(child)
     reader.end_piece()
-    return reader.pieces
+    return reader.pieces, reader.term
 
 
 def is_strong(children: Sequence[Token]) -> bool:
@@ -77,6 +138,8 @@ class _InlineReader:
         self._link_starts: list[tuple[int, str]] = []
         self._may_break = False
         self._before = ""
+        self.term = ""
+        """The term of the definitions that have been read."""
 
     def take(self, token: Token) -> None:
         kind, before = token.type, self._before
@@ -107,6 +170,11 @@ class _InlineReader:
         elif kind == "link_close" and self._link_starts:
             self._linked(*self._link_starts.pop())
 
+    def begin_definition(self, term: str) -> None:
+        """Begin the statement of a term, whose next text begins with ": "."""
+        self.term = term
+        self._add(term)
+
     def end_piece(self) -> None:
         self._may_break = False
         text = one_line("".join(self._text))
@@ -122,17 +190,19 @@ class _InlineReader:
             self.end_piece()
         elif not token.content.startswith(": "):
             self._add(" ")
-        elif self._text and self._text[-1].endswith(":"):  # the definition of the term in the line before
-            token.content = token.content[1:]
+        elif self.term:  # another definition of the term
+            self.end_piece()
+            self.begin_definition(self.term)
+        else:  # the definition of the term in the line before
+            self.term = one_line("".join(self._text)).rstrip(":")
+            token.content = token.content if self._text and not self._text[-1].endswith(":") else token.content[1:]
 
     def _add(self, text: str) -> None:
         (self._struck_text if self._struck else self._text).append(text)
 
     def _wiki(self, inner: str) -> None:
-        target, _, label = inner.partition("|")
-        name = one_line(target.partition("#")[0])
-        self._add(one_line(label) or one_line(target).replace("#", ": ").removeprefix(": "))
-        self._mention(name.rsplit("/", 1)[-1].removesuffix(".md"))
+        self._add(wiki_text(inner))
+        self._mention(wiki_name(inner))
 
     def _linked(self, start: int, target: str) -> None:
         name = one_line("".join(self._text[start:]))
@@ -140,6 +210,5 @@ class _InlineReader:
             self._mention(name)
 
     def _mention(self, name: str) -> None:
-        fits = len(name) <= _MAX_NAME_CHARS and len(name.split()) <= _MAX_NAME_WORDS
-        if fits and _NAME.search(name) and not _ADDRESS.match(name) and not self._struck:
+        if is_name(name) and not self._struck:
             self._mentions.append(name)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -17,10 +18,20 @@ from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.blocks import Block, HeadingBlock, line_starts, one_line, row_text, under_headings
 from graphtide.infra.documents.line_breaks import are_authors
 from graphtide.infra.documents.markdown.admonitions import plain_markdown
+from graphtide.infra.documents.markdown.comments import without_comments
 from graphtide.infra.documents.markdown.directives import without_heading_attributes, without_tags
+from graphtide.infra.documents.markdown.fields import linked_names, readable
 from graphtide.infra.documents.markdown.front_matter import FrontMatter, for_readers, read_front_matter
 from graphtide.infra.documents.markdown.html_blocks import HtmlPart, HtmlReader
-from graphtide.infra.documents.markdown.inline import WIKI_LINK, is_strong, pieces, wiki_link
+from graphtide.infra.documents.markdown.inline import (
+    WIKI_LINK,
+    highlight,
+    is_strong,
+    pieces,
+    pieces_and_term,
+    take_block_id,
+    wiki_link,
+)
 
 PART_CHARS = 65_536
 MAX_TITLE_CHARS = 300
@@ -29,7 +40,7 @@ _MAX_ABOVE_CHARS = 300
 _MAX_LABEL_WORDS = 12
 _STRONG_LEVEL = 7
 _CHECKBOX = re.compile(r"\[([ xX\-/])\][ \t]+")
-_CALLOUT = re.compile(r"\[!(\w{1,30})\][+-]?[ \t]*")
+_CALLOUT = re.compile(r"\[!([\w-]{1,30})(?:\|[^\[\]\n]{0,60})?\][+-]?[ \t]*")
 _PART_END = re.compile(r"\n[ \t]*\n(?=#{1,6} |[^\W_]|\*\*)")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _PROSE_ENDS = (".", "!", "?", ";", ",", ":")
@@ -74,14 +85,15 @@ def _front_block(front: FrontMatter) -> Iterator[Block]:
     if front.occurred_at not in front.metadata.values():
         fields["date"] = front.occurred_at
     if stated:
-        cells = [", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in fields.values()]
-        yield Block(row_text(list(fields), cells), 0, front.end, PassageKind.TABLE)
+        text = row_text(list(fields), list(map(readable, fields.values())))
+        yield Block(text, 0, front.end, PassageKind.TABLE, mentions=tuple(dict.fromkeys(linked_names(fields))))
 
 
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.inline.ruler.before("link", WIKI_LINK, wiki_link)
+    parser.inline.ruler.before("link", "highlight", highlight)
     return parser
 
 
@@ -150,13 +162,14 @@ class _BlockReader:
         self._quotes = 0
         self._lead_in = ""
         self._above = ""
+        self._term = ""
         self._last_end = 0
         self._html = HtmlReader()
         self.tables = tables
 
     def read(self) -> Iterator[Block | HeadingBlock]:
         heading: Token | None = None
-        for token in _parser().parse(plain_markdown(self._text)):
+        for token in _parser().parse(plain_markdown(without_comments(self._text))):
             if token.type == "heading_open":
                 heading = token
             elif token.type == "inline" and heading is not None:
@@ -216,7 +229,7 @@ class _BlockReader:
         if opening.markup in ("-", "=") and text.endswith(_PROSE_ENDS[:3]):
             yield from self._paragraph(token)  # a sentence above a rule, not a heading
             return
-        self._lead_in = self._above = ""
+        self._lead_in = self._above = self._term = ""
         if self._lists or self._quotes:
             yield from self._paragraph(token)
             return
@@ -225,9 +238,10 @@ class _BlockReader:
     def _paragraph(self, token: Token) -> Iterator[Block | HeadingBlock]:
         children = list(token.children or [])
         box = _take_mark(children, _CHECKBOX) if self._lists else None
-        if self._quotes:
-            _take_mark(children, _CALLOUT)
-        found = pieces(children, lines=_has_own_lines(token.content))
+        _take_callouts(children)
+        take_block_id(children)
+        found, term = pieces_and_term(children, _has_own_lines(token.content), self._term)
+        self._term = term or (found[0][0].rstrip(":") if len(found) == 1 and _is_short(found[0][0]) else "")
         if not found:
             return
         start, end = self._span(token)
@@ -258,6 +272,7 @@ class _BlockReader:
 
     def _code(self, token: Token) -> Iterator[Block]:
         span = self._span(token)
+        self._term = ""
         if token.content.strip():
             yield Block(token.content.strip("\r\n").rstrip(), *span, PassageKind.CODE, lead_in=self._above)
 
@@ -299,6 +314,14 @@ def _has_own_lines(text: str) -> bool:
     """
     lines = text.split("\n")
     return all(line[:1].isalnum() and not line[:1].islower() for line in lines) and are_authors(lines)
+
+
+def _take_callouts(children: list[Token]) -> None:
+    """Remove the marks of callouts at the beginning of lines: each is the first line of its own text."""
+    _take_mark(children, _CALLOUT)
+    for before, token in pairwise(children):
+        if before.type == "softbreak" and _take_mark([token], _CALLOUT) is not None:
+            before.type = "hardbreak"
 
 
 def _take_mark(children: list[Token], mark: re.Pattern[str]) -> str | None:

@@ -7,7 +7,7 @@ import io
 import mammoth
 from bs4 import BeautifulSoup
 
-from graphtide.infra.files.formats.html import markdown_of
+from graphtide.infra.files.formats.html.page import markdown_of
 from graphtide.infra.files.formats.package import check_package
 from graphtide.infra.files.types import UnreadableFileError
 

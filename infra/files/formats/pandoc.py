@@ -15,7 +15,7 @@ from functools import cache
 from bs4 import BeautifulSoup
 from bs4.element import Tag
 
-from graphtide.infra.files.formats.html import page_to_markdown, parse_page
+from graphtide.infra.files.formats.html.page import page_to_markdown, parse_page
 from graphtide.infra.files.formats.package import check_package
 from graphtide.infra.files.types import MissingReaderError, UnreadableFileError
 

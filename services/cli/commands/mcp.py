@@ -15,6 +15,7 @@ import anyio
 
 from graphtide.services.access.policy import UNRESTRICTED, Action, Principal
 from graphtide.services.api.mcp.session import AgentSession
+from graphtide.services.api.schema.errors import Forbidden
 from graphtide.services.cli.connection import Connection
 from graphtide.services.cli.exit_codes import FAILED, UNREACHABLE, USAGE, CommandError
 from graphtide.services.sdk.remote.database import CallerRights, connect
@@ -68,6 +69,17 @@ def _principal(rights: CallerRights) -> Principal:
     return Principal(rights.name or "the caller", rights.graphs, actions)
 
 
+class ReadOnlySession(AgentSession):
+    """A session that refuses every action but reading, and names the option that caused it."""
+
+    __slots__ = ()
+
+    def permit(self, action: Action, graph: str | None) -> None:
+        if action is not Action.READ:
+            raise Forbidden("graphtide mcp was started with --read-only: start it without the option to change graphs")
+        super().permit(action, graph)
+
+
 def _restricted(session: AgentSession) -> AgentSession:
     """Return the session without the actions that change a graph."""
 
@@ -75,4 +87,4 @@ def _restricted(session: AgentSession) -> AgentSession:
         caller = session.who()
         return replace(caller, actions=caller.actions & {Action.READ})
 
-    return AgentSession(session.database, who)
+    return ReadOnlySession(session.database, who)

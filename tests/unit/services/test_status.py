@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.console import Console
 
+from graphtide.infra.settings import Settings
 from graphtide.services.access.gate import AccessGate
 from graphtide.services.cli import render as show
 from graphtide.services.cli.status import explained, outlook
 from graphtide.services.component_state import RUNNING, WELL, degraded
+from graphtide.services.wiring import open_application
+from tests.support.stages import eventually
 
 PARTS = {
     "extract": RUNNING,
@@ -31,6 +36,21 @@ def test_parts_of_a_start_and_of_files_are_known() -> None:
     names = ["start", *(f"newer {name}" for name in AccessGate().problems())]
     for row in explained(dict.fromkeys(names, degraded("x"))):
         assert row["role"] and "the process's log has details" not in row["action"], row
+
+
+async def test_every_component_of_a_service_has_a_role(tmp_path: Path) -> None:
+    """The tasks and dependencies of a single process with every optional task, and those of workers of a cluster."""
+    async with open_application(Settings(data=tmp_path, embedding_model="hashing", purge_at="03:00")) as application:
+
+        async def started() -> bool:
+            return {"standing-questions", "standing-answers", "purge"} <= (await application.health()).components.keys()
+
+        await eventually(started)
+        names = set((await application.health()).components)
+    names |= {"standing-registrations", "standing-progress", "standing-topic", "graph-changes", "pair-judge"}
+    names |= {"partition 3", "graph notes", "deletion", "re-embedding", "follow"}
+    for row in explained(dict.fromkeys(names, RUNNING)):
+        assert row["role"], row["component"]
 
 
 def test_outlook_says_in_one_sentence_what_is_missing() -> None:

@@ -368,7 +368,7 @@ def test_file_whose_reader_was_missing_is_read_once_it_is_there(
     (folder / "a.html").write_text("<p>Ana Ruiz lives in Rome.</p>")
     with embedded(tmp_path / "data") as (client, _):
         with monkeypatch.context() as patched:
-            patched.setitem(sys.modules, "graphtide.infra.files.formats.html", None)
+            patched.setitem(sys.modules, "graphtide.infra.files.formats.html.page", None)
             assert "is missing; install" in run(client, folder).skipped[0].reason
         assert run(client, folder).new == ["a.html"]
 

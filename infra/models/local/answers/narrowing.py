@@ -15,6 +15,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, SUP
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
+from graphtide.infra.models.local.answers.values.amounts import StatedAmount, amount_of, comparable
 from graphtide.infra.models.local.answers.values.dates import days_in
 from graphtide.infra.models.local.answers.values.quantities import column_measures
 from graphtide.infra.models.local.answers.words import key_of, word_set
@@ -23,8 +24,6 @@ _AGES = frozenset({"oldest", "youngest", "newest"})
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ANSWERS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 _ONLY_A_YEAR = re.compile(r"1[5-9][0-9]{2}|20[0-9]{2}")
-_SEPARATORS = str.maketrans("\u2212", "-", ",'\u2019\u20ac\u00a3$")
-"""Deletes separators of thousands and signs of currencies, and replaces the typographic minus."""
 
 
 def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
@@ -37,7 +36,7 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
             return [scored for scored in chosen if scored.unit.text.startswith(state)] or chosen
     rows = [scored for scored in chosen if scored.unit.kind is UnitKind.ROW]
     if len(rows) == len(chosen) > 1:
-        if kept := _in_state(plan, rows) or _used_up(plan, rows) or _affirmed(plan, rows):
+        if kept := _in_state(plan, rows) or _used_up(plan, rows) or affirmed(plan, rows):
             return kept
         marks = singled_out(plan, [scored.unit for scored in rows])
         chosen = rows = [scored for scored, mark in zip(rows, marks, strict=True) if mark]
@@ -69,7 +68,7 @@ def _used_up(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
 _NONE_LEFT = re.compile(r"\b(?:out of (\w+)|no (\w+) left)\b", re.IGNORECASE)
 
 
-def _affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
+def affirmed(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     """Return the rows with "yes", or "no" if the question denies, in the column of yes and no that it names."""
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
     names = {cell.column for scored in rows for cell in scored.unit.cells if cell.column_keys & asked}
@@ -93,10 +92,37 @@ def answering_in(plan: QuestionPlan, rows: Sequence[Scored], column: str) -> lis
 
 
 def beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Scored]:
-    """Return the rows whose number in the column that the question names is beyond the bound; none without one."""
-    column = _asked_column(plan, [scored.unit for scored in rows])
-    valued = [(_number(scored.unit, column), scored) for scored in rows] if column else []
-    return [scored for value, scored in valued if value is not None and bound.admits(value)]
+    """Return the rows whose number or moment in the column that the question names is within the bound; none without
+    one.
+    """
+    units = [scored.unit for scored in rows]
+    column = bounded_column(plan, bound, units)
+    if not column:
+        return []
+    values = zip(_values(units, column, bound), rows, strict=True)
+    return [scored for value, scored in values if value is not None and bound.admits(value)]
+
+
+def bounded_column(plan: QuestionPlan, bound: Bound, rows: Sequence[Unit]) -> str:
+    """Return the column of numbers, or of moments, that a bound is about; "" without one."""
+    if not bound.dated:
+        return _asked_column(plan, rows)
+    asked = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if not (term.weak or term.coded)))
+    names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
+    named = (name for name, keys in names.items() if keys & asked and _are_moments(rows, name))
+    return next(named, "") or _dated_column(rows)
+
+
+def _are_moments(rows: Sequence[Unit], column: str) -> bool:
+    values = [value for row in rows if (value := cell_of(row, column))]
+    return len(values) > 1 and all(_moment(value) is not None for value in values)
+
+
+def _values(rows: Sequence[Unit], column: str, bound: Bound | None = None) -> list[float | None]:
+    """Return the moments of a column for a bound of such, else its numbers in one unit, in that of the bound maybe."""
+    if bound is not None and bound.dated:
+        return [_moment(cell_of(row, column)) for row in rows]
+    return comparable([_amount(row, column) for row in rows], bound.unit if bound is not None else "")
 
 
 def _beyond_column(plan: QuestionPlan, versus: Versus, rows: Sequence[Scored]) -> list[Scored]:
@@ -106,7 +132,7 @@ def _beyond_column(plan: QuestionPlan, versus: Versus, rows: Sequence[Scored]) -
     column = _asked_column(plan, [scored.unit for scored in rows], other) if other else ""
     found = []
     for scored in rows if column else ():
-        value, limit = _number(scored.unit, column), _number(scored.unit, other)
+        value, limit = comparable([_amount(scored.unit, column), _amount(scored.unit, other)])
         if value is not None and limit is not None and versus.sign * (value - limit) > 0:
             found.append(scored)
     return found
@@ -119,7 +145,7 @@ def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     column = since or _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
     filled = [scored for scored in rows if column and cell_of(scored.unit, column)]
     by_age = _asks_for_age(plan) or bool(since)
-    numbers = [_number(scored.unit, column) for scored in filled]
+    numbers = _values([scored.unit for scored in filled], column)
     moments = [_moment(cell_of(scored.unit, column)) for scored in filled] if by_age else []
     dated = any(moments) and all(day or number is None for day, number in zip(moments, numbers, strict=True))
     values = moments if dated else numbers
@@ -142,6 +168,8 @@ def _asked_column(plan: QuestionPlan, rows: Sequence[Unit], other: str = "") -> 
     terms = [term for term in plan.terms if term.kind is not TermKind.WEAK]
     asked = frozenset().union(*({term.key} | term.synonyms for term in terms))
     measured, by_age = _measures_of_superlative(plan), _asks_for_age(plan)
+    if plan.bound is not None:
+        measured |= plan.bound.measures
     kinds = _kinds_of_superlative(plan)
     best, shared = "", 0
     for name, keys in {cell.column: cell.column_keys for row in rows for cell in row.cells}.items():
@@ -207,7 +235,7 @@ _KINDS = {
     word: frozenset(kinds.split())
     for words, kinds in (
         ("longest shortest", "length duration"), ("heaviest lightest", "mass"), ("cheapest expensive", "money"),
-        ("largest smallest biggest", "area volume data"), ("hottest coldest", "temperature"),
+        ("largest smallest biggest", "area volume data"), ("hottest coldest warmest coolest", "temperature"),
         ("tallest deepest", "length"),
     )
     for word in words.split()
@@ -221,10 +249,11 @@ def cell_of(row: Unit, column: str) -> str:
 
 
 def _number(row: Unit, column: str) -> float | None:
-    """Return the number that a cell begins with, for a date in figures that of its year, month and day together."""
+    amount = _amount(row, column)
+    return None if amount is None else amount.value
+
+
+def _amount(row: Unit, column: str) -> StatedAmount | None:
+    """Return the amount that a cell begins with, for a date in figures its year, month and day together."""
     value = cell_of(row, column)
-    if _DATE.fullmatch(value):
-        return float(value.replace("-", ""))
-    number = value.translate(_SEPARATORS).strip().split(" ")[0].rstrip("%")
-    digits = number.removeprefix("-").replace(".", "", 1)
-    return float(number) if digits.isdecimal() and digits.isascii() else None
+    return StatedAmount(float(value.replace("-", ""))) if _DATE.fullmatch(value) else amount_of(value)

@@ -177,13 +177,30 @@ def _day(passage: ContextPassage) -> tuple[int, int, int]:
     texts = (*reversed(passage.place.headings), passage.title)
     for text in texts:
         for year, month, day in days_in(text):
-            return year or document[0] or _first_year(texts), month, day
+            return year or document[0] or _first_year(texts) or _only_year((*texts, _path(passage))), month, day
     return document
 
 
 def _first_year(texts: Sequence[str]) -> int:
     """Return the first year that a date of the texts names: "10 April" below "Diary, April 2025" is of 2025."""
     return next((year for text in texts for year, _, _ in days_in(text) if year), 0)
+
+
+def _path(passage: ContextPassage) -> str:
+    """Return the path that identifies the document, without the ending of its name."""
+    path = passage.doc_id.partition("#")[0]
+    return path.removesuffix(PurePosixPath(path).suffix)
+
+
+def _only_year(texts: Sequence[str]) -> int:
+    """Return the only year in the texts, as in "Autumn 2024" or `2025-season.txt`; 0 if there are several
+    or none.
+    """
+    found = {int(year) for text in texts for year in _YEAR_ALONE.findall(text)}
+    return found.pop() if len(found) == 1 else 0
+
+
+_YEAR_ALONE = re.compile(r"(?<![\w.,-])(?:19[5-9]|20[0-4])[0-9](?![\w.,/])")
 
 
 def _raw_units(passage: ContextPassage, origin: int) -> Iterator[Unit]:

@@ -95,11 +95,11 @@ def latest(evidence: AnswerEvidence, best: Scored, ranked: list[Scored]) -> Scor
             reach = _DENYING_REACH
         elif _amends(evidence.plan, current, second):
             reach = _CORRECTING_REACH
-        elif _changes_in_section(current, second):
+        elif _changes_in_section(evidence.plan, current, second):
             reach = _DENYING_REACH
         if second.score < reach * best.score or not second.fits or not second.on_day or second.unit is current.unit:
             continue
-        same = _names_old(current, second) or _changes_in_section(current, second)
+        same = _names_old(current, second) or _changes_in_section(evidence.plan, current, second)
         same = same or _same_subject(evidence, current, second)
         if same and _replaces(evidence.plan, second, current):
             if _amends(evidence.plan, current, second):  # it need not repeat what the corrected sentence is about
@@ -201,7 +201,8 @@ _CORRECTION = ("correction", "corrections", "corrected", "corrects", "corrigendu
 
 
 def _states_change(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
-    return _changes_in_section(earlier, later) or _recounts(plan, earlier, later) or _moves(plan, earlier, later)
+    changes = _changes_in_section(plan, earlier, later)
+    return changes or _recounts(plan, earlier, later) or _moves(plan, earlier, later)
 
 
 def _moves(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
@@ -297,12 +298,15 @@ def _names_old(earlier: Scored, later: Scored) -> bool:
     return match is not None and key_of(match.group(1)) in old
 
 
-def _changes_in_section(earlier: Scored, later: Scored) -> bool:
+def _changes_in_section(plan: QuestionPlan, earlier: Scored, later: Scored) -> bool:
     """Return whether a unit says that a value changes of which an earlier document states another one below a heading
-    of the same words: "Price 110 a night" and "The price is lowered to 95", both below "Cottage".
+    of the same words: "Price 110 a night" and "The price is lowered to 95", both below "Cottage". Of things that are
+    counted it has to name them.
     """
     first, second = earlier.unit, later.unit
     if not first.headings or first.headings[-1:] != second.headings[-1:]:
+        return False
+    if plan.counted and plan.counted not in second.keys:
         return False
     is_later = first.doc_id != second.doc_id and second.date > first.date and bool(first.date[0])
     shared = (first.keys & second.keys) - first.head_keys

@@ -16,11 +16,12 @@ from graphtide.infra.models.local.answers.matching.answer_types import (
     has_attribute,
 )
 from graphtide.infra.models.local.answers.matching.cell_values import has_other_number
-from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT
+from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT, has_other_subject
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import UnitKind
 from graphtide.infra.models.local.answers.values.phrases import has_phrase
+from graphtide.infra.models.local.answers.words import ARTICLES, word_set
 
 MIN_COVERAGE = {
     Kind.PERSON: 0.52, Kind.DATE: 0.55, Kind.QUANTITY: 0.45, Kind.VERSION: 0.45, Kind.PLACE: 0.45, Kind.ADDRESS: 0.3,
@@ -60,6 +61,8 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
         return True
     if not all(scored.on_day for scored in chosen) or _elsewhere(evidence, chosen, covers):
         return False
+    if plan.kind in TYPED and _has_verbs_alone(plan, chosen, covers):
+        return False
     needed = OTHER_COVERAGE if _below_cause(plan, chosen) else MIN_COVERAGE.get(plan.kind, OTHER_COVERAGE)
     rows = all(scored.unit.kind is UnitKind.ROW for scored in chosen)
     verbless = plan.kind not in (Kind.SUMMARY, Kind.CHOICE) and not rows and _no_verb(evidence, covers)
@@ -67,6 +70,26 @@ def supported(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
         needed = max(needed, WITHOUT_VERB)
     share = coverage(evidence, covers)
     return share >= needed or (share >= MIN_PROMINENT and not verbless and is_prominent(evidence, chosen))
+
+
+def _has_verbs_alone(plan: QuestionPlan, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+    """Return whether sentences have a verb of the question and none of its other words that carry meaning: the heating
+    was repaired, and not the pump.
+    """
+    if any(scored.unit.kind is UnitKind.ROW or not has_other_subject(plan, scored.unit) for scored in chosen):
+        return False
+    carrying = [(c, t) for c, t in zip(covers, plan.terms, strict=True) if t.kind not in _LIGHT]
+    others = [c for c, t in carrying if not t.verb or _follows_article(plan, t)]
+    return bool(others) and len(others) < len(carrying) and max(others) < _COUNTED
+
+
+def _follows_article(plan: QuestionPlan, term: Term) -> bool:
+    """Return whether a word that may be a verb is a noun: "the pump"."""
+    return not _DETERMINERS.isdisjoint(plan.text[max(0, term.start - _BEFORE) : term.start].lower().split()[-1:])
+
+
+_LIGHT = frozenset({TermKind.WEAK, TermKind.IMPLIED})
+_DETERMINERS, _BEFORE = ARTICLES | word_set("our my your his her their its this that"), 12
 
 
 def _tells_all_but_verbs(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
@@ -111,7 +134,7 @@ def _elsewhere(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Seque
         return True
     required = {plan.counted} | ({plan.attribute} if plan.kind is Kind.THING else set())
     return (
-        not _names_covered(evidence, chosen, covers)
+        not _names_covered(evidence, covers)
         or _only_attribute(plan, covers)
         or _only_similar(plan, covers)
         or _about_another(evidence, chosen, covers)
@@ -184,7 +207,7 @@ def _only_named(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
 
 def has_names(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> bool:
     """Return whether the units together cover every name and code of the question."""
-    return _names_covered(evidence, chosen, union(chosen))
+    return _names_covered(evidence, union(chosen))
 
 
 def connected(evidence: AnswerEvidence, pair: Sequence[Scored]) -> bool:
@@ -193,7 +216,7 @@ def connected(evidence: AnswerEvidence, pair: Sequence[Scored]) -> bool:
     return coverage(evidence, covers) >= TWO_UNITS and not _no_verb(evidence, covers)
 
 
-def _names_covered(evidence: AnswerEvidence, chosen: Sequence[Scored], covers: Sequence[float]) -> bool:
+def _names_covered(evidence: AnswerEvidence, covers: Sequence[float]) -> bool:
     """Return whether every name and code of the question is covered: in the units, or, if they cover all the rest, in
     their document.
     """

@@ -5,6 +5,7 @@ Data: general English of notes, mails and tables, no names. A missing word costs
 
 from __future__ import annotations
 
+from graphtide.infra.models.local.answers.values.measures import MEASURED
 from graphtide.infra.models.local.answers.words import key_of, word_set
 from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
@@ -284,7 +285,11 @@ _ADJECTIVES = """big bigger biggest;
 wide wider widest; broad broader broadest; long longer longest; heavy heavier heaviest; old older oldest; fast faster
 fastest; quick quicker quickest; hot hotter hottest; warm warmer warmest; cold colder coldest; small smaller smallest;
 short shorter shortest; near nearer nearest; close closer closest; cheap cheaper cheapest; expensive; young younger
-youngest; early earlier earliest; late later latest; strong stronger strongest; light lighter lightest"""
+youngest; early earlier earliest; late later latest; strong stronger strongest; light lighter lightest;
+loud louder loudest; quiet quieter quietest; bright brighter brightest; dark darker darkest; thick thicker thickest;
+thin thinner thinnest; slow slower slowest; narrow narrower narrowest; shallow shallower shallowest; weak weaker
+weakest; cool cooler coolest; steep steeper steepest; soft softer softest; hard harder hardest; rich richer richest;
+poor poorer poorest; safe safer safest; dear dearer dearest"""
 
 
 def _synonyms() -> dict[str, frozenset[str]]:
@@ -321,12 +326,14 @@ def opposites_of(word: str) -> frozenset[str]:
 
 
 def synonyms_of(word: str) -> frozenset[str]:
-    """Return the keys of words of the same meaning, and of the verb of one who does it: "roofer" has "roof"."""
-    found = SYNONYMS.get(key_of(word), frozenset())
+    """Return the keys of words of the same meaning, of the verb of one who does it ("roofer" has "roof"), and of what
+    an adjective measures ("coldest" has "temperature").
+    """
     lower = word.lower()
+    found = SYNONYMS.get(key_of(word), frozenset()) | MEASURED.get(lower, frozenset())
     if len(lower) > 5 and lower.endswith(("er", "or")) and lower.isalpha():
-        found |= {key_of(lower[:-2]), key_of(lower[:-1])}
-    if lower.isalpha() and (lower in VERBS or lower.endswith(("s", "ed"))):
+        found |= {key_of(stem) for stem in (lower[:-2], lower[:-1]) if stem in VERBS and lower not in _NO_AGENTS}
+    if lower in VERBS:
         found |= _agents(key_of(word))
     return found - {key_of(word)}
 
@@ -340,6 +347,8 @@ def _agents(verb: str) -> frozenset[str]:
 
 
 _MIN_VERB = 4
+_NO_AGENTS = word_set("flower letter matter master number order power shower tower")
+"""Nouns that end as one for a person does, after a verb."""
 
 
 WEAK = frozenset(

@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
+from graphtide.infra.models.local.answers.choosing.by_score import select
+from graphtide.infra.models.local.answers.choosing.rows.stated import named_by_column, rows_beyond, rows_of_extreme
 from graphtide.infra.models.local.answers.choosing.selection import (
     RuleAnswer,
     answer_by_relevance,
     answer_by_rules,
-    select,
 )
-from graphtide.infra.models.local.answers.choosing.stated_rows import named_by_column, rows_beyond, rows_of_extreme
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import Relevance
 from graphtide.infra.models.local.answers.questions.plan import plan_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from graphtide.graph.text.place import PassageKind, Place
-from graphtide.infra.models.local.answers.choosing.stated_rows import rows_beyond, rows_of_extreme, rows_stated
+from graphtide.infra.models.local.answers.choosing.rows.stated import rows_beyond, rows_of_extreme, rows_stated
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphtide.infra.models.local.answers.choosing.stated_rows import rows_stated
+from graphtide.infra.models.local.answers.choosing.rows.stated import rows_stated
 from graphtide.infra.models.local.answers.matching.scoring import score_units
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.plan import plan_of

@@ -176,3 +176,25 @@ def test_a_day_that_follows_from_something_replaces_an_earlier_one() -> None:
     assert chosen_of("When is the regatta?", notes, (0.7, 0.05, 0.2), 0.0) == [
         "The regatta is therefore on 13 September."
     ]
+
+
+def test_change_of_a_price_replaces_no_count_below_the_same_heading() -> None:
+    """The later document has to name things that are counted."""
+    counted = board(2, "The meeting was short.", "The board agreed on 42 light points now.")
+    later = board(4, "The board met.", "The price is now £10,640.")
+    assert "42" in chosen_by_models("How many light points are planned?", counted, later)
+
+
+@pytest.mark.parametrize(
+    ("title", "doc_id", "year"),
+    [
+        ("Autumn 2024 - trap diary", "diary.txt", 2024),
+        ("Season", "nights/2025-season.txt", 2025),
+        ("Plans for 2024", "2025.txt", 0),
+        ("Season", "INC-2024.txt", 0),
+    ],
+)
+def test_year_that_the_title_or_the_name_has_alone_is_that_of_its_days(title: str, doc_id: str, year: int) -> None:
+    """An entry of a diary without years is later than one of the year before; several years tell nothing."""
+    [unit] = units_of([note(doc_id, "The lamp failed.", title=title, headings=("6 September",), date="")])
+    assert unit.date == (year, 9, 6)

@@ -8,6 +8,7 @@ import yaml
 from graphtide.infra.documents.description import describe
 from graphtide.infra.documents.markdown import front_matter
 from graphtide.infra.documents.markdown.front_matter import MAX_DEPTH, read_front_matter
+from graphtide.infra.documents.markdown.reader import read_markdown
 from graphtide.streams.model_ports import MARKDOWN
 from tests.support.growth import grows_linearly
 
@@ -55,3 +56,21 @@ def test_number_too_long_for_json_is_no_number() -> None:
 def test_nul_characters_of_fields_are_dropped(block: str) -> None:
     """In keys, too: neither can be stored."""
     assert describe(block, MARKDOWN).metadata == (("ab", '"c"'),)
+
+
+@pytest.mark.parametrize(
+    ("block", "text", "mentions"),
+    [
+        ("authors: {name: Jane Doe, org: Mill}", "authors: name: Jane Doe, org: Mill", ()),
+        ("authors:\n- name: Jane Doe\n- name: Bo", "authors: name: Jane Doe, name: Bo", ()),
+        ("related: [[Bo Lind]]", "related: Bo Lind", ("Bo Lind",)),
+        ('up: "[[People/Ana Ruiz|Ana]]"', "up: Ana", ("Ana Ruiz",)),
+        ('up: ["[[Ana]]", "[[Bo#Phone]]"]', "up: Ana, Bo: Phone", ("Ana", "Bo")),
+        ("up: [[Ana]], [[Bo]]", "up: Ana, Bo", ("Ana", "Bo")),
+        ("tags: [a, [b, c]]\ndraft: false\nnone:", "tags: a, b, c; draft: false", ()),
+    ],
+)
+def test_fields_are_written_as_readers_write_them(block: str, text: str, mentions: tuple[str, ...]) -> None:
+    """Neither as objects of Python nor with the marks of wiki links."""
+    first = read_markdown(f"---\n{block}\n---\nText").blocks[0]
+    assert (first.text, first.mentions) == (text, mentions)

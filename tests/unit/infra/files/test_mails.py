@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from email.message import EmailMessage
 
 import pytest
 
@@ -122,3 +124,157 @@ def test_mail_of_thousands_of_nested_mails_is_unreadable() -> None:
     """It is refused with the reason, and ends no `sync`."""
     with pytest.raises(UnreadableFileError):
         document(b"From: a@b\n" + b"Content-Type: message/rfc822\n\n" * 3000 + b"text", "a.eml")
+
+
+HEAD = "From: Ana Ruiz <a@example.org>\nSubject: Pump\n\n"
+ORIGINAL = "From: Bo Lind <bo@example.org>\nSent: Monday, March 3, 2025 10:00 AM\nTo: Ana Ruiz\nSubject: Pump\n\n"
+
+
+def headings(body: str) -> dict[str, str]:
+    """Return the heading of each paragraph of a mail from Ana Ruiz."""
+    found = passages((HEAD + body).encode(), "a.eml")[1:]
+    return {text: passage.place.headings[0] for passage in found for text in passage.text.split("\n\n")}
+
+
+@pytest.mark.parametrize(
+    ("head", "heading"),
+    [
+        (f"-----Original Message-----\n{ORIGINAL}", "Mail from Bo Lind, Monday, March 3, 2025 10:00 AM"),
+        (f"________________________________\n{ORIGINAL}", "Mail from Bo Lind, Monday, March 3, 2025 10:00 AM"),
+        (ORIGINAL, "Mail from Bo Lind, Monday, March 3, 2025 10:00 AM"),
+        (
+            "---------- Forwarded message ---------\nFrom: Bo Lind <bo@example.org>\nDate: Mon, 3 Mar 2025 at 10:00\n"
+            "Subject: Pump\nTo: Ana Ruiz <a@example.org>,\n Cy Moe <cy@example.org>\n\n\n",
+            "Mail from Bo Lind, Mon, 3 Mar 2025 at 10:00",
+        ),
+        (
+            "Von: Lind, Bo [mailto:bo@example.org]\nGesendet: Montag, 3. März 2025\nAn: Ana\nBetreff: Pumpe\n\n",
+            "Mail from Lind, Bo, Montag, 3. März 2025",
+        ),
+        ("*From:* Bo Lind\n*Date:* 3 March 2025\n*Subject:* Pump\n\n", "Mail from Bo Lind, 3 March 2025"),
+        ("-----Original Message-----\n", "Earlier mail"),
+    ],
+    ids=["outlook", "rule", "block", "gmail", "german", "bold", "marker"],
+)
+def test_text_below_the_head_of_another_mail_is_of_its_sender(head: str, heading: str) -> None:
+    found = headings(f"I agree.\n\n{head}The pump costs 450 euros.\n\nIt comes on Friday.\n")
+    assert found["I agree."] == "Mail from Ana Ruiz"
+    assert found["The pump costs 450 euros."] == found["It comes on Friday."] == heading
+
+
+def test_each_mail_of_a_chain_has_its_own_sender() -> None:
+    """Headings in a quoted mail are quoted text, and its signature is one of its sender."""
+    second = ORIGINAL.replace("Bo Lind", "Cy Moe")
+    found = headings(f"Yes.\n\n{ORIGINAL}COSTS\nIt costs 450 euros.\n\n-- \nBo, Kessel AG\n\n{second}How much?\n")
+    date = "Monday, March 3, 2025 10:00 AM"
+    assert [found[text] for text in ("COSTS", "It costs 450 euros.", "Bo, Kessel AG")] == [
+        f"Mail from Bo Lind, {date}"
+    ] * 3
+    assert found["How much?"] == f"Mail from Cy Moe, {date}"
+
+
+def test_quoted_head_names_the_sender_of_the_quotation() -> None:
+    """Apple Mail forwards a mail so."""
+    found = headings(
+        "Begin forwarded message:\n\n> From: Bo Lind <b@x>\n> Subject: Pump\n> Date: 3 March\n>\n> I pay.\n"
+    )
+    assert found["I pay."] == "Mail from Bo Lind, 3 March"
+
+
+def test_labels_of_a_journey_are_no_head_of_a_mail() -> None:
+    found = headings("My journey:\n\nFrom: Berlin\nTo: Paris\nDate: 3 May\n\nSee you there.\n")
+    assert set(found.values()) == {"Mail from Ana Ruiz"}
+
+
+def test_empty_line_above_a_quotation_leaves_it_to_its_writer() -> None:
+    found = headings("Yes.\n\nOn Tue, 4 Mar 2025 at 19:04, Bo Lind <b@x> wrote:\n\n> I pay 450 euros.\n\nThanks.\n")
+    assert found["I pay 450 euros."] == "Mail from Bo Lind, Tue, 4 Mar 2025 at 19:04"
+    assert found["Yes."] == found["Thanks."] == "Mail from Ana Ruiz" and len(found) == 3
+
+
+def test_signature_needs_no_empty_line_above_it() -> None:
+    found = passages((HEAD + "The pump arrives.\n-- \nAna Ruiz\nKessel AG\n").encode(), "a.eml")
+    assert [(one.text, str(one.place.kind)) for one in found[1:]] == [
+        ("The pump arrives.", ""),
+        ("Ana Ruiz Kessel AG", "quote"),
+    ]
+
+
+def test_reply_may_alternate_with_quotations_many_times() -> None:
+    found = passages((HEAD + "> Who?\nI.\n" * 3_000).encode(), "a.eml")
+    assert len(found) == 6_001 and found[-1].text == "I."
+
+
+def mail(text: str, **headers: str) -> EmailMessage:
+    message = EmailMessage()
+    for name, value in {"From": "Ana Ruiz <a@example.org>", **headers}.items():
+        message[name] = value
+    message.set_content(text)
+    return message
+
+
+def test_all_text_parts_and_forwarded_mails_are_read() -> None:
+    """The forwarded ones are at the end, each below its own sender; their attachments are named with them."""
+    inner = mail("Inner text.", From="Bo Lind <bo@example.org>", Date="Tue, 4 Mar 2025 10:00:00 +0100")
+    inner.add_attachment(b"x", maintype="application", subtype="pdf", filename="inner.pdf")
+    outer = mail("First text.", Subject="Pump")
+    outer.add_attachment(inner)
+    outer.add_attachment("Second text.", disposition="inline")
+    outer.add_attachment(b"x", maintype="application", subtype="pdf", filename="offer.pdf")
+    found = {one.text: one.place.headings for one in passages(outer.as_bytes(), "a.eml")}
+    heading = ("Mail from Bo Lind, Tue, 04 Mar 2025 10:00:00 +0100",)
+    assert found["First text.\n\nSecond text."] == ("Mail from Ana Ruiz",) and found["Inner text."] == heading
+    assert found["Mail: Pump; From: Ana Ruiz <a@example.org>; Attachments: offer.pdf"] == ()
+    assert any(text.endswith("Attachments: inner.pdf") and place == heading for text, place in found.items())
+
+
+def test_mails_within_mails_are_read_to_a_depth() -> None:
+    message = mail("Level 9.")
+    for level in range(8, -1, -1):
+        outer = mail(f"Level {level}.")
+        outer.add_attachment(message)
+        message = outer
+    text = document(message.as_bytes(), "a.eml").text
+    assert [level for level in range(10) if f"Level {level}." in text] == list(range(6))
+
+
+def test_html_is_read_where_the_plain_part_is_blank() -> None:
+    message = mail(" \n", Subject="Lamp")
+    message.add_alternative("<p>The <b>lamp</b> is out.</p>", subtype="html")
+    assert passages(message.as_bytes(), "a.eml")[-1].text == "The lamp is out."
+    message = mail("Plain words.")
+    message.add_alternative("<p>Marked words.</p>", subtype="html")
+    assert "Marked" not in document(message.as_bytes(), "a.eml").text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_raw_bytes_in_headers_are_decoded(encoding: str) -> None:
+    raw = "From: Jürgen <j@x.org>\nSubject: Tür\n\nText.\n".encode(encoding)
+    assert document(raw, "a.eml").text.startswith("From: Jürgen <j@x.org>\nSubject: Tür\n")
+
+
+@pytest.mark.parametrize(
+    ("charset", "raw"),
+    [
+        ("iso-8859-8-i", "שלום".encode("iso-8859-8")),
+        ("x-unknown", "שלום".encode()),
+        ("rot13", "שלום".encode()),
+        ("iso-8859-1", b"caf\xe9"),
+        ("x-unknown", b"caf\xe9"),
+    ],
+)
+def test_unknown_encoding_refuses_no_mail(charset: str, raw: bytes) -> None:
+    text = "café" if raw.startswith(b"caf") else "שלום"
+    head = f"From: a@x.org\nSubject: X\nContent-Type: text/plain; charset={charset}\n\n".encode()
+    assert passages(head + raw, "a.eml")[-1].text == text
+
+
+def test_subject_in_logical_hebrew_is_read() -> None:
+    word = base64.b64encode("שלום".encode("iso-8859-8")).decode()
+    assert "Subject: שלום" in document(f"From: a@x.org\nSubject: =?ISO-8859-8-I?B?{word}?=\n\nx".encode(), "a.eml").text
+
+
+def test_mail_with_an_impossible_zone_has_no_date() -> None:
+    raw = HEAD.replace("\n\n", "\nDate: Tue, 4 Mar 2025 10:00:00 +99999999999999\n\n") + "Text.\n"
+    one = document(raw.encode(), "a.eml")
+    assert one.occurred_at == "" and "Date" not in one.text and "Text." in one.text

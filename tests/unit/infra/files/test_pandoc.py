@@ -153,7 +153,7 @@ def test_other_files_are_not_included(tmp_path: Path) -> None:
     ("name", "raw", "reason"),
     [
         ("bad.odt", b"PK nonsense", "not a readable .odt file .*save it again"),
-        ("bad.ipynb", b"\x00\x01 nonsense", "not a readable .ipynb file .*save it again"),
+        ("bad.ipynb", b"\x00\x01 nonsense", "contains binary data.*convert it to text"),
         ("empty.rst", b"\n", "is empty"),
         ("large.rst", b"x" * (pandoc.MAX_INPUT_BYTES + 1), "larger than 16 MiB; split it"),
     ],

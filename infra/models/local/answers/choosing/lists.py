@@ -13,11 +13,11 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.units import Table, Unit, UnitKind, file_of, table_of
 from graphtide.infra.models.local.answers.values.dates import days_in, same_day
-from graphtide.infra.models.local.answers.values.quantities import CURRENCIES, column_measures, has_number
+from graphtide.infra.models.local.answers.values.quantities import CURRENCIES, MONEY, column_measures, has_number
 from graphtide.infra.models.local.answers.words import keys_of
 
-_SAME = 0.95
-_MAX_ROWS, MAX_FILTERED = 12, 60
+SAME = 0.95
+MAX_ROWS, MAX_FILTERED = 12, 60
 
 
 def attribute_row(evidence: AnswerEvidence) -> Scored | None:
@@ -42,7 +42,7 @@ def states_cell(evidence: AnswerEvidence, row: Unit) -> bool:
     if not named:
         return False
     subjects = [cell for cell in row.cells if named <= keys_of(cell.value) <= asked and "," not in cell.value]
-    measures = evidence.plan.measures & _MONEY
+    measures = evidence.plan.measures & MONEY
     columns = [
         cell.column_keys - _CURRENCY_KEYS if measures and column_measures(cell.column, measures) else cell.column_keys
         for cell in row.cells
@@ -88,7 +88,7 @@ def rows_of_value(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
     plan = evidence.plan
     if row.unit.kind is not UnitKind.ROW or not plan.plural or plan.bound is not None or plan.options:
         return []
-    rows = _rows_of_table(evidence, row)
+    rows = rows_of_table(evidence, row)
     kept, accounted = rows, frozenset[str]()
     for column, keys in sorted({cell.column: cell.column_keys for cell in row.unit.cells}.items()):
         found = [] if plan.negated else _with_value(plan, rows, column)
@@ -158,7 +158,7 @@ def are_affirmed_rows(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> boo
     """
     if not chosen or any(scored.unit.kind is not UnitKind.ROW for scored in chosen):
         return False
-    rows = _rows_of_table(evidence, chosen[0])
+    rows = rows_of_table(evidence, chosen[0])
     names = {
         cell.column for cell in chosen[0].unit.cells if cell.column_keys and cell.column_keys <= evidence.plan.keys
     }
@@ -171,7 +171,6 @@ def named_kind(row: Unit) -> frozenset[str]:
     return row.columns | row.head_keys | row.title_keys
 
 
-_MONEY = frozenset({"money"})
 _CURRENCY_KEYS = keys_of(" ".join(sorted(CURRENCIES)))
 
 
@@ -188,8 +187,8 @@ def extreme_of_table(evidence: AnswerEvidence, row: Scored) -> Scored | None:
     """Return the row with the greatest or least value asked for among the rows like one of a table; None without such a
     value.
     """
-    own = _covered(evidence.plan, row, _SAME)
-    rows = _rows_alike(evidence, row, own, [i for i in own if evidence.plan.terms[i].key in row.unit.keys])
+    own = covered_places(evidence.plan, row, SAME)
+    rows = rows_alike(evidence, row, own, [i for i in own if evidence.plan.terms[i].key in row.unit.keys])
     return next(iter(extreme_row(evidence.plan, rows)), None)
 
 
@@ -231,13 +230,13 @@ def list_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
         return rows_asked
     if plan.kind in (Kind.QUANTITY, Kind.DATE, Kind.REASON, Kind.CHOICE, Kind.YES_NO, Kind.SUMMARY):
         return []
-    own, context = _covered(plan, best, 0.95), _covered(plan, best, 0.7)
+    own, context = covered_places(plan, best, 0.95), covered_places(plan, best, 0.7)
     in_text = [i for i in own if plan.terms[i].key in best.unit.keys]
     if plan.plural and (items := _items_beside(evidence, best, own, context, in_text)) is not None:
         return items
     if best.unit.kind is UnitKind.ROW and own:
-        rows = _rows_alike(evidence, best, own, in_text)
-        if 1 < len(rows) <= (MAX_FILTERED if plan.bound or plan.extreme or plan.versus else _MAX_ROWS):
+        rows = rows_alike(evidence, best, own, in_text)
+        if 1 < len(rows) <= (MAX_FILTERED if plan.limited or plan.extreme or plan.versus else MAX_ROWS):
             return rows
     if plan.plural and own:
         alike = _units_alike(evidence, best, own, in_text)
@@ -253,7 +252,7 @@ def _rows_asked(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     if not plan.counted or best.unit.kind is not UnitKind.ROW or _states_count(evidence, best):
         return []
     rows = _rows_counted(evidence, best)
-    return rows if 1 < len(rows) <= _MAX_ROWS else []
+    return rows if 1 < len(rows) <= MAX_ROWS else []
 
 
 def _rows_of_month(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
@@ -262,14 +261,14 @@ def _rows_of_month(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     if not months or not file_of(best.unit):
         return []
     calendar = evidence.plan.date_keys
-    others = [i for i in _covered(evidence.plan, best, _SAME) if evidence.plan.terms[i].key not in calendar]
+    others = [i for i in covered_places(evidence.plan, best, SAME) if evidence.plan.terms[i].key not in calendar]
     rows = [
         scored for scored in evidence.scored
         if scored.unit.kind is UnitKind.ROW and file_of(scored.unit) == file_of(best.unit)
         and any(same_day(day, other) for day in months for other in days_in(scored.unit.text))
-        and all(scored.covers[i] >= _SAME or evidence.plan.terms[i].key not in best.unit.keys for i in others)
+        and all(scored.covers[i] >= SAME or evidence.plan.terms[i].key not in best.unit.keys for i in others)
     ]  # fmt: skip
-    return rows if 1 < len(rows) <= _MAX_ROWS else []
+    return rows if 1 < len(rows) <= MAX_ROWS else []
 
 
 def _states_count(evidence: AnswerEvidence, best: Scored) -> bool:
@@ -280,7 +279,7 @@ def _states_count(evidence: AnswerEvidence, best: Scored) -> bool:
         cell.column for cell in best.unit.cells
         if evidence.plan.counted in cell.column_keys and has_number(cell.value)
     }  # fmt: skip
-    rows = [scored.unit for scored in _rows_of_table(evidence, best)]
+    rows = [scored.unit for scored in rows_of_table(evidence, best)]
     return any(not _numbers_rows(name, rows) for name in names)
 
 
@@ -292,12 +291,12 @@ def _numbers_rows(column: str, rows: Sequence[Unit]) -> bool:
 
 def _rows_counted(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     """Return the rows to count: those that cover the words of the question that the best row has in its own cells."""
-    own = _covered(evidence.plan, best, 0.75)
+    own = covered_places(evidence.plan, best, 0.75)
     in_text = [i for i in own if evidence.plan.terms[i].key in best.unit.keys]
-    return _rows_alike(evidence, best, own, in_text, 0.75)
+    return rows_alike(evidence, best, own, in_text, 0.75)
 
 
-def _covered(plan: QuestionPlan, best: Scored, share: float) -> list[int]:
+def covered_places(plan: QuestionPlan, best: Scored, share: float) -> list[int]:
     """Return the places of the terms of which the unit covers this share."""
     pairs = zip(plan.terms, best.covers, strict=True)
     return [i for i, (term, cover) in enumerate(pairs) if term.kind is not TermKind.WEAK and cover >= share]
@@ -314,12 +313,12 @@ def _items_beside(
         return None
     if not in_text:
         return [scored for scored in items if scored.unit.lead_in == unit.lead_in] if context else None
-    alike = [scored for scored in items if all(scored.covers[i] >= _SAME for i in own)]
+    alike = [scored for scored in items if all(scored.covers[i] >= SAME for i in own)]
     return alike if len(alike) > 1 and _all_short(alike) else None
 
 
-def _rows_alike(
-    evidence: AnswerEvidence, best: Scored, own: Sequence[int], in_text: Sequence[int], share: float = _SAME
+def rows_alike(
+    evidence: AnswerEvidence, best: Scored, own: Sequence[int], in_text: Sequence[int], share: float = SAME
 ) -> list[Scored]:
     """Return the rows of the best row's table that cover the same terms."""
     rows = [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and scored.on_day]
@@ -357,18 +356,7 @@ def _all_short(units: Sequence[Scored]) -> bool:
     return all(len(scored.unit.text.split()) <= 14 for scored in units)
 
 
-def other_rows(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
-    """Return the rows of a table without the words of the question that the best row has: it asks what is not so."""
-    if best.unit.kind is not UnitKind.ROW:
-        return []
-    asked = {t.key for t in evidence.plan.terms if t.kind not in (TermKind.WEAK, TermKind.FOCUS)} & best.unit.keys
-    found = [scored for scored in _rows_of_table(evidence, best) if not asked <= scored.unit.keys]
-    for scored in found:
-        scored.covers = tuple(map(max, zip(scored.covers, best.covers, strict=True)))
-    return found if len(found) <= _MAX_ROWS else []
-
-
-def _rows_of_table(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
+def rows_of_table(evidence: AnswerEvidence, row: Scored) -> list[Scored]:
     """Return the rows of the table that a row is from, itself among them."""
     table = table_of(row.unit)
     return [scored for scored in evidence.scored if scored.unit.kind is UnitKind.ROW and table_of(scored.unit) == table]

@@ -17,13 +17,14 @@ _NEARLY, _BEFORE = 0.6, 2
 
 def with_reason(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored]) -> list[Scored]:
     """Return the best unit with what states its reason, if a reason is asked for and the unit has none: the best unit
-    of its document that states one, else the sentences of its paragraph before it. Nothing if there are none.
+    of its paragraph, or below a heading such as "Cause" of its document, that states one; else the sentences of its
+    paragraph before it. Nothing if there are none.
     """
     unit = best.unit
     if evidence.plan.kind is not Kind.REASON or best.fits or unit.kind is UnitKind.ROW or _is_explained(unit):
         return []
     beside = [scored for scored in ranked if scored.fits and scored.unit.doc_id == unit.doc_id and scored.on_day]
-    stated = [s for s in beside if s.score >= _NEARLY * best.score or not REASON_KEYS.isdisjoint(s.unit.head_keys)]
+    stated = [s for s in beside if _is_beside(s, best) or not REASON_KEYS.isdisjoint(s.unit.head_keys)]
     if stated:
         return [best, stated[0]]
     if stated_later := _stated_later(unit):
@@ -31,6 +32,10 @@ def with_reason(evidence: AnswerEvidence, best: Scored, ranked: Sequence[Scored]
     before = _before(unit)
     found = [scored for scored in evidence.scored if any(scored.unit is other for other in before)]
     return [*found, best] if found else []
+
+
+def _is_beside(scored: Scored, best: Scored) -> bool:
+    return scored.unit.block == best.unit.block and scored.score >= _NEARLY * best.score
 
 
 def _is_explained(unit: Unit) -> bool:

@@ -257,20 +257,18 @@ _MAX_NAMING = 8
 
 
 def _continuation(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
-    """Return the next sentence of the paragraph where it opens with a pronoun, or takes up a noun, and so says more of
-    the same thing. Only for a place, a reason or a thing: for them no type shows that the unit is all of the answer.
-    Where a person is asked for, it comes if it adds one: "in an emergency also Ann".
+    """Return the next sentence of the paragraph where a place is asked for, and it opens with a pronoun, or takes up a
+    noun, and so says more of it; and where a person is asked for and it adds one: "in an emergency also Ann".
     """
     after = unit.after
     if after is None or after.block != unit.block or unit.cells:
         return ()
-    if evidence.plan.kind not in _OPEN:
-        return (after,) if evidence.plan.kind is Kind.PERSON and _adds(after) else ()
+    if evidence.plan.kind is Kind.PERSON:
+        return (after,) if _adds(after) else ()
     fits = len(after.text.split()) <= _MAX_CONTINUING and not after.text.endswith("?")
-    return (after,) if fits and (after.dangling or after.resumes) else ()
+    return (after,) if evidence.plan.kind is Kind.PLACE and fits and (after.dangling or after.resumes) else ()
 
 
-_OPEN = frozenset({Kind.PLACE, Kind.REASON, Kind.THING})
 _MAX_CONTINUING = 25
 
 

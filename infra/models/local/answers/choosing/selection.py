@@ -1,4 +1,4 @@
-"""The choice of quotations: one unit, all items of a list, both sides of a comparison, two hops, or a summary."""
+"""The choice of quotations: by rules, and by the probabilities of the units where the models read them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphtide.infra.models.local.answers.choosing.asked_section import asked_section
+from graphtide.infra.models.local.answers.choosing.by_score import select
 from graphtide.infra.models.local.answers.choosing.clause_hops import are_joined, clause_hops, subject_found
 from graphtide.infra.models.local.answers.choosing.lists import (
     are_affirmed_rows,
-    attribute_row,
     extreme_of_table,
     is_extreme,
     is_row_of,
     is_row_of_role,
-    list_items,
-    measured_row,
-    other_rows,
     rows_of_value,
-    section_items,
     states_cell,
 )
 from graphtide.infra.models.local.answers.choosing.neighbours import with_neighbours, with_next_probable
-from graphtide.infra.models.local.answers.choosing.passages import comparison, summary
-from graphtide.infra.models.local.answers.choosing.reasons import with_reason
-from graphtide.infra.models.local.answers.choosing.records import decided_items, labelled_decisions, with_fields
+from graphtide.infra.models.local.answers.choosing.records import labelled_decisions
 from graphtide.infra.models.local.answers.choosing.replies import asked_before
-from graphtide.infra.models.local.answers.choosing.stated_rows import rows_stated
-from graphtide.infra.models.local.answers.choosing.two_hops import two_hops
+from graphtide.infra.models.local.answers.choosing.rows.selected import within_bound, without_denied
+from graphtide.infra.models.local.answers.choosing.rows.stated import rows_stated
 from graphtide.infra.models.local.answers.documentation import (
     changes_of_version,
     dated_version,
@@ -36,7 +30,7 @@ from graphtide.infra.models.local.answers.documentation import (
     is_old_change,
     with_next_steps,
 )
-from graphtide.infra.models.local.answers.matching.answer_types import TYPED, denies, lasts_since
+from graphtide.infra.models.local.answers.matching.answer_types import TYPED, lasts_since
 from graphtide.infra.models.local.answers.matching.contradiction import uncontradicted, without_contradicted
 from graphtide.infra.models.local.answers.matching.expressed import (
     signed_by,
@@ -46,7 +40,6 @@ from graphtide.infra.models.local.answers.matching.expressed import (
     states_subject,
 )
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
-from graphtide.infra.models.local.answers.narrowing import beyond, narrowed
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.relevance import (
     AGREED,
@@ -61,12 +54,12 @@ from graphtide.infra.models.local.answers.relevance import (
     weigh,
 )
 from graphtide.infra.models.local.answers.revaluing import revalued
-from graphtide.infra.models.local.answers.succession import changed_since, latest
+from graphtide.infra.models.local.answers.succession import changed_since
 from graphtide.infra.models.local.answers.support import coverage, supported, union
 from graphtide.infra.models.local.answers.units import UnitKind
 from graphtide.infra.models.local.answers.values.dates import is_calendar
+from graphtide.infra.models.local.answers.values.quantities import PHONE
 
-_FIRST = 60
 _SEVERAL = 3
 
 
@@ -90,7 +83,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
     for find in _STATING:
         if stated := find(evidence):
             return RuleAnswer(stated, covers_most=True, is_stated=True)
-    chosen = uncontradicted(evidence, select(evidence))
+    chosen = within_bound(evidence, uncontradicted(evidence, select(evidence)))
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
     if hops := clause_hops(evidence):
@@ -100,7 +93,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
 
 def _signed_number(evidence: AnswerEvidence) -> list[Scored]:
     """Return the name in a signature, and the telephone number below it, if the question asks for that."""
-    if evidence.plan.measures != _TELEPHONE:
+    if evidence.plan.measures != PHONE:
         return []
     for scored in evidence.scored:
         name = signed_by(evidence.plan, scored.unit) if scored.fits and not scored.unit.cells else None
@@ -114,6 +107,13 @@ _STATING = (rows_stated, _signed_number, asked_before, labelled_decisions, dated
 
 
 def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
+    """Return the units that the probabilities give, none if nothing answers, and no row beyond the bound asked for,
+    or with what is denied.
+    """
+    return within_bound(evidence, without_denied(evidence, _by_relevance(evidence, relevance, by_rules)))
+
+
+def _by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:
     """Return the units that the probabilities give, none if nothing answers; the rules' own where these are about as
     probable, without sentences that are no part of the answer. Where a question compares things that it names, or asks
     for a summary, the rules choose again, with the probabilities in the scores; a summary that says nothing probable is
@@ -144,8 +144,6 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
         parts = with_next_probable(
             evidence, relevance, revalued(evidence, relevance, changed_since(evidence, parts[0]))
         )
-    elif plan.bound is not None and all(one.unit.kind is UnitKind.ROW for one in parts):
-        parts = beyond(plan, plan.bound, parts) or parts
     return with_next_steps(evidence, parts)
 
 
@@ -245,13 +243,11 @@ def _states_all(evidence: AnswerEvidence, relevance: Relevance) -> bool:
     best = evidence.scored[place]
     terms = zip(best.covers, evidence.plan.terms, strict=True)
     covers = [c for c, term in terms if term.kind not in (TermKind.WEAK, TermKind.IMPLIED)]
-    needed = 1 if evidence.plan.measures == _TELEPHONE else _MIN_STATED
+    needed = 1 if evidence.plan.measures == PHONE else _MIN_STATED  # nothing else has its form: the name is enough
     return best.fits and best.on_day and len(covers) >= needed and min(covers) >= _STATED
 
 
 _MIN_STATED, _STATED = 3, 0.95
-_TELEPHONE = frozenset({"phone"})
-"""Nothing else has the form of such a number, so the name alone says whose it is."""
 
 
 def _agrees(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> bool:
@@ -362,39 +358,5 @@ def _without_others(evidence: AnswerEvidence, relevance: Relevance, chosen: Sequ
 
 def asks_for_several(plan: QuestionPlan) -> bool:
     """Return whether a question asks for several things, or for one that only a comparison of several finds."""
-    compares = plan.negated or plan.bound is not None or plan.extreme != 0 or plan.versus is not None
+    compares = plan.negated or plan.limited or plan.extreme != 0 or plan.versus is not None
     return plan.kind is Kind.LIST or plan.plural or bool(plan.counted) or compares
-
-
-def select(evidence: AnswerEvidence) -> list[Scored]:
-    """Return the best units for the question, whether or not they support an answer."""
-    ranked = sorted(evidence.scored, key=lambda scored: -scored.score)[:_FIRST]
-    if not ranked or not evidence.plan.terms:
-        return []
-    plan = evidence.plan
-    if plan.options and not plan.alternatives:
-        return comparison(evidence, ranked)
-    if row := attribute_row(evidence):
-        return [row]
-    if plan.kind is Kind.SUMMARY:
-        return summary(evidence, ranked)
-    return best_answer(evidence, ranked)
-
-
-def best_answer(evidence: AnswerEvidence, ranked: list[Scored]) -> list[Scored]:
-    best = latest(evidence, ranked[0], ranked)
-    if row := measured_row(evidence, best, ranked):
-        return [row]
-    if evidence.plan.negated and not denies(best.unit.text):
-        return other_rows(evidence, best)
-    section = section_items(evidence, best) or decided_items(evidence, best)
-    if section:
-        return narrowed(evidence.plan, section)
-    items = list_items(evidence, best)
-    if items:
-        return narrowed(evidence.plan, items)
-    if evidence.plan.extreme and best.unit.kind is UnitKind.ROW and (row := extreme_of_table(evidence, best)):
-        return [row]
-    is_successor = best is not ranked[0] and evidence.plan.kind in TYPED
-    pair = with_reason(evidence, best, ranked) or ([] if is_successor else two_hops(evidence, ranked, best))
-    return pair or with_fields(evidence, best) or [best]

@@ -12,6 +12,7 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.support import connected, coverage, union
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values.dates import is_calendar
+from graphtide.infra.models.local.answers.values.quantities import PHONE
 from graphtide.infra.models.local.answers.words import key_of, words_of
 
 _TWO_HOP_GAIN = 0.14
@@ -116,12 +117,9 @@ def _is_number_of_another(plan: QuestionPlan, scored: Scored, partner: Scored) -
     has the whole name.
     """
     names = [i for i, term in enumerate(plan.terms) if term.kind is TermKind.NAME]
-    if plan.measures != _PHONE or not names or names[-1] != len(plan.terms) - 1:
+    if plan.measures != PHONE or not names or names[-1] != len(plan.terms) - 1:
         return False
     return not any(unit.fits and all(unit.covers[i] >= _SAME_NAME for i in names) for unit in (scored, partner))
-
-
-_PHONE = frozenset({"phone"})
 
 
 def _states_value(plan: QuestionPlan, scored: Scored, partner: Scored) -> bool:

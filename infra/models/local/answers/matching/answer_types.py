@@ -75,6 +75,14 @@ def denies(text: str) -> bool:
     return has_phrase(text, _DENYING) or "n't " in text
 
 
+def denies_asked(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a unit says that something is not so: a row by a cell whose column or value the question names."""
+    if not unit.cells:
+        return denies(unit.text)
+    asked = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if not term.weak))
+    return any(denies(cell.value) and asked & (cell.column_keys | keys_of(cell.value)) for cell in unit.cells)
+
+
 _DENYING = ("no", "not", "nobody", "none", "never", "neither", "nor", "without", "cannot", "except", "lacks")
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from graphtide.graph.retrieval.question_words import MONTHS
 from graphtide.infra.documents.line_starts import stamp_of
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column, period_of, spans_day
+from graphtide.infra.models.local.answers.matching.coverage import keys_of_denied
 from graphtide.infra.models.local.answers.matching.other_names import has_other_role, tables_without_name
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance, Scored
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, UNFINISHED
@@ -81,6 +82,7 @@ def _contradicted(evidence: AnswerEvidence, places: Iterable[int], rows: Mapping
         or (plan.done is not None and unit.text.startswith(TO_DO if plan.done else DONE))
         or _is_of_alternative(plan, unit)
         or has_other_role(plan, unit)
+        or not plan.keys.isdisjoint(keys_of_denied(plan, unit))
         or (plan.kind is Kind.DATE and _has_only_other_months(unit, months))
     }
 

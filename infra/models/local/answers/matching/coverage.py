@@ -10,26 +10,22 @@ import re
 from functools import lru_cache
 
 from graphtide.graph.retrieval.question_words import MONTHS
-from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING, tells_age
+from graphtide.infra.models.local.answers.matching.answer_types import PERMITTING, denies, tells_age
 from graphtide.infra.models.local.answers.matching.cell_values import is_amount, spans_day
 from graphtide.infra.models.local.answers.matching.expressed import dates_end, expresses, signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
-from graphtide.infra.models.local.answers.values.dates import days_in, same_day
+from graphtide.infra.models.local.answers.values.dates import days_in, is_calendar, same_day
 from graphtide.infra.models.local.answers.values.phrases import has_phrase
-from graphtide.infra.models.local.answers.values.quantities import has_quantity
-from graphtide.infra.models.local.answers.words import (
-    keys_of,
-    word_set,
-)
+from graphtide.infra.models.local.answers.values.quantities import MONEY, PHONE, has_quantity
+from graphtide.infra.models.local.answers.words import STOP_WORDS, keys_of, word_set, words_of
+from graphtide.infra.models.local.english.lexical.verbs import VERBS
 
 OWN, COLUMN, LEAD, HEADING, TITLE, BEFORE, AFTER, NEAR, DOCUMENT = 1.0, 1.0, 0.9, 0.9, 0.85, 0.6, 0.45, 0.5, 0.3
 ANTECEDENT = 0.85
 SYNONYM, EXPRESSED = 0.75, 0.8
-_PHONE = frozenset({"phone"})
-"""The kind of quantity that a text cannot have by chance."""
 
 
 def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:  # noqa: PLR0911 -- one return for each form
@@ -60,13 +56,13 @@ def implied_coverage(evidence: AnswerEvidence, term: Term, unit: Unit) -> float:
     expressed = term.kind is TermKind.IMPLIED and plan.measures and not term.coded
     if not expressed or not _has_measure(plan, unit):
         return 0.0
-    return LEAD if plan.measures == _PHONE else EXPRESSED
+    return LEAD if plan.measures == PHONE else EXPRESSED  # which a text cannot have by chance
 
 
 def _has_measure(plan: QuestionPlan, unit: Unit) -> bool:
     """Return whether a sentence has a quantity of the kind asked for, or a row the sum of a booking."""
     if unit.kind is UnitKind.ROW:
-        return plan.measures == _MONEY and any(map(is_amount, unit.cells))
+        return plan.measures == MONEY and any(map(is_amount, unit.cells))
     return has_quantity(unit.text, plan.measures)
 
 
@@ -77,7 +73,6 @@ def _is_of_year(term: Term, unit: Unit) -> bool:
 
 
 _ONE_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
-_MONEY = frozenset({"money"})
 
 
 def _is_for_permitted(unit: Unit) -> bool:
@@ -190,6 +185,38 @@ def _place_of(key: str, unit: Unit) -> float:  # noqa: PLR0911 -- one return for
     if after is not None and key in after.keys:
         return AFTER
     return NEAR if key in unit.near_keys else 0.0
+
+
+def has_other_subject(plan: QuestionPlan, unit: Unit) -> bool:
+    """Return whether a word that carries meaning is before the verb of the question in the past: not in "5 March: Fell
+    in …", nor in "New date for the launch".
+    """
+    words = words_of(unit.text)
+    end = next((at for at, word in enumerate(words) if word.key in plan.deeds and _is_past(word.text)), 0)
+    return any(not (word.coded or word.text.lower() in STOP_WORDS or is_calendar(word.key)) for word in words[:end])
+
+
+def _is_past(word: str) -> bool:
+    form = VERBS.get(word)
+    return word.endswith("ed") or (form is not None and not (form.bare or word.endswith("s")))
+
+
+def keys_of_denied(plan: QuestionPlan, unit: Unit) -> frozenset[str]:
+    """Return the keys that only the sentence before has, if it denies of its subject what this one says of another:
+    "The lift isn't repaired yet. The heating was repaired on Friday."
+    """
+    before = unit.before
+    if before is None or before.block != unit.block or unit.dangling or unit.cells or plan.negated:
+        return frozenset()
+    deeds = plan.deeds
+    if (
+        deeds.isdisjoint(before.keys)
+        or not has_other_subject(plan, unit)
+        or not denies(before.text)
+        or denies(unit.text)
+    ):
+        return frozenset()
+    return before.keys - unit.keys - unit.lead_keys - unit.head_keys - unit.title_keys
 
 
 _PERMISSION_KEYS = keys_of("allowed permitted forbidden prohibited")

@@ -14,7 +14,7 @@ from graphtide.infra.models.local.answers.questions.types import Kind, QuestionP
 from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.values.dates import has_date
 from graphtide.infra.models.local.answers.values.phrases import has_phrase
-from graphtide.infra.models.local.answers.values.quantities import has_quantity
+from graphtide.infra.models.local.answers.values.quantities import MONEY, has_quantity
 from graphtide.infra.models.local.answers.words import ARTICLES, key_of, keys_of, word_set, words_of
 from graphtide.infra.models.local.english.lexical.words import ORGANISATION_CUES, PLACE_CUES, ROLES
 
@@ -34,7 +34,7 @@ _TAKES_PLACE = re.compile(
 )
 _WINNING = keys_of("win receive")
 _AWARDING = re.compile(r"\b(?:went|goes|awarded|given) to (?:the )?[A-Z]")
-_MONEY, _SUM = keys_of("money"), frozenset({"money"})
+_MONEY_KEYS = keys_of("money")
 _CREATION = keys_of("write compose paint design author draw build create make film record direct stage publish")
 _VALIDITY = keys_of("valid validity apply effect run last")
 _CONVERSES = {
@@ -62,7 +62,7 @@ def expresses(plan: QuestionPlan, term: Term, unit: Unit) -> bool:
     """Return whether the form of the unit expresses the term."""
     if value_expresses(plan, term, unit) or _offers(plan, term, unit):
         return True
-    if term.key in _MONEY and has_quantity(unit.text, _SUM):
+    if term.key in _MONEY_KEYS and has_quantity(unit.text, MONEY):
         return True
     if term.key in _WINNING and _is_awarded(plan, unit):
         return True

@@ -14,14 +14,14 @@ from graphtide.infra.models.local.answers.documentation import asks_for_field, d
 from graphtide.infra.models.local.answers.matching.answer_types import (
     TYPED,
     day_fits,
-    denies,
+    denies_asked,
     denies_deed,
     fits_type,
     has_attribute,
     valued_heading,
 )
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column, is_place_cell
-from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT, cover, implied_coverage
+from graphtide.infra.models.local.answers.matching.coverage import DOCUMENT, cover, implied_coverage, keys_of_denied
 from graphtide.infra.models.local.answers.matching.expressed import denies_existence
 from graphtide.infra.models.local.answers.matching.names import conflicts, names_holder, person_keys, with_first_names
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
@@ -89,8 +89,11 @@ def _matched(evidence: AnswerEvidence, unit: Unit, similarity: float) -> Scored:
     """Return what a unit has of the question, with the score of its words, its similarity and its type alone."""
     plan = evidence.plan
     known = evidence.documents.get(unit.doc_id, frozenset())
+    lost = keys_of_denied(plan, unit)
     covers = tuple(
-        max(cover(term, unit), DOCUMENT if term.key in known else 0.0, implied_coverage(evidence, term, unit))
+        0.0
+        if term.key in lost
+        else max(cover(term, unit), DOCUMENT if term.key in known else 0.0, implied_coverage(evidence, term, unit))
         for term in plan.terms
     )
     covers = with_first_names(plan, unit, covers)
@@ -136,7 +139,7 @@ def _adjusted(plan: QuestionPlan, unit: Unit, found: Scored) -> float:
         score += AMENDED
     if (plan.defines and introduces(plan, unit)) or describes_flag(plan, unit):
         score += DEFINED
-    if plan.negated and not denies(unit.text):
+    if plan.negated and not denies_asked(plan, unit):
         score *= NOT_DENIED
     if plan.becomes and has_phrase(unit.text, _BECAME) and not unit.cells:
         score += HAPPENED

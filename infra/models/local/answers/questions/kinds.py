@@ -87,23 +87,30 @@ def _asks_for_hour(tokens: list[str]) -> bool:
 
 
 def _how(tokens: list[str]) -> tuple[Kind, frozenset[str]]:
-    after = tokens[tokens.index("how") + 1] if tokens.index("how") + 1 < len(tokens) else ""
-    if after not in HOW:
-        return Kind.THING, frozenset()
-    rest = tokens[tokens.index("how") + 2 :]
-    if "how" in rest:
-        _, more = _how(rest)
-        return Kind.QUANTITY, frozenset(HOW[after]) | more
+    """Return the kind of a question with "how", and the measures of each "how far", "how heavy" in it."""
+    places = [at for at, word in enumerate(tokens) if word == "how"]
+    measures = frozenset[str]()
+    for at in places:
+        after = tokens[at + 1] if at + 1 < len(tokens) else ""
+        if after not in HOW:
+            return (Kind.THING if at == places[0] else Kind.QUANTITY), measures
+        measures |= frozenset(HOW[after]) if at != places[-1] else _measures_of_how(after, tokens[at + 2 :])
+    return Kind.QUANTITY, measures
+
+
+def _measures_of_how(after: str, rest: list[str]) -> frozenset[str]:
+    """Return the measures that "how much", "how many" or "how long" asks for, by the words after it."""
     if after in ("much", "many"):
-        noun = tokens[tokens.index("how") + 2] if tokens.index("how") + 2 < len(tokens) else ""
-        units = {"seconds", "minutes", "hours", "days", "weeks", "months", "years"}
-        if noun in units:
-            return Kind.QUANTITY, frozenset({"duration"})
+        noun = rest[0] if rest else ""
+        if noun in _DURATIONS:
+            return frozenset({"duration"})
         if after == "much" and noun not in AUXILIARIES and noun not in ("money", "compensation", "it"):
-            return Kind.QUANTITY, frozenset()
-        money = {"money"} if after == "much" and _CHANGING.isdisjoint(rest) else set()
-        return Kind.QUANTITY, frozenset(money)
-    return Kind.QUANTITY, frozenset(HOW[after]) - {"count"} if "count" not in HOW[after] else frozenset()
+            return frozenset()
+        return frozenset({"money"} if after == "much" and _CHANGING.isdisjoint(rest) else ())
+    return frozenset(HOW[after]) if "count" not in HOW[after] else frozenset()
+
+
+_DURATIONS = word_set("seconds minutes hours days weeks months years")
 
 
 _CHANGING = word_set(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from graphtide.infra.models.local.answers.values.measures import COMPARED, EXTREMES
 from graphtide.infra.models.local.answers.words import (
     key_of,
     word_set,
@@ -48,12 +49,7 @@ STATES = {"open": False, "pending": False, "outstanding": False, "unfinished": F
 FINISHED = word_set("done fixed solved resolved repaired finished completed closed complete settled")
 UNFINISHED = word_set("open new pending outstanding unfinished unresolved unsolved")
 """Words of a question, and values of a column for a state, that mean the same."""
-SUPERLATIVES = {
-    word: sign
-    for sign, words in ((1, "highest largest biggest longest tallest heaviest most oldest deepest hottest strongest"),
-                        (-1, "lowest smallest shortest lightest least fewest cheapest coldest youngest newest"))
-    for word in words.split()
-}  # fmt: skip
+SUPERLATIVES = EXTREMES | {"highest": 1, "most": 1} | dict.fromkeys(("lowest", "least", "fewest", "newest"), -1)
 SUMMARIES = (
     "summarise", "summarize", "summary", "overview", "came out of", "outcome", "result of", "results of", "finding",
     "findings", "tell me about", "what happened", "problem with", "describe", "explain", "do we know", "is known",
@@ -63,12 +59,11 @@ TO_DO = (
     "to do", "to be done", "left to do", "remains", "what is still open", "what's still open", "what is outstanding",
     "what is still pending", "what is unfinished",
 )  # fmt: skip
-BOUNDS = {
-    word: sign
-    for sign, words in ((1, "over above exceeding more greater higher longer heavier older later larger"),
-                        (-1, "under below less fewer lower shorter lighter cheaper younger earlier smaller"))
-    for word in words.split()
-}  # fmt: skip
+BOUNDS = (
+    COMPARED
+    | dict.fromkeys(("over", "above", "exceeding", "more", "greater", "higher", "later"), 1)
+    | dict.fromkeys(("under", "below", "less", "fewer", "lower", "earlier"), -1)
+)
 CAUSES = word_set("cause causes caused reason reasons")
 MONEY_WORDS = word_set("insured cost costs pay paying paid price owe owed owes charge charges earn earns fetch fetched")
 CALLING = word_set("telephone phone mobile ring call dial")
@@ -129,7 +124,6 @@ POSSESSIVE = re.compile(
 """A question for what belongs to a name: "what is Mary Ek's phone number"."""
 SENTENCE_END = re.compile(r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bProf)[.?!](?=\s)")
 """The end of a sentence, not the full stop of a title: "which animals does Dr. Sayle treat" is one."""
-_MEASURING = {"pay": "money", "pays": "money", "paid": "money", "cost": "money", "costs": "money", "earn": "money"}
 MAX_OPTION_WORDS, MIN_DEED_WORDS = 8, 4
 _IMPLIED = {
     "duration": "long last take need require hour minute day",

@@ -1,4 +1,4 @@
-"""The limits of a question on its answer: bounds, counted nouns, attributes, permissions, options."""
+"""The limits of a question on its answer: counted nouns, attributes, permissions, options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
     MODALS,
     NOT_COMPARATIVE,
 )
-from graphtide.infra.models.local.answers.questions.types import Bound
 from graphtide.infra.models.local.answers.thesaurus import WEAK
 from graphtide.infra.models.local.answers.words import (
     STOP_WORDS,
@@ -31,19 +30,6 @@ from graphtide.infra.models.local.english.lexical.verbs import VERBS
 def bound_words(tokens: Sequence[str]) -> Iterator[str]:
     """Yield the words of a limit, which the rows beyond it need not have."""
     yield from (token for token in tokens if token in BOUNDS or token[0].isdigit())
-
-
-def bound_of(tokens: Sequence[str]) -> Bound | None:
-    """Return the limit on a value, None without one."""
-    for at, token in enumerate(tokens):
-        sign = BOUNDS.get(token, 0)
-        if not sign:
-            continue
-        first = at + 1 + (tokens[at + 1 : at + 2] == ["than"])
-        number = tokens[first].replace(",", "") if first < len(tokens) else ""
-        if number.replace(".", "", 1).isdecimal() and number.isascii():
-            return Bound(sign, float(number))
-    return None
 
 
 def deed_of(tokens: Sequence[str]) -> str:

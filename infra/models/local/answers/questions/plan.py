@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from graphtide.infra.models.local.answers.questions.bounds import bound_of, denies_limit
 from graphtide.infra.models.local.answers.questions.forms import (
     VERSION,
     asks_for_changes,
@@ -43,14 +44,13 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
 )
 from graphtide.infra.models.local.answers.questions.limits import (
     attribute_of,
-    bound_of,
     bound_words,
     counted_noun,
     deed_of,
     options_of,
 )
 from graphtide.infra.models.local.answers.questions.terms import adjacent_pairs, date_keys, terms_of
-from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan
+from graphtide.infra.models.local.answers.questions.types import Bound, Kind, QuestionPlan
 from graphtide.infra.models.local.answers.values.dates import days_in
 from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import (
@@ -76,7 +76,7 @@ def plan_of(question: str) -> QuestionPlan:
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
-    weak = _weak_keys(kind, tokens, bound is not None) | trouble_keys(asking) | conditions
+    weak = _weak_keys(kind, tokens, bound) | trouble_keys(asking) | conditions
     weak |= frozenset(key_of(token) for token in tokens if token in LATEST_WORDS) | _named_by_kind(tokens)
     if kind is Kind.YES_NO:
         tokens = _main_clause(tokens)
@@ -97,10 +97,7 @@ def plan_of(question: str) -> QuestionPlan:
         counted_noun(tokens),
         False if has_phrase(asking, TO_DO) else state_asked(tokens),
         next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
-        kind in (Kind.PERSON, Kind.THING, Kind.LIST)
-        and state_asked(tokens) is None
-        and not NEGATIONS.isdisjoint(tokens)
-        and not _forbids(tokens),
+        _negates(kind, tokens),
         bound,
         has_phrase(asking, TO_DO),
         deed_of(tokens),
@@ -122,12 +119,21 @@ def plan_of(question: str) -> QuestionPlan:
 
 
 def _compares(tokens: list[str]) -> bool:
-    return not SUPERLATIVES.keys().isdisjoint(tokens) or bound_of(tokens) is not None
+    bound = bound_of(tokens)
+    return not SUPERLATIVES.keys().isdisjoint(tokens) or (bound is not None and not bound.dated)
 
 
-def _weak_keys(kind: Kind, tokens: list[str], is_bound: bool) -> frozenset[str]:
+def _negates(kind: Kind, tokens: list[str]) -> bool:
+    """Return whether it asks for what is not so, or how many are not; a negation of a limit denies that alone."""
+    selects = kind in (Kind.PERSON, Kind.THING, Kind.LIST) or (kind is Kind.QUANTITY and counted_noun(tokens) != "")
+    if not selects or state_asked(tokens) is not None or NEGATIONS.isdisjoint(tokens):
+        return False
+    return not (_forbids(tokens) or denies_limit(tokens))
+
+
+def _weak_keys(kind: Kind, tokens: list[str], bound: Bound | None) -> frozenset[str]:
     """Return the keys of words about the form of an answer, which need not have them: "why", "above", "oldest"."""
-    words = set[str](bound_words(tokens)) if is_bound else set[str]()
+    words = set[str](bound_words(tokens)) if bound is not None and not bound.dated else set[str]()
     if kind is Kind.REASON:
         words |= CAUSES | CAUSING | CAUSE_VERBS
     if kind is Kind.DATE:

@@ -51,7 +51,19 @@ def terms_of(
         same = either - {word.key} if word.key in either else frozenset()
         synonyms = synonyms_of(word.text) | (opposites_of(word.text) if either_way else frozenset())
         terms[word.key] = Term(word.text, word.key, kind, synonyms, word.start, same)
-    return list(terms.values())
+    return _most_specific(list(terms.values()))
+
+
+def _most_specific(terms: list[Term]) -> list[Term]:
+    """Return at most `MAX_TERMS` terms in their order: names and codes first, then words that carry meaning."""
+    if len(terms) <= MAX_TERMS:
+        return terms
+    kept = sorted(range(len(terms)), key=lambda at: (not terms[at].hard, terms[at].weak, at))[:MAX_TERMS]
+    return [terms[at] for at in sorted(kept)]
+
+
+MAX_TERMS = 40
+"""Terms by which units are scored, as each takes time for each unit: a longer question is a text."""
 
 
 def adjacent_pairs(words: Sequence[Word], text: str) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 from graphtide.infra.models.local.answers.words import (
     IRREGULAR,
@@ -72,13 +73,23 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A limit on the values asked for: "more than 7 pounds" has the sign 1 and the value 7."""
+    """The limits on a value asked for: "more than 7 pounds" has the lower one 7, which is not included."""
 
-    sign: int
-    value: float
+    low: float = -inf
+    high: float = inf
+    with_low: bool = False
+    with_high: bool = False
+    unit: str = ""
+    """The unit of the limits, "" for none or one that is not converted."""
+    measures: frozenset[str] = frozenset()
+    """Keys of what its words measure: "age" of "older than"."""
+    dated: bool = False
+    """The limits are moments: year, month and day together, as 20200131."""
 
     def admits(self, value: float) -> bool:
-        return value > self.value if self.sign > 0 else value < self.value
+        """Return whether a value is within the limits."""
+        above = value > self.low or (self.with_low and value == self.low)
+        return above and (value < self.high or (self.with_high and value == self.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +130,7 @@ class QuestionPlan:
     negated: bool = False
     """It asks for what is not so: "who does not work in"."""
     bound: Bound | None = None
-    """It asks for rows with a greater or smaller value."""
+    """It asks for rows with a greater or smaller value, or of an earlier or later day."""
     to_do: bool = False
     """It asks for what is to do: "what is still to do"."""
     deed: str = ""
@@ -156,6 +167,11 @@ class QuestionPlan:
     @property
     def keys(self) -> frozenset[str]:
         return frozenset(term.key for term in self.terms)
+
+    @property
+    def limited(self) -> bool:
+        """Return whether it has a limit on a number, and not on a moment."""
+        return self.bound is not None and not self.bound.dated
 
     @property
     def deeds(self) -> frozenset[str]:

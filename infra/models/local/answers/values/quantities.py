@@ -11,6 +11,8 @@ from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import STOP_WORDS, Word, is_number, word_set, words_of
 
 CURRENCIES = word_set("euro euros eur pound pounds gbp dollar dollars usd cent cents chf franc francs kroner kronor")
+MONEY, PHONE = frozenset({"money"}), frozenset({"phone"})
+"""The kinds of a quantity that only has these units."""
 _UNITS: dict[str, frozenset[str]] = {
     "money": CURRENCIES,
     "length": word_set(

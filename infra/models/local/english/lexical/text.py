@@ -9,7 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphtide.infra.models.local.english.lexical.words import ABBREVIATIONS, CALENDAR, word_set
+from graphtide.infra.models.local.english.lexical.words import (
+    ABBREVIATIONS,
+    BEFORE_NUMBERS,
+    CALENDAR,
+    DAY_HALVES,
+    WEEKDAYS,
+    word_set,
+)
 
 MAX_TOKENS = 160
 _MONTHS = word_set("jan feb mar apr jun jul aug sep sept oct nov dec")
@@ -93,6 +100,10 @@ def _closes(ended: str, token: WordToken) -> bool:
     small = token.kind == "word" and token.text[0].islower()
     if ended == "month":  # "on 4 Nov. Meloxicam"
         return token.kind == "word" and token.capital and token.lower not in CALENDAR
+    if ended == "hour":  # "from 9 a.m. Monday"
+        return not small and token.lower not in CALENDAR | WEEKDAYS
+    if ended == "number":  # "max. 6 bar", "Rm. B4"
+        return token.kind == "word" and not small and not any(char.isdigit() for char in token.text)
     return ended == "hard" or token.kind == "opaque" or (ended == "soft" and not small)
 
 
@@ -102,7 +113,7 @@ def _sentence(tokens: list[WordToken]) -> TextSentence:
 
 def _breaks(space: str, pending: list[WordToken], ended: str) -> str:
     """Return how white space after ``pending`` ends the sentence: "soft" after a full stop, "hard" at an empty line,
-    "month" after "4 Nov.", or "".
+    "month" after "4 Nov.", "hour" and "number" after abbreviations, or "".
     """
     if not pending:
         return ""
@@ -116,7 +127,20 @@ def _breaks(space: str, pending: list[WordToken], ended: str) -> str:
     if pending[at].text == "." and at > 0 and _abbreviated(pending, at - 1):
         is_day = at > 1 and pending[at - 1].lower in _MONTHS and pending[at - 2].text[:1].isdigit()
         return "month" if is_day else ended
-    return "soft"
+    return _abbreviating(pending, at) if pending[at].text == "." and at > 0 else "soft"
+
+
+def _abbreviating(pending: list[WordToken], at: int) -> str:
+    """Return how the full stop at `at` ends a sentence: "hour" after "9 a.m.", "number" after "max.", not after
+    "5 min.", else "soft".
+    """
+    word = pending[at - 1]
+    if word.end != pending[at].start:
+        return "soft"
+    if word.lower in DAY_HALVES:
+        return "hour"
+    is_counted = at > 1 and pending[at - 2].text[:1].isdigit()
+    return "number" if word.lower in BEFORE_NUMBERS and not is_counted else "soft"
 
 
 def _abbreviated(pending: list[WordToken], at: int) -> bool:

@@ -5,10 +5,7 @@ Data and the rules of inflection. A missing verb costs recall, never correctness
 
 from dataclasses import dataclass
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
+from graphtide.infra.models.local.english.lexical.words import word_set
 
 _REGULAR = """
 hand lock knock park phone mail email book borrow check clean fill mention confirm count dissolve donate paint
@@ -101,7 +98,7 @@ _IRREGULAR = {
     "beat": "beat beaten", "bend": "bent bent", "fit": "fit fit", "quit": "quit quit", "rewrite": "rewrote rewritten",
 }  # fmt: skip
 # Forms that are nouns at least as often as verbs; they count as verbs only if the next word shows it.
-AMBIGUOUS = _set(
+AMBIGUOUS = word_set(
     "hand hands lock locks park parks phone phones mail mails book books knock knocks "
     "access accesses advance advances balance balances beat beats bend bends benefit benefits bite bites blow blows "
     "boost boosts brew brews challenge challenges chase chases combat combats comfort comforts compress compresses "
@@ -165,10 +162,10 @@ def _third(base: str) -> str:
     return base + "s"
 
 
-_DOUBLED = _set(
+_DOUBLED = word_set(
     "map ship stop drop plan star refer equip transfer transmit submit patrol commit control compel confer excel emit "
     "trap repel"
-) - _set("rout")
+) - word_set("rout")
 
 
 def _verb_forms() -> dict[str, VerbForm]:

@@ -59,13 +59,16 @@ NUMBER_WORDS = word_set(
 
 HONORIFICS = word_set(
     "mr mrs ms miss dr prof professor sir dame lord lady captain capt colonel col general gen major lieutenant lt "
-    "commander admiral sergeant king queen prince princess pope saint st president chancellor minister senator "
+    "commander admiral sergeant sgt king queen prince princess pope saint st president chancellor minister senator "
     "judge father sister brother engineer"
 )
 ABBREVIATIONS = HONORIFICS | word_set(
     "jr sr vs etc eg ie cf approx ca no nos vol fig figs ed eds al inc ltd co corp dept est mt ft jan feb mar apr jun "
-    "jul aug sep sept oct nov dec rev hon gov sen rep univ pp p ch sec tel fax ext"
+    "jul aug sep sept oct nov dec rev hon gov sen rep univ pp p ch sec tel fax ext e.g i.e"
 )
+BEFORE_NUMBERS = word_set("rm apt max min")
+"""Abbreviations of words that numbers follow: "Rm. 4B", "max. 6 bar"."""
+DAY_HALVES = word_set("a.m p.m")
 NAME_PARTICLES = word_set("de la le du van von der den di da del della dos el al bin ibn af av ter zu y")
 
 ORGANISATION_CUES = word_set(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import yaml
 from bs4 import BeautifulSoup, Comment
-from bs4.element import NavigableString, Tag
+from bs4.element import Tag
+from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
-from graphtide.infra.files.formats.nesting import check_nesting
+from graphtide.infra.files.formats.html.nesting import check_nesting, ends_of, implied_ends, without_unknown_sections
+from graphtide.infra.files.formats.html.tables import INTRODUCTION, simplify_tables
+from graphtide.infra.files.types import UnreadableFileError
 
 _NOT_CONTENT = (
     "script",
@@ -19,8 +23,10 @@ _NOT_CONTENT = (
     "template",
     "nav",
     "footer",
-    "form",
     "button",
+    "select",
+    "datalist",
+    "textarea",
     "svg",
     "iframe",
     "img",
@@ -47,7 +53,32 @@ def html_to_markdown(text: str) -> str:
 def parse_page(text: str) -> BeautifulSoup:
     """Return the tree of a page. Raises UnreadableFileError for one whose elements are nested too deeply."""
     check_nesting(text)
-    return BeautifulSoup(text, "html.parser")
+    try:
+        return _Page(without_unknown_sections(text), "html.parser")
+    except ParserRejectedMarkup as error:
+        raise UnreadableFileError(f"is not readable HTML ({error}); save it again from a browser") from error
+
+
+class _Page(BeautifulSoup):
+    """The tree of a page whose elements also end where the HTML standard lets their ends be left out."""
+
+    def handle_starttag(self, name: str, *args: Any, **options: Any) -> Tag | None:
+        self._close(implied_ends(name, self._open_names()))
+        return super().handle_starttag(name, *args, **options)
+
+    def handle_endtag(self, name: str, nsprefix: str | None = None) -> None:
+        self.endData()
+        if self.open_tag_counter.get(name):
+            self._close(ends_of(name, self._open_names()))
+
+    def _open_names(self) -> Iterator[str]:
+        return (element.name for element in reversed(self.tagStack))
+
+    def _close(self, count: int) -> None:
+        if count:
+            self.endData()
+        for _ in range(count):
+            self.popTag()
 
 
 def page_to_markdown(page: BeautifulSoup) -> str:
@@ -64,7 +95,7 @@ def markdown_of(body: Tag) -> str:
     `<name>` and "1." at the start of a paragraph are escaped.
     """
     _flatten(body)
-    _introduce_tables(body)
+    simplify_tables(body)
     for box in body.select(_BOXES):
         box.name, box["type"] = "input", "checkbox"
         if "checkbox-on" in (box.get("class") or ()):
@@ -81,7 +112,7 @@ class _Converter(MarkdownConverter):
 
     def convert_table(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         table: str = super().convert_table(el, text, parent_tags)  # type: ignore[misc]  # not in the stubs
-        introduction = self.escape(str(el.get(_INTRODUCTION) or ""), parent_tags)  # type: ignore[attr-defined]
+        introduction = self.escape(str(el.get(INTRODUCTION) or ""), parent_tags)  # type: ignore[attr-defined]
         return f"\n\n{introduction}{table}" if introduction else table
 
     def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
@@ -106,8 +137,7 @@ def mail_text(content: str) -> str:
 
     Raises UnreadableFileError.
     """
-    check_nesting(content)
-    page = BeautifulSoup(content, "html.parser")
+    page = parse_page(content)
     for element in page.find_all(("script", "style", "head")):
         element.decompose()
     _flatten(page)
@@ -125,38 +155,25 @@ def _content(page: BeautifulSoup) -> Tag:
     for link in page.find_all("a", href=_WITHIN_PAGE):
         if link.get_text(strip=True) in _LINK_MARKS:
             link.decompose()
-    return page.find("main") or page.body or page
+    if page.body is None and page.head is not None:
+        page.head.decompose()
+    return _main(page) or page.body or page
 
 
-def _introduce_tables(body: Tag) -> None:
-    """Take the captions out of their tables, where they would take the place of the header, and note their texts. One
-    that was not closed has the rows, too.
-    """
-    for table in body.find_all("table"):
-        table.attrs.pop(_INTRODUCTION, None)
-        caption = table.find("caption", recursive=False)
-        if not isinstance(caption, Tag):
-            continue
-        row = caption.find("tr")
-        own: list[NavigableString] = []
-        for node in caption.descendants:
-            if node is row:
-                break
-            if isinstance(node, NavigableString):
-                own.append(node)
-        text = " ".join("".join(map(str, own)).split())
-        if row is None:
-            caption.extract()
-        else:
-            for string in own:
-                string.extract()
-            caption.unwrap()
-        if text:
-            table[_INTRODUCTION] = text if text.endswith(_ENDS) else f"{text}:"
+def _main(page: BeautifulSoup) -> Tag | None:
+    """Return the headings of level 1 above the first `<main>`, and every `<main>` and `<article>`, None without one."""
+    first = page.find("main")
+    if first is None:
+        return None
+    content = page.new_tag("div")
+    above = [heading for heading in first.find_all_previous("h1") if not heading.find_parent(_ASIDE)]
+    content.extend([heading.extract() for heading in reversed(above)])
+    parts = [part for part in page.find_all(("main", "article")) if not part.find_parent(_ASIDE)]
+    content.extend([part.extract() for part in parts])
+    return content
 
 
-_INTRODUCTION = "data-graphtide-introduction"
-_ENDS = (".", ":", "!", "?")
+_ASIDE = ("main", "article", "aside")
 
 
 def _flatten(body: Tag) -> None:

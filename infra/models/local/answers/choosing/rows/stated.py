@@ -15,7 +15,7 @@ from graphtide.infra.models.local.answers.matching.cell_values import is_person_
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES
-from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
+from graphtide.infra.models.local.answers.questions.types import Bound, Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import Cell, Table, Unit, UnitKind, table_of
 from graphtide.infra.models.local.answers.values.dates import has_date
 from graphtide.infra.models.local.answers.values.quantities import CURRENCIES
@@ -61,18 +61,27 @@ def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
     plan = evidence.plan
     asked = [term for term in plan.terms if term.kind is not TermKind.WEAK and not _is_currency(term)]
     things = [term for term in asked if term.kind is TermKind.FOCUS]
-    if plan.bound is None or plan.negated or not things:
+    bound = plan.bound
+    if bound is None or plan.negated or not things:
         return []
-    others = [term for term in asked if term not in things]
+    others = [term for term in asked if term not in things and not _is_of_bound(plan, bound, term)]
     for rows in _tables_of(evidence):
         if not any(named_kind(row.unit).issuperset(term.key for term in things) for row in rows):
             continue
         columns = frozenset().union(*(row.unit.columns for row in rows))
-        if others and all(({term.key} | term.synonyms) & columns for term in others):
-            found = beyond(plan, plan.bound, rows)
+        is_measured = bool(others) or bool(bound.measures & columns)
+        if is_measured and all(({term.key} | term.synonyms) & columns for term in others):
+            found = beyond(plan, bound, rows)
             if 0 < len(found) <= MAX_FILTERED:
                 return found
     return []
+
+
+def _is_of_bound(plan: QuestionPlan, bound: Bound, term: Term) -> bool:
+    """Return whether a word is a part of the moment that a bound names, or the unit of its number beside a measure."""
+    if bound.dated:
+        return term.coded or term.key in plan.date_keys
+    return bool(bound.measures) and term.text.lower() == bound.unit
 
 
 def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:

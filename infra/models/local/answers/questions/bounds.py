@@ -1,0 +1,120 @@
+"""The limits of a question on a number or a date: "more than £100 but less than £1,000", "before 2020".
+
+Invariant: the limits depend on the words of the question alone. Cost: linear in their number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from graphtide.infra.models.local.answers.questions.lexicon import BOUNDS, NEGATIONS
+from graphtide.infra.models.local.answers.questions.types import Bound
+from graphtide.infra.models.local.answers.values.amounts import is_unit
+from graphtide.infra.models.local.answers.values.dates import MONTH_NUMBERS
+from graphtide.infra.models.local.answers.values.measures import MEASURED
+from graphtide.infra.models.local.answers.words import word_set
+
+_WORDS = "|".join(sorted(BOUNDS))
+_FIGURES = r"\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,9})?"
+_BEFORE_NUMBER = re.compile(
+    rf"\b(?P<word>{_WORDS}|at least|at most|up to)(?: than)? (?P<number>{_FIGURES})(?P<k>k?)(?= |$)"
+    rf"(?! (?:[a-z]{{1,15}} )?or (?:{_WORDS})\b)(?: (?P<unit>[^\W\d_]{{1,15}}))?"
+)
+_AFTER_NUMBER = re.compile(
+    rf"\b(?P<number>{_FIGURES})(?P<k>k?)(?: (?P<unit>[^\W\d_]{{1,15}}))? (?:or|and) (?P<word>{_WORDS})\b(?! than)"
+)
+_MONTH = "|".join(sorted(MONTH_NUMBERS))
+_DATED = re.compile(
+    r"\b(?P<word>before|after|since|earlier than|later than) (?:the )?"
+    r"(?:(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
+    rf"|(?:(?P<d>\d{{1,2}})(?:st|nd|rd|th)? )?(?:(?P<m>{_MONTH}) )?(?P<y>(?:1[5-9]|20)\d\d))(?= |$)"
+)
+"""A moment with its year; a day only with its month."""
+_INCLUDING = {"at least": 1, "at most": -1, "up to": -1}
+_LATER = word_set("after since") | {"later than"}
+_LASTING = word_set("been is are lives works")
+"""Words of a question with "since" for what began then: "who has been a member since 2015"."""
+_MAX_BETWEEN = 3
+"""Words from a negation to the word that it denies: "do not cost more than"."""
+
+
+def bound_of(tokens: Sequence[str]) -> Bound | None:
+    """Return the limits on a number or a moment that a question names, None without one."""
+    text = " ".join(tokens)
+    found = list(_moments(text)) or [*_limits(text)]
+    if not found:
+        return None
+    whole = found[0]
+    for one in found[1:]:
+        whole = _both(whole, one)
+    return whole
+
+
+def denies_limit(tokens: Sequence[str]) -> bool:
+    """Return whether a negation belongs to a limit: "which do not cost more than £950"."""
+    text = " ".join(tokens)
+    matches = (match for pattern in (_BEFORE_NUMBER, _DATED) for match in pattern.finditer(text))
+    return any(_is_denied(text, match) for match in matches)
+
+
+def _limits(text: str) -> Iterator[Bound]:
+    for match in _BEFORE_NUMBER.finditer(text):
+        word = match["word"]
+        sign = _INCLUDING.get(word) or BOUNDS[word]
+        including, denied = word in _INCLUDING, _is_denied(text, match)
+        yield _limit(match, -sign if denied else sign, including=including != denied)
+    for match in _AFTER_NUMBER.finditer(text):
+        yield _limit(match, BOUNDS[match["word"]], including=True)
+
+
+def _limit(match: re.Match[str], sign: int, *, including: bool) -> Bound:
+    number = float(match["number"].replace(",", "")) * (1000 if match["k"] else 1)
+    unit = match["unit"] or ""
+    bound = Bound(unit=unit if is_unit(unit) else "", measures=MEASURED.get(match["word"], frozenset()))
+    if sign > 0:
+        return replace(bound, low=number, with_low=including)
+    return replace(bound, high=number, with_high=including)
+
+
+def _moments(text: str) -> Iterator[Bound]:
+    for match in _DATED.finditer(text):
+        word = match["word"]
+        if (word == "since" and not _LASTING.isdisjoint(text.split())) or (match["d"] and not match["m"]):
+            continue
+        year, month, day = _date_of(match)
+        first = year * 10_000 + month * 100 + day
+        last = year * 10_000 + (month or 99) * 100 + (day or 99)
+        later = (word in _LATER) != _is_denied(text, match)
+        including = (word == "since") != _is_denied(text, match)
+        if later:
+            yield Bound(low=first if including else last, with_low=including, dated=True)
+        else:
+            yield Bound(high=last if including else first, with_high=including, dated=True)
+
+
+def _date_of(match: re.Match[str]) -> tuple[int, int, int]:
+    """Return the year, the month and the day of a moment, 0 for what is not named."""
+    if match["year"]:
+        return int(match["year"]), int(match["month"]), int(match["day"])
+    return int(match["y"]), MONTH_NUMBERS.get(match["m"] or "", 0), int(match["d"] or 0)
+
+
+def _is_denied(text: str, match: re.Match[str]) -> bool:
+    before = text[: match.start()].split()[-_MAX_BETWEEN:]
+    return before[-1:] == ["no"] or (match["word"] not in _INCLUDING and not NEGATIONS.isdisjoint(before))
+
+
+def _both(first: Bound, second: Bound) -> Bound:
+    """Return the limits of two together: the greater of the lower ones, the less of the upper ones."""
+    low, high = max(first, second, key=lambda one: one.low), min(first, second, key=lambda one: one.high)
+    return Bound(
+        low.low,
+        high.high,
+        low.with_low,
+        high.with_high,
+        first.unit or second.unit,
+        first.measures | second.measures,
+        first.dated,
+    )
