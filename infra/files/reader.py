@@ -107,7 +107,7 @@ def _read(raw: bytes, name: str) -> Iterator[FileDocument | RecordProblem]:
     elif suffix == ".json":
         yield from read_json(decode_text(raw))
     elif suffix in _ENTRIES:
-        for entry in _converter(suffix, *_ENTRIES[suffix])(decode_text(raw)):
+        for entry in _converter(suffix, *_ENTRIES[suffix])(raw):
             yield from parts_of(_stored(entry)) if isinstance(entry, FileDocument) else (entry,)
     elif suffix == ".mbox":
         for mail in read_mailbox(raw):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import re
+import struct
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from pypdf import PdfReader
-from pypdf.errors import PyPdfError
+from pypdf.errors import DependencyError, PyPdfError
 
 from graphtide.infra.files.types import UnreadableFileError
 
@@ -23,7 +25,16 @@ _PARAGRAPH_RATIO = 1.35
 _MAX_HEADING_WORDS = 14
 _MAX_LEVEL = 4
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&])")
-_PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*\d{1,4}(?:\s*(?:/|of|von)\s*\d{1,4})?", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(
+    r"(?:page|seite|p\.)?\s?(?:[-\u2013]\s?)?(\d{1,4})(?:\s?[-\u2013])?(?:\s?(?:/|of|von)\s?\d{1,4})?", re.IGNORECASE
+)
+_EDGES = (0, -1)
+"""The places of running headers, footers and page numbers: the first and the last line of a page."""
+_ERRORS = (
+    PyPdfError, DependencyError, ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError,
+    TypeError, ValueError, struct.error, zlib.error,
+)  # fmt: skip
+"""The errors of pypdf for a damaged file, and for one with a filter or an encryption that it does not have."""
 _BULLET = re.compile(r"[\u2022\u25cf\u25aa\u2023\u25e6\u00b7]\s*")
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 _HYPHENATED = re.compile(r"[^\W\d_]-$")
@@ -49,7 +60,7 @@ def pdf_to_markdown(raw: bytes) -> str:
         pages = [_lines(page) for page in reader.pages]
     except UnreadableFileError:
         raise
-    except (PyPdfError, ValueError, KeyError, TypeError, OSError, RecursionError, AttributeError, IndexError) as error:
+    except _ERRORS as error:
         raise UnreadableFileError(f"is not a readable PDF file ({error}); save it again as PDF") from error
     if not any(pages):
         raise UnreadableFileError("has no text layer: it may be scanned; recognise its text first, such as by ocrmypdf")
@@ -92,16 +103,28 @@ def _merged(found: Sequence[_Line]) -> Iterator[_Line]:
 
 def _page_texts(pages: Sequence[Sequence[_Line]]) -> Iterator[str]:
     styles = _Styles([line for page in pages for line in page])
-    repeated = _repeated(pages)
-    for page in pages:
-        yield _page_text([line for line in page if line.text not in repeated], styles)
+    running = [_repeated(pages, edge) | _numbers(pages, edge) for edge in _EDGES]
+    for at, page in enumerate(pages):
+        left_out = {edge % len(page) for edge, found in zip(_EDGES, running, strict=True) if at in found}
+        yield _page_text([line for number, line in enumerate(page) if number not in left_out], styles)
 
 
-def _repeated(pages: Sequence[Sequence[_Line]]) -> set[str]:
-    """Return the page numbers, and the first and last lines that several pages share."""
-    edges = Counter(line.text for page in pages for line in {*page[:1], *page[-1:]})
-    numbers = {line.text for page in pages for line in [*page[:1], *page[-1:]] if _PAGE_NUMBER.fullmatch(line.text)}
-    return numbers | {text for text, count in edges.items() if count > 2 and count * 2 > len(pages)}
+def _repeated(pages: Sequence[Sequence[_Line]], edge: int) -> set[int]:
+    """Return the indexes of the pages whose line at that edge is the one of most pages."""
+    texts = {at: page[edge].text for at, page in enumerate(pages) if page}
+    counts = Counter(texts.values())
+    return {at for at, text in texts.items() if counts[text] > 2 and counts[text] * 2 > len(pages)}
+
+
+def _numbers(pages: Sequence[Sequence[_Line]], edge: int) -> set[int]:
+    """Return the indexes of the pages whose line at that edge is a page number: the number of the page in the file, or
+    one that counts up with the pages, as most of the numbers at that edge do.
+    """
+    found = {at: _PAGE_NUMBER.fullmatch(page[edge].text) for at, page in enumerate(pages) if page}
+    offsets = {at: int(match[1]) - at for at, match in found.items() if match}
+    counts = Counter(offsets.values())
+    usual = {offset for offset, count in counts.items() if count > 1 and count * 2 > len(offsets)}
+    return {at for at, offset in offsets.items() if offset in usual or offset == 1}
 
 
 class _Styles:

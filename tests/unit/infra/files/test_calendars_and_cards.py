@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from graphtide.infra.files.formats.calendar_entries import read_calendar
+from graphtide.infra.files.formats.contact_cards import read_cards
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 
@@ -163,3 +167,117 @@ def test_a_wrong_value_costs_its_entry_at_most(wrong: str) -> None:
     broken = FAIR.replace("UID:2@school", f"UID:2@school\n{wrong}")
     found = list(read_bytes(calendar(broken, TRIP).encode(), "a.ics"))
     assert len(found) == 2 and any(isinstance(one, FileDocument) and one.key == "1@school" for one in found)
+
+
+def card(*lines: str, version: str = "3.0") -> str:
+    return "\n".join(["BEGIN:VCARD", f"VERSION:{version}", *lines, "END:VCARD\n"])
+
+
+def text_of(vcf: str) -> str:
+    [one] = read(vcf, "a.vcf").values()
+    return one.text
+
+
+def test_grouped_properties_are_read() -> None:
+    """Contacts of Apple writes them for each value that has a label."""
+    apple = (
+        "item1.TEL;type=CELL;type=VOICE;type=pref:+49 151",
+        "item2.EMAIL;type=INTERNET:a@b.c",
+        "item2.X-ABLabel:_$!<Other>!$_",
+    )
+    assert text_of(card("FN:Bo", *apple)) == "name: Bo\nmobile phone: +49 151\nemail: a@b.c"
+
+
+@pytest.mark.parametrize(
+    ("version", "lines", "text"),
+    [
+        ("4.0", ["FN:Bo", "GEO:geo:1,2", "TEL:311"], "name: Bo\nphone: 311"),
+        ("2.1", ["FN:Bo", "TEL;HOME;VOICE:311", "TEL;CELL:312"], "name: Bo\nhome phone: 311\nmobile phone: 312"),
+        ("2.1", ["N:Plain;Per"], "name: Plain, Per"),
+        ("2.1", ["FN:Bo", "ADR;HOME:;;Rheingasse 8;Basel"], "name: Bo\naddress: Rheingasse 8, Basel"),
+        (
+            "2.1",
+            ["FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:J=C3=BCr=", "gen", "NOTE;QUOTED-PRINTABLE:a=0D=0Ab"],
+            "name: Jürgen\n\na b",
+        ),
+    ],
+    ids=["geo", "bare types", "short name", "short address", "quoted-printable"],
+)
+def test_properties_of_other_versions_refuse_no_card(version: str, lines: list[str], text: str) -> None:
+    assert text_of(card(*lines, version=version)) == text
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ("BEGIN:VCARD\nFN:Ana\n", "no line END:VCARD"),
+        (card("TEL:1"), "no name"),
+        (card("BEGIN:X", "FN:Ana"), "be read|END"),
+    ],
+)
+def test_a_card_that_cannot_be_read_is_named_and_leaves_the_others(broken: str, reason: str) -> None:
+    found = list(read_bytes((MALIK + broken + STAN).encode(), "a.vcf"))
+    assert [one.title for one in found if isinstance(one, FileDocument)] == ["Tariq Malik", "Mirela Stan"]
+    [problem] = [one for one in found if isinstance(one, RecordProblem)]
+    assert problem.line == 2 and re.search(reason, problem.reason)
+
+
+RULES = [
+    ("FREQ=MONTHLY;BYDAY=2TU", "every month on the second Tuesday"),
+    ("FREQ=MONTHLY;INTERVAL=3;BYDAY=-1FR", "every 3 months on the last Friday"),
+    ("FREQ=MONTHLY;BYDAY=+1MO,-2SU", "every month on the first Monday, the second to last Sunday"),
+    ("FREQ=MONTHLY;BYDAY=TU;BYSETPOS=2", "every month on the second Tuesday"),
+    ("FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", "every month on the last weekday"),
+    ("FREQ=MONTHLY;BYMONTHDAY=1,22,-1;COUNT=4", "every month on the first day, the 22nd day, the last day, 4 times"),
+    ("FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU", "every year on the last Sunday in March"),
+    ("FREQ=WEEKLY;BYDAY=MO,WE", "every week on Monday, Wednesday"),
+    ("FREQ=MINUTELY;INTERVAL=30;UNTIL=20260105T200000Z", "every 30 minutes, until 2026-01-05 20:00"),
+    ("FREQ=HOURLY", "every hour"),
+    ("FREQ=SECONDLY", "every second"),
+]
+
+
+def event(*lines: str) -> str:
+    """Return the lines of the document of an event, apart from its name and its date."""
+    start = () if any(line.startswith("DTSTART") for line in lines) else ("DTSTART;TZID=Europe/Berlin:20260105T180000",)
+    whole = "\n".join(["BEGIN:VEVENT", "UID:e", "SUMMARY:Choir", *start, *lines, "END:VEVENT\n"])
+    [one] = read(calendar(whole), "a.ics").values()
+    return "\n".join(line for line in one.text.split("\n") if not line.startswith(("event: ", "date: ")))
+
+
+@pytest.mark.parametrize(("rule", "text"), RULES)
+def test_a_rule_is_stated_in_words(rule: str, text: str) -> None:
+    assert event(f"RRULE:{rule}") == f"time: 18:00 (Europe/Berlin)\nrepeats: {text}"
+
+
+def test_days_that_are_left_out_of_a_repetition_are_stated() -> None:
+    """In the zone of the event: 23:30 in UTC is on the next day in Berlin."""
+    left_out = ("EXDATE;TZID=Europe/Berlin:20260112T180000,20260119T180000", "EXDATE:20260125T233000Z")
+    stated = "also on 2026-03-01, except on 2026-01-12, 2026-01-19, 2026-01-26"
+    assert event("RRULE:FREQ=WEEKLY", "RDATE:20260301T170000Z", *left_out).endswith(f"repeats: every week, {stated}")
+    assert "except" not in event(*left_out)
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["DURATION:PT1H30M"], "time: 18:00 to 19:30 (Europe/Berlin)"),
+        (["DTSTART;VALUE=DATE:20260105", "DURATION:P3D"], "until: 2026-01-07"),
+        (["DTSTART;VALUE=DATE:20260105", "DURATION:P1D"], ""),
+        (["DURATION:P1DT2H"], "until: 2026-01-06 20:00\ntime: 18:00 (Europe/Berlin)"),
+        (["DTEND;TZID=Europe/Berlin:20260107T120000"], "until: 2026-01-07 12:00\ntime: 18:00 (Europe/Berlin)"),
+        (["DTEND;TZID=America/New_York:20260105T203000"], "time: 18:00 (Europe/Berlin) to 20:30 (America/New_York)"),
+        (["DTEND:20260106T050000Z"], "until: 2026-01-06 05:00 (UTC)\ntime: 18:00 (Europe/Berlin)"),
+    ],
+)
+def test_the_end_is_stated_however_it_is_given(lines: list[str], text: str) -> None:
+    assert event(*lines) == text
+
+
+def test_a_line_that_is_folded_within_a_character_is_read() -> None:
+    """The bytes are unfolded before they are decoded."""
+    name = "Grüße über Äpfel"
+    [fair] = read_calendar(calendar(FAIR.replace("Fair", name)).encode().replace(b"\xc3", b"\xc3\r\n "))
+    assert isinstance(fair, FileDocument) and fair.title == name
+    [bo] = read_cards(card("FN:Bö Lünd").encode().replace(b"\xc3", b"\xc3\n "))
+    assert isinstance(bo, FileDocument) and bo.title == "Bö Lünd"
