@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
@@ -242,7 +242,16 @@ def _extraction(found: Mapping[str, Any]) -> ExtractionResult:
     for name in known:
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"{name!r} is not a name")
+    _check_texts(text for each in entities.values() for text in (each.name, each.type, each.description))
+    _check_texts(text for each in relations for text in (each.predicate, each.description))
     return ExtractionResult(tuple(entities.values()), relations)
+
+
+def _check_texts(texts: Iterable[str]) -> None:
+    """Raise ValueError for a text that cannot be stored: the document fails, instead of every attempt to write it."""
+    for text in texts:
+        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+            raise ValueError("a text has a NUL character or half of a surrogate pair")
 
 
 def _relation(row: Mapping[str, Any]) -> ExtractedRelation:

@@ -191,11 +191,22 @@ async def test_own_models_take_the_place_of_those_of_the_settings(tmp_path: Path
             pass
 
 
-async def test_document_fails_with_the_reason_when_an_own_extractor_returns_nonsense(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {"subject": "only"},
+        {"subject": "half \ud800", "predicate": "is", "object": "it"},
+        {"subject": "a", "predicate": "is", "object": "b", "description": "nul \0"},
+    ],
+    ids=["a part is missing", "half of a surrogate pair", "a NUL character"],
+)
+async def test_document_fails_with_the_reason_when_an_own_extractor_returns_nonsense(
+    tmp_path: Path, fact: dict[str, str]
+) -> None:
     """The revision ends as failed, with the reason; the next document is read."""
 
     def extractor(text: str, title: str) -> Mapping[str, Any]:
-        return {"facts": [{"subject": "only"}]} if "bad" in text else {}
+        return {"facts": [fact]} if "bad" in text else {}
 
     async with graphtide.open(tmp_path / "d", extractor=extractor) as db:
         await db.graph("g").add("bad", "bad text")
