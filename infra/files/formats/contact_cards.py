@@ -36,7 +36,7 @@ _DATES = frozenset({"BDAY", "ANNIVERSARY"})
 _DIGITS = 8
 _WITHOUT_ESCAPES = "2.1"
 """The version of cards in which a backslash is a character."""
-_GROUP = re.compile(r"[A-Za-z0-9-]+\.(?=[A-Za-z])")
+_GROUP = re.compile(r"[A-Za-z0-9-]{1,64}\.(?=[A-Za-z])")
 _ENCODINGS = frozenset({"QUOTED-PRINTABLE", "BASE64", "B", "7BIT", "8BIT"})
 _SEPARATOR = re.compile(r"(?<!\\);")
 
