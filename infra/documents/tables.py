@@ -14,7 +14,7 @@ from graphtide.infra.documents.blocks import Block, line_starts, one_line, row_t
 _SAMPLE_CHARS, _SAMPLE_RECORDS = 65_536, 100
 _DELIMITERS = "\t;|,"
 """The one that is the rarest within a cell first: it is taken where several fit equally."""
-_MAX_CELL_CHARS = (1 << 31) - 1
+MAX_CELL_CHARS = (1 << 31) - 1
 _SEP_LINE = re.compile(r"\"?sep=([^\w\s\"]|\t)\"?[ \t]*(?:\r\n|\n|\r|\Z)", re.IGNORECASE)
 
 
@@ -76,7 +76,7 @@ def _fit(widths: Sequence[int]) -> tuple[bool, float]:
 
 
 def _rows(text: str, starts: list[int], delimiter: str) -> Iterator[Block]:
-    csv.field_size_limit(_MAX_CELL_CHARS)
+    csv.field_size_limit(MAX_CELL_CHARS)
     reader = csv.reader((text[a:b] for a, b in pairwise(starts)), delimiter=delimiter)
     columns: list[str] | None = None
     first = row = 0

@@ -59,10 +59,24 @@ def declared_encoding(page: bytes) -> str:
     return found[1].decode("ascii", "replace") if found else ""
 
 
-def _strict(raw: bytes, encoding: str) -> str | None:
+def known_encoding(name: str) -> str:
+    """Return Python's name of an encoding that a file declares, "" for an unknown one, and for those of program text
+    and of host names, which no document has: the time of some grows with the square of the length.
+    """
+    try:
+        found = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return ""
+    return "" if found in _NOT_OF_DOCUMENTS else found
+
+
+_NOT_OF_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+
+
+def _strict(raw: bytes, declared: str) -> str | None:
     """Return the text in the encoding; None if it is not, or no such encoding is known."""
     try:
-        return codecs.decode(raw, encoding) if encoding and codecs.lookup(encoding)._is_text_encoding else None
+        return raw.decode(known_encoding(declared) or "ascii")
     except (LookupError, ValueError):
         return None
 

@@ -16,7 +16,7 @@ from hashlib import blake2b
 
 from graphtide.infra.documents.blocks import LINE_END
 from graphtide.infra.documents.description import describe
-from graphtide.infra.documents.tables import delimiter_of
+from graphtide.infra.documents.tables import MAX_CELL_CHARS, delimiter_of, rows_start
 from graphtide.infra.files.part_context import MarkdownContext
 from graphtide.infra.files.types import FileDocument
 from graphtide.streams.model_ports import CSV, MARKDOWN
@@ -31,7 +31,6 @@ _CODE_FENCE = re.compile(r"^ {0,3}(?:`{3}|~{3})", re.MULTILINE)
 _CUT_SHARE = 8
 _SEEN_CHARS = 64
 _MAX_HEADER_CHARS = 8_000
-_MAX_CELL_CHARS = (1 << 31) - 1
 _TABLE_RULE = re.compile(r"(?=[^\n]{0,2000}\|)[ \t|:]{0,9}-[-:| \t]*(?:\r?\n|\Z)")
 """The line below the names of the columns."""
 
@@ -65,7 +64,8 @@ class _Context:
     """The context that parts repeat from those before them."""
 
     def __init__(self, whole: FileDocument, records: Sequence[int]) -> None:
-        header = whole.text[: next((end for end in records if whole.text[:end].strip()), 0)]
+        first = rows_start(whole.text)
+        header = whole.text[: next((end for end in records if whole.text[first:end].strip()), 0)]
         self._header = header if len(header) <= _MAX_HEADER_CHARS else ""
         self._markdown = MarkdownContext(whole.title) if whole.media_type == MARKDOWN else None
 
@@ -79,7 +79,7 @@ class _Context:
 
 def _record_ends(text: str) -> Sequence[int]:
     """Return the ends of the records of a CSV, none if it is not one: a quoted cell may have several lines."""
-    csv.field_size_limit(_MAX_CELL_CHARS)
+    csv.field_size_limit(MAX_CELL_CHARS)
     ends, at = array("q"), 0
 
     def lines() -> Iterator[str]:

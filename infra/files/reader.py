@@ -61,8 +61,6 @@ _PANDOC_READERS = {
     ".mediawiki": "mediawiki",
 }
 """The suffixes of files that pandoc reads, and its names of their formats."""
-_PACKED = frozenset({".odt", ".pptx", ".epub"})
-"""Those that are archives, and no texts."""
 _PAGES = (".html", ".htm")
 _ENTRIES = {
     ".ics": ("graphtide.infra.files.formats.calendar_entries", "read_calendar"),
@@ -130,8 +128,7 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
         document = FileDocument(storable(convert(decode_text(raw), suffix)), MARKDOWN)
     elif suffix in _PANDOC_READERS:
         convert = _converter(suffix, "graphtide.infra.files.formats.pandoc", "pandoc_to_markdown")
-        content = raw if suffix in _PACKED else decode_text(raw).encode()
-        document = FileDocument(storable(convert(content, suffix, _PANDOC_READERS[suffix])), MARKDOWN)
+        document = FileDocument(storable(convert(raw, suffix, _PANDOC_READERS[suffix])), MARKDOWN)
     else:
         raise UnreadableFileError(f"is not a {', '.join(SUFFIXES)} file; convert it to one of them")
     if not document.text.strip():

@@ -24,7 +24,7 @@ from rich.text import Text
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import FileDocument
 from graphtide.infra.settings import SettingsError, load_settings
-from graphtide.services.cli.client import Client, document_path, graph_path
+from graphtide.services.cli.client import DEFAULT_URL, Client, document_path, graph_path
 from graphtide.services.cli.exit_codes import CommandError
 from graphtide.services.cli.sources import source_of
 from graphtide.services.cli.terminal import tell
@@ -174,6 +174,9 @@ def _ask(console: Console, client: Client, graph: str, asked: Sequence[str], aft
 
 
 def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
+    command = "  .venv/bin/graphtide"
+    if urls["http"] != DEFAULT_URL:  # another terminal does not know it
+        command = f"  GRAPHTIDE_URL={urls['http']} {command.strip()}"
     counts = client.get(f"{graph_path(GRAPH)}/stats")["counts"]
     summary = ", ".join(f"{counts[name]} {name}" for name in ("documents", "entities", "relations", "edges"))
     return Text.assemble(
@@ -186,10 +189,10 @@ def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
         f"  gRPC     {urls['grpc']}\n",
         f"  log      {data / 'graphtide.log'}\n\n",
         "Ask something yourself, in another terminal:\n",
-        (f'  .venv/bin/graphtide query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
+        (f'{command} query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
         "Follow a folder of your own notes, and ask about it:\n",
-        ("  .venv/bin/graphtide sync FOLDER --graph notes --watch --prune\n", "bold"),
-        ('  .venv/bin/graphtide query --graph notes "…"\n\n', "bold"),
+        (f"{command} sync FOLDER --graph notes --watch --prune\n", "bold"),
+        (f'{command} query --graph notes "…"\n\n', "bold"),
         "Ctrl-C stops the service; the graph stays in the data folder.",
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphtide.graph.text.quotation import neutralise
+from graphtide.graph.text.storable import storable
 from graphtide.infra.models.replies.citation_checker import CitationChecker
 from graphtide.services.model_wiring import OwnModels
 from graphtide.streams.errors import Broken, GraphtideError, Rejected, Retryable
@@ -250,7 +251,7 @@ def _extraction(found: Mapping[str, Any]) -> ExtractionResult:
 def _check_texts(texts: Iterable[str]) -> None:
     """Raise ValueError for a text that cannot be stored: the document fails, instead of every attempt to write it."""
     for text in texts:
-        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        if storable(text) != text:
             raise ValueError("a text has a NUL character or half of a surrogate pair")
 
 

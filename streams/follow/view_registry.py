@@ -174,6 +174,8 @@ class ViewRegistry:
             if isinstance(opened, Exception) and without_damaged:
                 self._note_damage(graph, graphs[graph], opened)
                 continue
+            if isinstance(opened, MemoryError):
+                raise Broken(f"graph {graph!r} needs more memory than this process may use: raise its limit")
             if isinstance(opened, Exception):
                 raise Broken(
                     f"the rows of graph {graph!r} are inconsistent ({type(opened).__name__}: {opened}):"

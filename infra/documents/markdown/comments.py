@@ -26,7 +26,7 @@ def without_comments(text: str) -> str:
         if found and (not fence or found[1].startswith(fence)):
             fence = "" if fence else found[1]
         elif not fence and _MARK in lines[at]:
-            lines[at] = _IN_LINE.sub(_outside_code, lines[at])
+            lines[at] = _without_comments_in(lines[at])
             if at < last and _OPENS.match(lines[at]):
                 at = _clear(lines, at)
         at += 1
@@ -44,5 +44,11 @@ def _clear(lines: list[str], at: int) -> int:
             return at
 
 
-def _outside_code(found: re.Match[str]) -> str:
-    return found[0] if found.string.count("`", 0, found.start()) % 2 else ""
+def _without_comments_in(line: str) -> str:
+    """Return a line without the comments that are not in code."""
+    kept, end, backquotes = [], 0, 0
+    for found in _IN_LINE.finditer(line):
+        backquotes += line.count("`", end, found.start())
+        kept.append(line[end : found.start()] + (found[0] if backquotes % 2 else ""))
+        end = found.end()
+    return "".join([*kept, line[end:]])

@@ -249,8 +249,10 @@ class _BlockReader:
             yield HeadingBlock(found[0][0].rstrip(": "), start, end, _STRONG_LEVEL)
             self._lead_in = self._above = ""
             return
+        last = max(start, end - 1)  # not the end, which may be on the next page
+        bounds = [start, *[last] * (len(found) - 1), end]
         for at, (text, mentions) in enumerate(found):
-            yield self._block(text, mentions, (start, end) if at == 0 else (end, end), box if at == 0 else None)
+            yield self._block(text, mentions, (bounds[at], bounds[at + 1]), box if at == 0 else None)
         if not self._lists:
             self._lead_in = found[-1][0] if found[-1][0].endswith(_LEADS) else ""
         self._above = found[-1][0][-_MAX_ABOVE_CHARS:]

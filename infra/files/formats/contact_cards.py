@@ -14,6 +14,7 @@ from icalendar.parser.ical import ComponentIcalParser
 from icalendar.prop import vBroken
 from icalendar.prop.unknown import vUnknown
 
+from graphtide.infra.files.encoding import known_encoding
 from graphtide.infra.files.formats.calendar_entries import (
     WRONG_VALUES,
     cause,
@@ -87,8 +88,11 @@ def _joined(lines: Iterator[str]) -> Iterator[Contentline]:
         name, *params = head.split(";")
         types, others = _params(params)
         if "ENCODING=QUOTED-PRINTABLE" in map(str.upper, others):
-            while value.endswith("="):
-                value = value[:-1] + next(lines, "")
+            pieces = [value]
+            while pieces[-1].endswith("="):
+                pieces[-1] = pieces[-1][:-1]
+                pieces.append(next(lines, ""))
+            value = "".join(pieces)
             charset = next((each[8:] for each in others if each.upper().startswith("CHARSET=")), "utf-8")
             value = _from_quoted_printable(value, charset)
         head = ";".join([_GROUP.sub("", name, count=1), *others, *([f"TYPE={','.join(types)}"] if types else [])])
@@ -123,8 +127,8 @@ def _from_quoted_printable(value: str, charset: str) -> str:
     """Return a value of an old card in one line."""
     raw = quopri.decodestring(value.encode())
     try:
-        text = raw.decode(charset)
-    except (LookupError, UnicodeDecodeError):
+        text = raw.decode(known_encoding(charset) or "utf-8", "replace")
+    except LookupError:  # of Python, but for no text
         text = raw.decode(errors="replace")
     return " ".join(text.splitlines())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator, Sequence
 from email import policy
@@ -12,6 +11,7 @@ from typing import Any, cast
 
 from graphtide.graph.text.storable import storable
 from graphtide.infra.documents.mail_heads import sender
+from graphtide.infra.files.encoding import known_encoding
 from graphtide.infra.files.types import INSTALL, UnreadableFileError
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -126,12 +126,13 @@ def _content(part: MIMEPart) -> str:
     if not isinstance(raw, bytes):
         return ""
     charset = _BIDI.sub(r"\1", part.get_content_charset() or "us-ascii")
+    encoding = known_encoding(charset)
+    if encoding in ("", "ascii"):
+        return _decoded(raw)
     try:
-        if codecs.lookup(charset).name != "ascii":
-            return raw.decode(charset, "replace")
-    except (LookupError, ValueError):
-        pass
-    return _decoded(raw)
+        return raw.decode(encoding, "replace")
+    except (LookupError, ValueError):  # of Python, but for no text
+        return _decoded(raw)
 
 
 def _decoded(raw: bytes) -> str:

@@ -15,6 +15,7 @@ from functools import cache
 from bs4 import BeautifulSoup
 from bs4.element import Tag
 
+from graphtide.infra.files.encoding import decode_text
 from graphtide.infra.files.formats.html.page import page_to_markdown, parse_page
 from graphtide.infra.files.formats.package import check_package
 from graphtide.infra.files.types import MissingReaderError, UnreadableFileError
@@ -42,6 +43,8 @@ def pandoc_to_markdown(raw: bytes, suffix: str, reader: str) -> str:
         _check_archive(raw, suffix)
     elif len(raw) > MAX_INPUT_BYTES:
         raise UnreadableFileError(f"is larger than {MAX_INPUT_BYTES >> 20} MiB; split it")
+    else:
+        raw = decode_text(raw).encode()  # pandoc reads UTF-8 without a byte order mark
     page = parse_page(_converted(_PLANNING + raw if reader == "org" else raw, suffix, reader))
     for element in page.select(_NO_CONTENT):
         element.decompose()

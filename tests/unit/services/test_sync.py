@@ -6,10 +6,7 @@ import json
 import os
 import random
 import shutil
-import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,8 +15,7 @@ from graphtide.infra.documents import description
 from graphtide.infra.files.reader import READER_VERSION
 from graphtide.services.cli.sync import state
 from graphtide.services.cli.sync.scan import scan_folder
-from graphtide.services.cli.sync.state import load_state
-from graphtide.services.cli.sync.tree import LocalTree, SourceUnavailableError
+from graphtide.services.cli.sync.tree import SourceUnavailableError
 from graphtide.services.sdk.blocking import Database
 from tests.support.seeds import seeds
 from tests.support.syncing import embedded, run
@@ -160,22 +156,6 @@ def test_lost_state_is_compared_with_the_service(tmp_path: Path) -> None:
         assert run(client, folder).unchanged == 1 and client.published == []
 
 
-def test_interrupted_sync_is_continued_by_the_next(tmp_path: Path) -> None:
-    """Documents accepted before Ctrl-C are not published again; the others are."""
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    for n in range(210):
-        (folder / f"{n:03}.txt").write_text(f"Box {n} is in room {n % 7}.")
-    with embedded(tmp_path / "data") as (client, _):
-        client.fail_after = 1
-        with pytest.raises(KeyboardInterrupt):
-            run(client, folder, wait=False)
-        assert len(client.published) == 200
-        client.fail_after = -1
-        assert run(client, folder).unchanged == 200
-        assert len(client.published) == len(set(client.published)) == 210
-
-
 @pytest.mark.parametrize("prune", [False, True])
 @pytest.mark.parametrize("has_state", [False, True])
 def test_empty_folder_deletes_nothing_unless_asked(tmp_path: Path, prune: bool, has_state: bool) -> None:
@@ -263,170 +243,6 @@ def test_rule_of_gitignore_beyond_the_bound_keeps_the_documents(tmp_path: Path) 
     found = scan_folder(tmp_path)
     assert (found.files, found.unread) == ({}, {"notes"})
     assert "a rule of more than 1,024 characters" in found.skipped[0].reason
-
-
-class Killed(BaseException):
-    """The process ends: no handler of the pass runs."""
-
-
-def test_version_whose_reply_was_lost_is_not_taken_for_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed after the service accepted an edit, and the edit reverted: the next pass publishes the first version."""
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
-    with embedded(tmp_path / "data") as (client, database):
-        run(client, folder)
-        (folder / "a.md").write_text("Ana Ruiz lives in Oslo.")
-        kept = {each: each.read_bytes() for each in (folder / ".graphtide").iterdir()}
-        announced = _killed_after_publishing(client, folder, monkeypatch)
-        for path, content in kept.items():  # the record of the pass that was killed was never written
-            path.write_bytes(content)
-        for path, content in announced.items():
-            path.write_bytes(content)
-        (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
-        assert run(client, folder).summary() == "0 new, 1 changed, 0 deleted, 0 unchanged, 0 skipped"
-        assert database.graph("g").document("a.md").text == "Ana Ruiz lives in Rome."
-
-
-def _killed_after_publishing(client: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Path, bytes]:
-    """Run a pass that ends when the service has accepted a batch, and return what it had announced before."""
-    announced: dict[Path, bytes] = {}
-    publish = client.publish
-
-    def publish_and_die(graph: str, lines: bytes) -> Any:
-        announced.update((each, each.read_bytes()) for each in (folder / ".graphtide").glob("*.sent"))
-        publish(graph, lines)
-        raise Killed
-
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(client, "publish", publish_and_die)
-        run(client, folder)
-    return announced
-
-
-def test_interrupted_edit_that_is_reverted_is_published_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the reply is awaited: which version the service has is not known, whatever the file is later."""
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
-    with embedded(tmp_path / "data") as (client, database):
-        run(client, folder)
-        (folder / "a.md").write_text("Ana Ruiz lives in Oslo.")
-        _killed_after_publishing(client, folder, monkeypatch)
-        (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
-        run(client, folder)
-        assert database.graph("g").document("a.md").text == "Ana Ruiz lives in Rome."
-
-
-def test_service_restored_from_a_backup_gets_the_later_versions_again(tmp_path: Path) -> None:
-    """As many documents as before, one of them older: the folder's versions are published."""
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
-    (folder / "b.md").write_text("Bo Lind lives in Lima.")
-    with embedded(tmp_path / "data") as (client, _):
-        run(client, folder)
-    shutil.copytree(tmp_path / "data", tmp_path / "backup")
-    (folder / "a.md").write_text("Ana Ruiz lives in Oslo.")
-    with embedded(tmp_path / "data") as (client, _):
-        run(client, folder)
-    with embedded(tmp_path / "backup") as (client, database):
-        assert run(client, folder).summary() == "0 new, 1 changed, 0 deleted, 1 unchanged, 0 skipped"
-        assert database.graph("g").document("a.md").text == "Ana Ruiz lives in Oslo."
-        assert run(client, folder).summary() == "0 new, 0 changed, 0 deleted, 2 unchanged, 0 skipped"
-
-
-@pytest.mark.parametrize("prune", [False, True])
-def test_file_that_cannot_be_read_keeps_its_document_and_an_empty_one_does_not(tmp_path: Path, prune: bool) -> None:
-    """A file that is half written has lost nothing; one that was emptied has."""
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
-    (folder / "b.html").write_text("<p>Bo Lind lives in Lima.</p>")
-    (folder / "c.md").write_text("Cy Moe lives in Oslo.")
-    with embedded(tmp_path / "data") as (client, database):
-        run(client, folder)
-        (folder / "a.md").write_bytes(b"\0\1\2")
-        (folder / "c.md").write_text("")
-        for _ in range(2):
-            done = run(client, folder, prune=prune)
-            assert sorted(each.name for each in done.skipped) == ["a.md", "c.md"]
-            assert database.graph("g").document("a.md").text == "Ana Ruiz lives in Rome."
-        assert not _is_live(database, "g", "c.md")
-        (folder / "a.md").write_text("Ana Ruiz lives in Bonn.")
-        assert run(client, folder, prune=prune).changed == ["a.md"]
-
-
-def test_file_whose_reader_was_missing_is_read_once_it_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The file is the same, so its time and content do not tell that it can be read now."""
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.html").write_text("<p>Ana Ruiz lives in Rome.</p>")
-    with embedded(tmp_path / "data") as (client, _):
-        with monkeypatch.context() as patched:
-            patched.setitem(sys.modules, "graphtide.infra.files.formats.html.page", None)
-            assert "is missing; install" in run(client, folder).skipped[0].reason
-        assert run(client, folder).new == ["a.html"]
-
-
-def test_reader_that_fails_names_the_file_and_the_others_are_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A damaged file may make a library raise anything."""
-
-    def fail(_raw: bytes) -> str:
-        raise AssertionError("unexpected")
-
-    monkeypatch.setattr("graphtide.infra.files.reader.mail_to_text", fail)
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.eml").write_text("From: Ana\n\nHello.")
-    (folder / "b.md").write_text("Bo Lind lives in Lima.")
-    with embedded(tmp_path / "data") as (client, _):
-        done = run(client, folder)
-    assert done.new == ["b.md"]
-    assert [(each.name, "AssertionError" in each.reason) for each in done.skipped] == [("a.eml", True)]
-
-
-def test_folder_that_is_gone_is_not_created_again(tmp_path: Path) -> None:
-    """Its name may be that of a mount, or belong to what is moved back."""
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.md").write_text("Ana Ruiz lives in Rome.")
-    with embedded(tmp_path / "data") as (client, _):
-        tree = LocalTree(folder)
-        run(client, tree)
-        shutil.rmtree(folder)
-        with pytest.raises(SourceUnavailableError):
-            run(client, tree)
-    assert not folder.exists()
-
-
-def test_files_exchanged_with_their_size_and_time_are_published(tmp_path: Path) -> None:
-    """Archives restore the time of a file's content, not that of its entry in the folder."""
-    first, second = tmp_path / "notes" / "a.md", tmp_path / "notes" / "b.md"
-    first.parent.mkdir()
-    first.write_text("Ana Ruiz lives in Rome.")
-    second.write_text("Bo Lind lives in Lima..")
-    for path in (first, second):
-        os.utime(path, (1_000_000_000, 1_000_000_000))
-    with embedded(tmp_path / "data") as (client, _):
-        state = load_state(LocalTree(first.parent), client.url, "g")
-        run(client, first.parent)
-        known = load_state(LocalTree(first.parent), client.url, "g")
-        files = {file.name: file for file in scan_folder(first.parent).files.values()}
-        known.files = {name: replace(each, mtime_ns=files[name].mtime_ns) for name, each in known.files.items()}
-        assert state.files == {} and all(map(known.unchanged, files.values()))
-        first.rename(tmp_path / "other.md")
-        second.rename(first)
-        (tmp_path / "other.md").rename(second)
-        later = scan_folder(first.parent).files.values()
-        assert [known.unchanged(each) for each in later] == [None, None]
-        assert sorted(run(client, first.parent).changed) == ["a.md", "b.md"]
 
 
 def test_links_to_folders_and_names_with_unusual_characters(tmp_path: Path) -> None:

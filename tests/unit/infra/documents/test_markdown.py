@@ -143,6 +143,14 @@ def test_pages_are_counted_from_form_feeds() -> None:
     ]
 
 
+def test_last_lines_of_a_page_are_on_it() -> None:
+    """Lines that are passages of their own end where the page does, and are not on the next one."""
+    text = "# Regatta\n\nDate: 27 June\nEntry fee: 18 pounds\nChief umpire: Dr Helena Ross\n\fPage two.\n\f"
+    found = [(passage.text, passage.place.page) for passage in SemanticChunker().split(text, MARKDOWN)]
+    assert [page for text, page in found if "umpire" in text] == [1]
+    assert found[-1] == ("Page two.", 2)
+
+
 BLOCKS = ("# ", "## h", "- ", "  - ", "1. ", "> ", "|", "| a | b |", "| --- | --- |", "---", "```", "~~~", "\n", "\n\n")
 MARKS = (
     "*",

@@ -87,3 +87,10 @@ def test_csv_whose_quotation_does_not_end_is_cut_at_lines() -> None:
     found = parts(text, CSV)
     assert "".join(part.text.removeprefix("name,note\n") for part in found) == text.removeprefix("name,note\n")
     assert all(part.text.endswith("\n") and len(part.text) <= MAX_PART_CHARS + 20 for part in found)
+
+
+def test_parts_have_the_header_below_a_line_that_names_the_delimiter() -> None:
+    """Excel writes `sep=;` above it."""
+    rows = "".join(f"Ana {n};Rome is the town of number {n}\n" for n in range(8_000))
+    for part in parts(f"sep=;\nname;town\n{rows}", CSV):
+        assert read_csv(part.text)[0].text.startswith("name: Ana ")

@@ -260,6 +260,12 @@ def test_encoding_that_a_page_names_is_used(encoding: str, name: str) -> None:
     assert text in document(page.encode(encoding), "a.html").text
 
 
+@pytest.mark.parametrize("name", ["punycode", "idna", "unicode_escape", "utf-7", "base64", "no such encoding"])
+def test_encoding_that_no_document_has_is_not_used(name: str) -> None:
+    """Some take time that grows with the square of the length, and others are for bytes alone."""
+    assert decode_text(b"caf\xe9 \\u0041", name) == "café \\u0041"
+
+
 def test_text_for_pandoc_is_decoded_first() -> None:
     """pandoc reads UTF-8 without a byte order mark."""
     for encoding in ("utf-16", "utf-8-sig", "cp1252"):

@@ -43,9 +43,10 @@ def within_bound(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> Sequence
     found = rows_within(evidence, row) if row is not None else None
     if row is None or found is None:
         return chosen
-    others = [one for one in chosen if one.unit.kind is not UnitKind.ROW or table_of(one.unit) != table_of(row.unit)]
-    kept = {id(one) for one in found}
-    return found if not others and len(found) <= MAX_ROWS else [o for o in chosen if o in others or id(o) in kept]
+    table = table_of(row.unit)
+    others = {id(one) for one in chosen if one.unit.kind is not UnitKind.ROW or table_of(one.unit) != table}
+    kept = others.union(map(id, found))
+    return found if not others and len(found) <= MAX_ROWS else [one for one in chosen if id(one) in kept]
 
 
 def affirmed_rows(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
