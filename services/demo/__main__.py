@@ -174,9 +174,8 @@ def _ask(console: Console, client: Client, graph: str, asked: Sequence[str], aft
 
 
 def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
-    command = "  .venv/bin/graphtide"
-    if urls["http"] != DEFAULT_URL:  # another terminal does not know it
-        command = f"  GRAPHTIDE_URL={urls['http']} {command.strip()}"
+    # Another terminal does not know the address.
+    address = "" if urls["http"] == DEFAULT_URL else f"  export GRAPHTIDE_URL={urls['http']}\n"
     counts = client.get(f"{graph_path(GRAPH)}/stats")["counts"]
     summary = ", ".join(f"{counts[name]} {name}" for name in ("documents", "entities", "relations", "edges"))
     return Text.assemble(
@@ -189,10 +188,10 @@ def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
         f"  gRPC     {urls['grpc']}\n",
         f"  log      {data / 'graphtide.log'}\n\n",
         "Ask something yourself, in another terminal:\n",
-        (f'{command} query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
+        (f'{address}  .venv/bin/graphtide query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
         "Follow a folder of your own notes, and ask about it:\n",
-        (f"{command} sync FOLDER --graph notes --watch --prune\n", "bold"),
-        (f'{command} query --graph notes "…"\n\n', "bold"),
+        ("  .venv/bin/graphtide sync FOLDER --graph notes --watch --prune\n", "bold"),
+        ('  .venv/bin/graphtide query --graph notes "…"\n\n', "bold"),
         "Ctrl-C stops the service; the graph stays in the data folder.",
     )
 
