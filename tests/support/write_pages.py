@@ -32,6 +32,7 @@ def write_session(folder: Path) -> None:
     """Run `make run` with its data in `folder`, and write its output with the default ports and folder."""
     shown = run_demo(folder)
     for pattern, default in (
+        (r"(?m)^  export GRAPHTIDE_URL=.*\n", ""),
         (r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:8080"),
         (r"gRPC( +)127\.0\.0\.1:\d+", r"gRPC\g<1>127.0.0.1:50051"),
         (r"log( +)\S+graphtide\.log", r"log\g<1>graphtide-data/graphtide.log"),
