@@ -29,13 +29,13 @@ REMEDIES = [
     ROOT / "infra" / "kafka" / "log.py",
 ]
 WORD = r"[a-z]+"
-OPTION = r"--[a-z-]+ (?:'[^']*'|[A-Za-z0-9_.*{}/-]+)"
+OPTION = r"--(?:force|[a-z-]+ (?:'[^']*'|[A-Za-z0-9_.*{}/-]+))"
 COMMAND = re.compile(rf"graphtide ({WORD}(?: {WORD}(?=[ `.]|$))?)((?: (?:{OPTION}|[A-Z]+))*)")
 FOREVER = {"serve", "worker"}
 """Commands that run until they are stopped: they are only parsed."""
 ELSEWHERE = {"topics"}
 """Commands that need Kafka: parsed here, executed on a real one in test_doctor_cluster."""
-STOPPED = {"reembed"}
+STOPPED = {"reembed", "restore"}
 """Commands that need the data folder for themselves: executed after the service has stopped."""
 
 
@@ -78,12 +78,13 @@ def test_commands_are_found_in_remedies_and_runbooks() -> None:
     """The search finds known commands: in a string, in an f-string, on the page."""
     found = commands()
     assert {("topics", "apply"), ("rebuild", "--graph", "G"), ("dlq", "retry", "ID", "--graph", "G")} <= set(found)
-    assert ("status",) in found and ("worker", "extract") in found
+    assert {("status",), ("worker", "extract"), ("restore", "DIR", "--force")} <= set(found)
 
 
 def test_each_named_command_is_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each runs against a service with a dead letter; those that need Kafka, or never end, are parsed."""
     monkeypatch.chdir(tmp_path)
+    backup = str(tmp_path / "backup")
     with LlmServer(says=unreadable) as llm:
         settings = {"GRAPHTIDE_LLM_MODEL": "fake", "GRAPHTIDE_LLM_API_KEY": "k", "GRAPHTIDE_LLM_BASE_URL": llm.base_url}
         with service(tmp_path / "data", settings) as one, httpx.Client(base_url=one.url, timeout=60) as client:
@@ -95,10 +96,10 @@ def test_each_named_command_is_carried_out(tmp_path: Path, monkeypatch: pytest.M
                     _parse(command)
                 elif command[0] not in STOPPED:
                     _carry_out(command, client, one.url)
+            _invoke(["backup", backup])
         for command in commands():
             if command[0] in STOPPED:
-                done = CliRunner().invoke(app, list(command))
-                assert done.exit_code == 0, (command, done.output, done.exception)
+                _invoke([backup if word == "DIR" else word for word in command])
 
 
 def test_remedy_for_letters_that_name_no_graph_is_carried_out(tmp_path: Path) -> None:
@@ -125,7 +126,10 @@ def _carry_out(command: tuple[str, ...], client: httpx.Client, url: str) -> None
     letter = _dead_letter(client)
     identifier = letter if command[0] == "dlq" else "well"
     values = {"G": "g", "ID": identifier, "NAME": "somebody", "URL": url}
-    words = [values.get(word, word) for word in command]
+    _invoke([values.get(word, word) for word in command])
+
+
+def _invoke(words: list[str]) -> None:
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, (words, done.output, done.exception)
 
