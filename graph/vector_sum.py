@@ -112,11 +112,6 @@ class VectorSum:
         same = self._same
         return vector if same is None or same != vector.tobytes() else vector_of(same)
 
-    def share(self, vector: Float16Vector) -> None:
-        """Refer to the bytes of `vector`, if all in the sum equal it."""
-        if self._same is not None and self._same == (data := _base_bytes(vector)):
-            self._same = stored(data)
-
     def copy(self) -> VectorSum:
         """Return an independent sum of the same value."""
         other = VectorSum()
@@ -139,8 +134,11 @@ class VectorSum:
         read.load(data)
         return read
 
-    def load(self, data: bytes) -> None:
-        """Take the value of the output of `to_bytes`. Raises ValueError, and changes nothing, for any other bytes."""
+    def load(self, data: bytes, existing: VectorBytes = b"") -> None:
+        """Take the value of the output of `to_bytes`. Raises ValueError, and changes nothing, for any other bytes.
+
+        The sum refers to `existing` bytes, which another object holds, where all its vectors equal these.
+        """
         if len(data) < _HEADER.size:
             raise ValueError("the encoded vector sum is truncated")
         form, count, dimensions = _HEADER.unpack_from(data)
@@ -154,7 +152,8 @@ class VectorSum:
             raise ValueError("the bytes are not an encoded vector sum")
         self._count, self._same, self._wide = count, None, None
         if count and form == _COMPACT:
-            self._same = stored(_little_endian(data[_HEADER.size :]))
+            same = _little_endian(data[_HEADER.size :])
+            self._same = existing if existing == same else stored(same)
         elif count:
             self._wide = _narrowed(np.frombuffer(data, "<i8", offset=_HEADER.size).astype(np.int64))
 

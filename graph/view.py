@@ -22,18 +22,15 @@ from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyRep
 from graphtide.graph.identity import entity_id
 from graphtide.graph.int_sets import EMPTY, excluding, including, shared_int
 from graphtide.graph.records import (
-    ChunkRow,
     EdgeRow,
-    EvidenceRow,
     GraphDelta,
     LabelRow,
     MentionRow,
     Removals,
     TripleRow,
 )
-from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view_state.content import ViewContent
-from graphtide.graph.view_state.indexes import IndexVersions, VectorIndexes, refer_to_loaded, stale, sync
+from graphtide.graph.view_state.indexes import IndexVersions, LoadedIndexes, LoadedVectors, VectorIndexes, stale, sync
 from graphtide.graph.view_state.passage_rows import PassageEvidence, PassageMentions
 from graphtide.graph.view_state.tables import (
     ViewChunk,
@@ -96,9 +93,12 @@ class LiveView(ViewContent):
         touched = self.order.touched(self, delta)
         self._drop(delta)
         spelled = {row.name: row.name for row in delta.mentions} | {row.doc_id: row.doc_id for row in delta.documents}
+        is_restored = delta.snapshot and indexed != IndexVersions()
+        loaded = LoadedIndexes.of(self.indexes, delta) if is_restored else LoadedIndexes()
         self._take_labels(delta.labels, spelled)
-        self._take_chunks(delta.chunks, delta.mentions, delta.evidence, delta.statements, spelled)
-        self._take_entities(delta, spelled)
+        self._take_statements(delta.statements, loaded.statements)
+        self._take_chunks(delta, spelled, loaded.chunks)
+        self._take_entities(delta, spelled, loaded.entities)
         self._take_edges(delta.edges)
         for link in delta.same_as:
             self.same_as[link.a, link.b] = link
@@ -192,19 +192,12 @@ class LiveView(ViewContent):
             self._count(node, joined, chunk, times)
         label.node = node
 
-    def _take_chunks(
-        self,
-        chunks: Iterable[ChunkRow],
-        mentions: Iterable[MentionRow],
-        evidence: Iterable[EvidenceRow],
-        statements: Iterable[TripleRow],
-        spelled: Mapping[str, str],
-    ) -> None:
-        for row in chunks:
+    def _take_chunks(self, delta: GraphDelta, spelled: Mapping[str, str], loaded: LoadedVectors) -> None:
+        for row in delta.chunks:
             stored = self.chunks.get(row.chunk)
             if stored is None:
                 doc_id = spelled.get(row.doc_id, row.doc_id)
-                fresh = ViewChunk(row.chunk_id, doc_id, row.ordinal, row.text, bytes_of(row.vector))
+                fresh = ViewChunk(row.chunk_id, doc_id, row.ordinal, row.text, loaded.bytes_for(row.chunk, row.vector))
                 fresh.title, fresh.description, fresh.place = row.title, row.description, row.place
                 self.chunks[row.chunk] = fresh
                 self.text_bytes += len(row.text.encode())
@@ -213,13 +206,11 @@ class LiveView(ViewContent):
                 if stored.chunk_id != row.chunk_id:
                     self._invalidate_chunk(stored.chunk_id)
                 stored.chunk_id, stored.ordinal, stored.place = row.chunk_id, row.ordinal, row.place
-        for row in chunks:
+        for row in delta.chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk
-        for triple_row in with_yields(statements):
-            self._take_statement(triple_row)
-        for chunk, seen in with_yields(_by_chunk(mentions, lambda mention: mention.chunk).items(), CHUNK_STEP):
+        for chunk, seen in with_yields(_by_chunk(delta.mentions, lambda mention: mention.chunk).items(), CHUNK_STEP):
             self._take_mentions(chunk, seen)
-        for chunk, shown in with_yields(_by_chunk(evidence, lambda support: support.chunk).items(), CHUNK_STEP):
+        for chunk, shown in with_yields(_by_chunk(delta.evidence, lambda support: support.chunk).items(), CHUNK_STEP):
             stating = self.chunks[chunk]
             stating.evidence = PassageEvidence(shown, stating.text)
             self.contents.count(self, stating, 1)
@@ -227,16 +218,18 @@ class LiveView(ViewContent):
                 statement = self.statements[support.statement]
                 statement.chunks = including(statement.chunks, chunk)
 
-    def _take_statement(self, row: TripleRow) -> None:
-        stored = self.statements.get(row.statement)
-        if stored is not None:
-            stored.count, stored.weight_milli, stored.vector_bytes = row.count, row.weight_milli, bytes_of(row.vector)
-            return
-        fields = (row.subject, row.predicate, row.object, row.count, row.weight_milli, bytes_of(row.vector))
-        self.statements[row.statement] = ViewStatement(*fields)
-        for end in (row.subject, row.object):
-            label = self.labels[end]
-            label.statements = including(label.statements, row.statement)
+    def _take_statements(self, rows: Iterable[TripleRow], loaded: LoadedVectors) -> None:
+        for row in with_yields(rows):
+            vector = loaded.bytes_for(row.statement, row.vector)
+            stored = self.statements.get(row.statement)
+            if stored is not None:
+                stored.count, stored.weight_milli, stored.vector_bytes = row.count, row.weight_milli, vector
+                continue
+            fields = (row.subject, row.predicate, row.object, row.count, row.weight_milli, vector)
+            self.statements[row.statement] = ViewStatement(*fields)
+            for end in (row.subject, row.object):
+                label = self.labels[end]
+                label.statements = including(label.statements, row.statement)
 
     def _take_mentions(self, chunk: int, rows: list[MentionRow]) -> None:
         self.chunks[chunk].mentions = PassageMentions(rows, self.chunks[chunk].text)
@@ -256,7 +249,7 @@ class LiveView(ViewContent):
             statement = self.statements[stated]
             statement.chunks = excluding(statement.chunks, number)
 
-    def _take_entities(self, delta: GraphDelta, spelled: Mapping[str, str]) -> None:
+    def _take_entities(self, delta: GraphDelta, spelled: Mapping[str, str], loaded: LoadedVectors) -> None:
         for node in with_yields(delta.gone.entities):
             gone = self.entities.pop(node, None)
             if gone is not None:
@@ -273,7 +266,7 @@ class LiveView(ViewContent):
             self.entity_nodes[entity.id] = row.node
             entity.name = spelled.get(row.name, row.name)
             entity.type, entity.labels, entity.mentions = row.type, row.labels, row.mentions
-            entity.vector_bytes = bytes_of(row.vector)
+            entity.vector_bytes = loaded.bytes_for(row.node, row.vector)
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
         for row in with_yields(rows):
@@ -312,10 +305,6 @@ class LiveView(ViewContent):
         sync(indexes.chunks, gone.chunks, chunks, indexed.chunks)
         sync(indexes.entities, gone.entities, entities, indexed.entities)
         sync(indexes.statements, gone.statements, statements, indexed.statements)
-        if delta.snapshot and indexed != IndexVersions():
-            refer_to_loaded(indexes.chunks, self.chunks)
-            refer_to_loaded(indexes.entities, self.entities)
-            refer_to_loaded(indexes.statements, self.statements)
 
     def _relate(self, delta: GraphDelta) -> None:
         """Pass this delta and the entities whose incidences it changed to the relatedness model."""

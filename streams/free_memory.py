@@ -9,6 +9,9 @@ from __future__ import annotations
 import ctypes
 import sys
 
+MANY_ROWS = 20_000
+"""Labels and statements of a graph from which its restoration leaves enough free memory to return: some 40 MB."""
+
 
 def return_free_memory() -> None:
     """Return the free pages of malloc's heaps. Cost: some 50 ms for 500 MB, without the interpreter lock.

@@ -35,7 +35,7 @@ from graphtide.graph.consolidation.signed_counts import (
     diff_units,
 )
 from graphtide.graph.consolidation.state import EdgeKey, LabelState, Tables
-from graphtide.graph.consolidation.stored_rows import StoredRows, fill, stored_rows
+from graphtide.graph.consolidation.stored_rows import StoredRows, ViewVectors, fill, stored_rows
 from graphtide.graph.consolidation.topology import edge_array, edge_pairs
 from graphtide.graph.int_sets import shared_value
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
@@ -115,11 +115,15 @@ class Consolidator:
         *,
         synonyms: bool = False,
         predicates: bool = False,
+        vectors: ViewVectors | None = None,
     ) -> Consolidator:
-        """Restore the write model as of the snapshot. Cost: linear in the rows."""
+        """Restore the write model as of the snapshot. Its sums refer to the `vectors` of a view that equal them.
+
+        Cost: linear in the rows.
+        """
         restored = cls(snapshot.graph, guard, verdicts, synonyms=synonyms, predicates=predicates)
         restored.version = snapshot.version
-        fill(restored._tables, snapshot)
+        fill(restored._tables, snapshot, vectors or ViewVectors())
         restored._entities.restore((row.node, row.labels) for row in snapshot.entities)
         restored._restore_derived(snapshot)
         return restored
@@ -340,9 +344,8 @@ class Consolidator:
         return self._communities.update(edge_array([key for key, _, _ in changes]), deltas)
 
     def _restore_derived(self, snapshot: GraphDelta) -> None:
-        views = {
-            number: LabelView(*label.key, label.mean(), label.same) for number, label in self._tables.labels.items()
-        }
+        labels = self._tables.labels.items()
+        views = ((number, LabelView(*label.key, label.mean(), label.same)) for number, label in labels)
         self._resolver.restore(views, [SameAs(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as])
         if self._predicates is not None:
             self._predicates.resolver.know(snapshot.predicate_links)

@@ -6,9 +6,9 @@ and vectors of entities. So a checkpoint of them replaces the snapshot of a stor
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -31,11 +31,14 @@ from graphtide.graph.records import (
     Vector,
 )
 from graphtide.graph.resolution import SameAs
+from graphtide.graph.vector_store import VectorBytes
+from graphtide.graph.view_state.tables import FactTables
 
 NO_CHUNK = 0
 """The chunk of mentions that are summed over all chunks."""
 NO_INFO = DocumentInfo()
 NO_VECTOR: Vector = np.empty(0, np.float16)
+NO_BYTES = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +77,54 @@ def stored_rows(
     )
 
 
-def fill(tables: Tables, snapshot: GraphDelta) -> None:
-    """Load the stored sums into empty tables.
+@dataclass(frozen=True, slots=True)
+class ViewVectors:
+    """Vectors by number that another object of the process holds, a view of the same rows: sums refer to equal ones."""
 
-    Sums of one vector refer to that of the row, which a view of the same rows holds, too.
-    """
+    statements: Mapping[int, VectorBytes] = field(default_factory=dict)
+    entities: Mapping[int, VectorBytes] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tables: FactTables) -> ViewVectors:
+        """Return those of a view's rows. Cost: the rows. Call under its read lock."""
+        return cls(
+            {number: row.vector_bytes for number, row in tables.statements.items()},
+            {node: row.vector_bytes for node, row in tables.entities.items()},
+        )
+
+
+def fill(tables: Tables, snapshot: GraphDelta, vectors: ViewVectors) -> None:
+    """Load the stored sums into empty tables."""
     for row in snapshot.labels:
         label = LabelState(row.label, (row.name, row.type), row.node)
-        label.load(bytes(row.vector_sum))
+        label.load(bytes(row.vector_sum), vectors.entities.get(row.node, NO_BYTES))
         tables.labels[row.label] = label
         tables.label_numbers[label.key] = row.label
-    for entity in snapshot.entities:
-        for number in entity.labels:
-            tables.labels[number].share(entity.vector)
-    forms: dict[int, Counter[str]] = defaultdict(Counter)
-    for mention in snapshot.mentions:
-        forms[mention.label][mention.name] += mention.count
-    for number, counts in forms.items():
-        tables.labels[number].forms = counts
+    _fill_forms(tables, snapshot.mentions)
     for triple in snapshot.statements:
         statement = StatementState(triple.statement, (triple.subject, triple.predicate, triple.object))
-        statement.load(bytes(triple.vector_sum))
-        statement.share(triple.vector)
+        statement.load(bytes(triple.vector_sum), vectors.statements.get(triple.statement, NO_BYTES))
         statement.weight_milli = triple.weight_milli
         tables.hold(statement)
         statement.edge = edge_between(*tables.nodes(statement), statement.count)
         statement.edge_count = statement.count if statement.edge else 0
     tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}
     tables.renumber(chain.from_iterable(tables.documents.values()))
+
+
+def _fill_forms(tables: Tables, mentions: Sequence[MentionRow]) -> None:
+    """Count the mentions of labels that have several spellings; most have one, which has all of them."""
+    first: dict[int, str] = {}
+    several: dict[int, Counter[str]] = {}
+    for mention in mentions:
+        if first.setdefault(mention.label, mention.name) != mention.name:
+            several[mention.label] = Counter()
+    for mention in mentions:
+        if (counts := several.get(mention.label)) is not None:
+            counts[mention.name] += mention.count
+    for number, form in first.items():
+        label = tables.labels[number]
+        label.forms = several.get(number) or Counter({form: label.mentions})
 
 
 def _mentions(tables: Tables) -> Iterator[MentionRow]:

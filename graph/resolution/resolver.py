@@ -97,17 +97,21 @@ class Resolver:
         work.judge_again(a, b)
         return work.settle()
 
-    def restore(self, labels: Mapping[int, LabelView], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()) -> None:
+    def restore(
+        self, labels: Iterable[tuple[int, LabelView]], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()
+    ) -> None:
         """Rebuild the state from stored labels, all stored links and the pairs that awaited a verdict.
 
         Raises ValueError if the resolver is not empty. Only the given pairs are scored again, and with synonyms all
-        candidates, so that no pair is lost that a judge has still to decide. Cost: linear in labels and links.
+        candidates, so that no pair is lost that a judge has still to decide. Labels without a link are entities of
+        their own, and not clustered again. Cost: linear in labels and links.
         """
         if self._profiles:
             raise ValueError("the resolver is not empty: only an empty resolver can be restored")
         work = _Update(self)
-        for label, view in labels.items():
-            work.index(label, label_features(view), _quantised(view))
+        index = work.insert if self._synonyms is None else work.index
+        for label, view in labels:
+            index(label, label_features(view), _quantised(view))
         if self._synonyms is not None:
             work.judge()
         for a, b in [*((link.a, link.b) for link in links), *awaiting]:
@@ -211,19 +215,23 @@ class _Update:
         self.index(label, new, vector, same_words=unchanged)
 
     def index(self, label: int, new: LabelFeatures, vector: Quantised | None, *, same_words: bool = False) -> None:
-        """Insert a label, with its vector, into the blocks. `judge` scores its pairs. `same_words`: its words are
-        indexed already.
-        """
-        state = self._state
-        if label not in state._profiles:
+        """Insert a label, and note that `judge` has to score its pairs, and `settle` its cluster."""
+        if label not in self._state._profiles:
             self._new.add(label)
-        state._profiles[label] = new
-        words = None if same_words else lexical_keys(new)
-        self._blocks_changed.update(state._blocks.put(label, words, vector_keys(new, vector)))
-        if state._synonyms is not None:
-            self._neighbourhoods_changed.update(state._synonyms.put(label, {}, synonym_keys(new)))
+        self._blocks_changed.update(self.insert(label, new, vector, same_words=same_words))
+        if self._state._synonyms is not None:
+            self._neighbourhoods_changed.update(self._state._synonyms.put(label, {}, synonym_keys(new)))
         self._touched.add(label)
         self._unjudged.add(label)
+
+    def insert(
+        self, label: int, new: LabelFeatures, vector: Quantised | None, *, same_words: bool = False
+    ) -> Iterable[BlockKey]:
+        """Insert a label, with its vector, into the blocks, and return those that opened or closed. `same_words`: its
+        words are indexed already.
+        """
+        self._state._profiles[label] = new
+        return self._state._blocks.put(label, None if same_words else lexical_keys(new), vector_keys(new, vector))
 
     def judge(self) -> None:
         """Score the candidates of every indexed label, and the pairs of blocks that opened or closed."""

@@ -5,8 +5,8 @@ Invariant: after `sync`, an index holds exactly the rows that have a vector, und
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from graphtide.graph.records import GraphDelta, Vector
 from graphtide.graph.vector_index import VectorIndex
 from graphtide.graph.vector_store import VectorBytes
-from graphtide.graph.vector_sum import bytes_of, vector_of
+from graphtide.graph.vector_sum import bytes_of
 
 PORTION_ROWS = 1_024
 """Rows that are read from an index at a time: it does not change meanwhile."""
@@ -49,22 +49,39 @@ class HoldsRows(Protocol):
         ...
 
 
-class HasVector(Protocol):
-    """A row of a view's table, with the bytes of its vector."""
+class LoadedVectors:
+    """The vectors of one loaded index: a row refers to the equal one, so that each is held once."""
 
-    vector_bytes: VectorBytes
+    def __init__(self, index: VectorIndex | None = None, ids: Sequence[int] = ()) -> None:
+        """Read those of the ids; none without an index. Cost: their number."""
+        rows: Iterable[Vector | None] = float16_rows(index, ids) if isinstance(index, HoldsRows) else ()
+        self._rows = dict[int, VectorBytes]()
+        for number, row in zip(ids, rows, strict=False):
+            if row is not None:
+                self._rows[number] = bytes_of(row)
+
+    def bytes_for(self, number: int, vector: Vector) -> VectorBytes:
+        """Return the bytes of a row's vector to hold: those of the index if they are equal."""
+        known = self._rows.get(number)
+        return known if known is not None and known == vector.tobytes() else bytes_of(vector)
 
 
-def refer_to_loaded(index: VectorIndex, rows: Mapping[int, HasVector]) -> None:
-    """Replace the vectors of rows by the equal ones that a loaded index holds, so that each is held once.
+@dataclass(frozen=True, slots=True)
+class LoadedIndexes:
+    """The vectors of the loaded indexes of a view; none by default."""
 
-    Cost: all vectors.
-    """
-    if not isinstance(index, HoldsRows):
-        return
-    for row, loaded in zip(rows.values(), float16_rows(index, rows), strict=True):
-        if loaded is not None and loaded.tobytes() == row.vector_bytes:
-            row.vector_bytes = bytes_of(loaded)
+    chunks: LoadedVectors = field(default_factory=LoadedVectors)
+    entities: LoadedVectors = field(default_factory=LoadedVectors)
+    statements: LoadedVectors = field(default_factory=LoadedVectors)
+
+    @classmethod
+    def of(cls, indexes: VectorIndexes, snapshot: GraphDelta) -> LoadedIndexes:
+        """Return those of the rows of a snapshot."""
+        return cls(
+            LoadedVectors(indexes.chunks, [row.chunk for row in snapshot.chunks]),
+            LoadedVectors(indexes.entities, [row.node for row in snapshot.entities]),
+            LoadedVectors(indexes.statements, [row.statement for row in snapshot.statements]),
+        )
 
 
 def float16_rows(index: HoldsRows, ids: Iterable[int]) -> Iterator[Vector | None]:
@@ -73,26 +90,6 @@ def float16_rows(index: HoldsRows, ids: Iterable[int]) -> Iterator[Vector | None
     while portion := tuple(islice(remaining, PORTION_ROWS)):
         for row in index.rows(portion):
             yield row.astype(np.float16, copy=False) if row is not None and row.dtype == np.float16 else None
-
-
-def with_loaded_vectors(
-    snapshot: GraphDelta, statements: Mapping[int, HasVector], entities: Mapping[int, HasVector]
-) -> GraphDelta:
-    """Return a snapshot whose statements and entities refer to the equal vectors of a view's tables.
-
-    A write model that is restored from it then holds few vectors of its own. Call under the view's read lock. Cost:
-    the rows of the snapshot.
-    """
-    stated = tuple(
-        replace(row, vector=_loaded_vector(statements, row.statement, row.vector)) for row in snapshot.statements
-    )
-    named = tuple(replace(row, vector=_loaded_vector(entities, row.node, row.vector)) for row in snapshot.entities)
-    return replace(snapshot, statements=stated, entities=named)
-
-
-def _loaded_vector(rows: Mapping[int, HasVector], number: int, vector: Vector) -> Vector:
-    row = rows.get(number)
-    return vector if row is None or row.vector_bytes != vector.tobytes() else vector_of(row.vector_bytes)
 
 
 def stale(index: VectorIndex, live: Container[int]) -> list[int]:

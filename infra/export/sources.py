@@ -77,7 +77,7 @@ class SqliteSource:
                     tree = sqlite_rows.hierarchy(self._connection, self._number)
                     yield GraphDelta(self._graph, self.version, communities=tree)
                 else:
-                    yield from batched(self._graph, kind, sqlite_rows.READERS[kind](self._connection, self._number))
+                    yield from batched(self._graph, kind, sqlite_rows.rows_of(self._connection, self._number, kind))
         except sqlite3.Error as error:
             raise failure(error) from error
 

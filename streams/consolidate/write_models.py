@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.consolidation.stored_rows import ViewVectors
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import PairKey, Verdict
 from graphtide.graph.view import LiveView
-from graphtide.graph.view_state.indexes import with_loaded_vectors
 from graphtide.streams.checkpoints.model_checkpoints import SavedRows
 from graphtide.streams.consolidate.model_saving import HANDOVER_S, ModelSaver
 from graphtide.streams.errors import GraphStopped, GraphtideError, Retryable
-from graphtide.streams.ports import GraphStore
+from graphtide.streams.free_memory import MANY_ROWS, return_free_memory
+from graphtide.streams.ports import GraphStore, SnapshotUse
 from graphtide.streams.retry import outcome_of
 
 log = logging.getLogger("graphtide.streams")
@@ -50,10 +51,11 @@ def _restore(
     predicates: bool,
 ) -> Consolidator:
     """Restore a write model that refers to the vectors of the view, if there is one."""
+    vectors = None
     if view is not None:
         with view.lock.read():
-            snapshot = with_loaded_vectors(snapshot, view.statements, view.entities)
-    return Consolidator.restore(snapshot, verdicts=verdicts, synonyms=synonyms, predicates=predicates)
+            vectors = ViewVectors.of(view)
+    return Consolidator.restore(snapshot, verdicts=verdicts, synonyms=synonyms, predicates=predicates, vectors=vectors)
 
 
 class WriteModels:
@@ -117,9 +119,14 @@ class WriteModels:
                 log.info("graph %s continues from its saved write model at version %d", graph, restored.version)
                 return WriteModel(restored, saved.dimensions, partition)
             log.warning("graph %s is not restored from its checkpoint: %.200s", graph, restored)
-        snapshot = await self._store.snapshot(graph)
+        snapshot = await self._store.snapshot(graph, SnapshotUse.WRITE_MODEL)
         dimensions = max((row.vector.size for row in snapshot.chunks), default=0)
-        return WriteModel(await self._made(graph, snapshot), dimensions, partition)
+        has_many_rows = len(snapshot.labels) + len(snapshot.statements) >= MANY_ROWS
+        made = WriteModel(await self._made(graph, snapshot), dimensions, partition)
+        del snapshot
+        if has_many_rows:
+            await asyncio.to_thread(return_free_memory)
+        return made
 
     async def _saved(self, graph: str) -> SavedRows | None:
         """Return the saved rows of the stored version; None without them."""

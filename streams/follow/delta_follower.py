@@ -31,7 +31,7 @@ from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, pa
 from graphtide.streams.follow.freshness import Freshness, Queryable
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DeltaNotice
-from graphtide.streams.ports import ConsumedRecord, Consumer, GraphStore, Log, Position
+from graphtide.streams.ports import ConsumedRecord, Consumer, GraphStore, Log, Position, SnapshotUse
 from graphtide.streams.retry import outcome_of
 from graphtide.streams.tracing import Headers, continue_trace
 
@@ -348,7 +348,7 @@ class DeltaFollower:
         log.info("graph %s: loading its snapshot: %s", graph, why)
         self.reloads += 1
         self._incoming.pop(graph, None)
-        snapshot = await self._store.snapshot(graph)
+        snapshot = await self._store.snapshot(graph, SnapshotUse.VIEW)
         if snapshot.version:
             await self._views.load(snapshot)
         self._behind.pop(graph, None)

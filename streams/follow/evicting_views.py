@@ -26,7 +26,7 @@ from graphtide.streams.follow.loaded_bytes import LoadedBytes
 from graphtide.streams.follow.view_ports import EvictionReason
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.follow.view_size import snapshot_bytes, view_bytes
-from graphtide.streams.ports import GraphStore
+from graphtide.streams.ports import GraphStore, SnapshotUse
 from graphtide.streams.retry import outcome_of
 from graphtide.streams.tracing import Headers
 
@@ -263,7 +263,7 @@ class EvictingViews(ViewRegistry):
             for attempt in range(1, MAX_ATTEMPTS + 1):
                 if await self._restore_unchanged(graph):
                     break
-                snapshot = await self._store.snapshot(graph)
+                snapshot = await self._store.snapshot(graph, SnapshotUse.VIEW)
                 if not snapshot.version or graph not in self._evicted:  # deleted, which the follower will read
                     return
                 async with self._room(graph, snapshot_bytes(snapshot)):

@@ -18,7 +18,8 @@ from graphtide.streams.checkpoints.view_checkpoints import Retained, ViewCheckpo
 from graphtide.streams.errors import Broken, GraphtideError, NotFound
 from graphtide.streams.follow.view_ports import EvictionReason, ViewRecorder
 from graphtide.streams.follow.view_size import view_bytes
-from graphtide.streams.ports import GraphStore
+from graphtide.streams.free_memory import MANY_ROWS, return_free_memory
+from graphtide.streams.ports import GraphStore, SnapshotUse
 from graphtide.streams.retry import outcome_of
 from graphtide.streams.scheduling.precedence import QUESTIONS
 from graphtide.streams.tracing import Headers
@@ -181,11 +182,13 @@ class ViewRegistry:
                     f"the rows of graph {graph!r} are inconsistent ({type(opened).__name__}: {opened}):"
                     " restore the data folder from a backup"
                 ) from opened
+            if len(opened.labels) + len(opened.statements) >= MANY_ROWS:
+                await asyncio.to_thread(return_free_memory)
             self._views[graph] = opened
         return offsets
 
     async def _opened(self, store: GraphStore, graph: str) -> LiveView:
-        return await asyncio.to_thread(self.saved.open, await store.snapshot(graph))
+        return await asyncio.to_thread(self.saved.open, await store.snapshot(graph, SnapshotUse.VIEW))
 
     async def load(self, snapshot: GraphDelta) -> None:
         """Replace the view of a graph by a stored snapshot; one that cannot be shown makes the graph `damaged`.

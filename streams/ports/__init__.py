@@ -15,6 +15,7 @@ from graphtide.streams.ports.graph_store import (
     GraphStore,
     Outbox,
     Overwritten,
+    SnapshotUse,
     StoredDocument,
     Watermark,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "ReportRow",
     "RevisionOutcome",
     "RevisionState",
+    "SnapshotUse",
     "StoredDocument",
     "Watermark",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from graphtide.graph.reports.rows import ReportRow
@@ -60,6 +61,18 @@ class Watermark:
 
     epoch: int
     next_offset: int
+
+
+class SnapshotUse(Enum):
+    """The purpose for which a snapshot is read. A store may leave out columns that it does not need.
+
+    A view reads no encoded sums. A write model reads of passages the vectors alone, no evidence, and no vectors of
+    statements and entities, which follow from the sums.
+    """
+
+    EVERYTHING = auto()
+    VIEW = auto()
+    WRITE_MODEL = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +223,7 @@ class GraphStore(Protocol):
         """Return every committed verdict on a pair of labels: like documents, verdicts are input to the graph."""
         ...
 
-    async def snapshot(self, graph: str) -> GraphDelta:
+    async def snapshot(self, graph: str, use: SnapshotUse = SnapshotUse.EVERYTHING) -> GraphDelta:
         """Return every row of the graph as one delta, at one version. An unknown graph has version 0 and no rows."""
         ...
 

@@ -1,6 +1,7 @@
-"""Memory of one graph by structure: its write model, its view with indexes, and the embedded service that has both.
+"""Memory of one graph by structure: its write model, its view with indexes, and the embedded service that has both,
+also after a restart.
 
-    python -m tests.bench.memory [--documents N] [--part write|view|service] [--anonymous-vectors] [--no-page]
+    python -m tests.bench.memory [--documents N] [--part write|view|service|restarted] [--anonymous-vectors] [--no-page]
 
 Each part runs in a process of its own on the MuSiQue passages, with the extraction and the vectors of the data set; the
 service embeds with its default model; write model and view have the allocator's settings of service processes. Resident
@@ -132,7 +133,23 @@ async def service_part(documents: int, folder: Path, in_files: bool) -> dict[str
         counts = (await graph.stats()).counts
         await asyncio.to_thread(spill, folder)
         memory = grown_since(before)
-        return {"memory": memory, "relations": counts["relations"], "idle": before["resident"], "structures": []}
+        return {"memory": memory, "relations": counts["relations"], "idle": before, "structures": []}
+
+
+async def restarted_part(folder: Path, in_files: bool) -> dict[str, object]:
+    """Open the service's data again, apply a document and answer a question: view and write model are restored."""
+    async with open_database(str(folder), settings={"vectors_in_files": in_files}) as database:
+        graph = database.graph(GRAPH)
+        added = await graph.add("later", "Ada Lovelace met Charles Babbage in London.")
+        await graph.ask("Who met Charles Babbage?", after=added.token)
+        await asyncio.to_thread(spill, folder)
+        return {"memory": allocated(), "relations": (await graph.stats()).counts["relations"], "structures": []}
+
+
+def beyond(found: dict[str, object], idle: Memory) -> dict[str, object]:
+    """Return the measurement of a whole process without what the idle one needs."""
+    memory: Memory = found["memory"]  # type: ignore[assignment]
+    return {**found, "memory": {kind: size - idle[kind] for kind, size in memory.items()}, "idle": idle}
 
 
 def _found(root: object, before: Memory, relations: int) -> dict[str, object]:
@@ -157,9 +174,11 @@ def rows_of(name: str, found: dict[str, object]) -> list[Row]:
     structures = [(str(path), int(size)) for path, size in found["structures"]]  # type: ignore[attr-defined]
     listed = ", ".join(f"{path} {size / KIB / KIB:.1f}" for path, size in structures[:SHOWN])
     rest = (resident - sum(size for _, size in structures)) / KIB / KIB
-    note = (
-        f"MiB: {listed}; allocator and free pages {rest:.1f}" if structures else f"an idle one: {_mib(found['idle'])}"
-    )
+    if structures:
+        note = f"MiB: {listed}; allocator and free pages {rest:.1f}"
+    else:
+        idle: Memory = found["idle"]  # type: ignore[assignment]
+        note = f"an idle one: {_mib(idle['resident'])}"
     kinds = ", ".join(f"{kind} {_mib(memory[kind])}" for kind in ("anonymous", "file", "shared"))
     anonymous = memory["anonymous"] / relations / KIB
     size = f"{resident / relations / KIB:.1f} KiB a relation resident, {anonymous:.1f} of it anonymous"
@@ -173,7 +192,7 @@ def _mib(size: object) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=1_500)
-    parser.add_argument("--part", choices=("extract", "write", "view", "service"))
+    parser.add_argument("--part", choices=("extract", "write", "view", "service", "restarted"))
     parser.add_argument("--anonymous-vectors", action="store_true")
     parser.add_argument("--no-page", action="store_true")
     parser.add_argument("folder", nargs="?")
@@ -181,7 +200,7 @@ def main() -> None:
     in_files = not chosen.anonymous_vectors
     if chosen.part:
         folder = Path(chosen.folder)
-        keep_in_chunks(in_files and chosen.part != "service")
+        keep_in_chunks(in_files and chosen.part not in ("service", "restarted"))
         if chosen.part in ("write", "view"):
             tune_interpreter()  # as every process of a service does
         if chosen.part == "view":
@@ -190,6 +209,8 @@ def main() -> None:
             found = write_part(folder)
         elif chosen.part == "extract":
             found = asyncio.run(extract_part(chosen.documents, folder))
+        elif chosen.part == "restarted":
+            found = asyncio.run(restarted_part(folder, in_files))
         else:
             found = asyncio.run(service_part(chosen.documents, folder, in_files))
         print(json.dumps(found))
@@ -202,8 +223,12 @@ def main() -> None:
             ("view with indexes", "view", deltas),
             ("embedded service", "service", data),
         ):
-            rows += rows_of(name, measured(part, chosen.documents, folder_name, in_files))
+            found = measured(part, chosen.documents, folder_name, in_files)
+            rows += rows_of(name, found)
             print(rows[-1].line(), flush=True)
+        idle: Memory = found["idle"]  # type: ignore[assignment]
+        rows += rows_of("the same restarted", beyond(measured("restarted", chosen.documents, data, in_files), idle))
+        print(rows[-1].line(), flush=True)
     if not chosen.no_page:
         note = f"{chosen.documents:,} MuSiQue passages with their facts, {DIMENSIONS} dimensions, of the service 256"
         write(ROOT / "docs" / "scaling.md", "bench-memory", rows, note, "the largest structures")

@@ -18,6 +18,7 @@ from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.streams.errors import NotLoaded
 from graphtide.streams.follow import evicting_views
 from graphtide.streams.follow.load_policy import LOAD_POLICY, LoadPolicy
+from graphtide.streams.ports import SnapshotUse
 from graphtide.streams.standing.records import QuestionDefinition
 from tests.support.role_cluster import TEXTS, document, opened
 from tests.support.serving import grpc_server
@@ -66,9 +67,9 @@ async def loading(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         one = Loading(full, await cluster.replica("loading"))
         snapshot = cluster.backing.store.snapshot
 
-        async def slow(graph: str) -> object:
+        async def slow(graph: str, use: SnapshotUse) -> object:
             await one.may_load.wait()
-            return await snapshot(graph)
+            return await snapshot(graph, use)
 
         monkeypatch.setattr(cluster.backing.store, "snapshot", slow)
         async with grpc_server(one.full) as first, grpc_server(one.loading) as second:

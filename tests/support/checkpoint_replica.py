@@ -21,7 +21,7 @@ from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.follow.evicting_views import EvictingViews, EvictionLimits
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, GraphCommit, Record
+from graphtide.streams.ports import Commit, GraphCommit, Record, SnapshotUse
 from tests.model.memory import MemoryBackend
 from tests.support.stages import eventually, running
 from tests.support.worlds import RandomWorld
@@ -38,9 +38,9 @@ class CountingStore:
         self.read: list[str] = []
         snapshot = backend.store.snapshot
 
-        async def counted(graph: str) -> object:
+        async def counted(graph: str, use: SnapshotUse = SnapshotUse.EVERYTHING) -> object:
             self.read.append(graph)
-            return await snapshot(graph)
+            return await snapshot(graph, use)
 
         backend.store.snapshot = counted  # type: ignore[method-assign, assignment]
 

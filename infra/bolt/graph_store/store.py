@@ -42,6 +42,7 @@ from graphtide.streams.ports import (
     GraphDeletion,
     Record,
     ReportRow,
+    SnapshotUse,
     StoredDocument,
     Watermark,
 )
@@ -241,8 +242,8 @@ class BoltStore:
             document_cypher.DELETE_VERDICTS, [digest_key(graph, *a, *b) for a, b in pairs]
         )
 
-    async def snapshot(self, graph: str) -> GraphDelta:
-        """See GraphStore.snapshot. Rows come in the order of their keys.
+    async def snapshot(self, graph: str, use: SnapshotUse = SnapshotUse.EVERYTHING) -> GraphDelta:
+        """See GraphStore.snapshot. Rows come in the order of their keys, with all columns for each use.
 
         Memgraph reads one state by itself. Neo4j reads what is committed at each moment, so the version is read before
         and after, both times under the head's lock, which a commit holds until all its rows are visible. If the version

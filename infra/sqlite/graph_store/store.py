@@ -28,6 +28,7 @@ from graphtide.streams.ports import (
     GraphDeletion,
     Record,
     ReportRow,
+    SnapshotUse,
     StoredDocument,
     Watermark,
 )
@@ -136,9 +137,9 @@ class SqliteGraphStore:
         """See GraphStore.verdicts."""
         return await self._database.read(lambda connection: _verdicts(connection, graph))
 
-    async def snapshot(self, graph: str) -> GraphDelta:
+    async def snapshot(self, graph: str, use: SnapshotUse = SnapshotUse.EVERYTHING) -> GraphDelta:
         """See GraphStore.snapshot. Rows come in the order of their keys."""
-        return await self._database.read(lambda connection: snapshot.read(connection, graph))
+        return await self._database.read(lambda connection: snapshot.read(connection, graph, use))
 
     async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
         """See GraphStore.extractions. Reads page by page, so that memory stays flat."""

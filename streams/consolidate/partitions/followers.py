@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from graphtide.graph.records import GraphDelta
 from graphtide.streams.ports import (
     GraphStore,
+    SnapshotUse,
 )
 from graphtide.streams.retry import outcome_of
 from graphtide.streams.tracing import span
@@ -63,7 +64,7 @@ class LocalFollowers:
                     await self._apply(GraphDelta(graph, version + 1, snapshot=True, deleted=True))
             for graph, version in stored.items():
                 if self._versions is not None and self._versions.get(graph, 0) < version:
-                    await self._apply(await self._store.snapshot(graph))
+                    await self._apply(await self._store.snapshot(graph, SnapshotUse.VIEW))
             self._versions = dict(stored)
 
     async def take(self, delta: GraphDelta) -> None:
@@ -81,7 +82,7 @@ class LocalFollowers:
                     delta.version,
                     exc_info=failure,
                 )
-                await self._apply(await self._store.snapshot(delta.graph))
+                await self._apply(await self._store.snapshot(delta.graph, SnapshotUse.VIEW))
             self._versions = {**(self._versions or {}), delta.graph: delta.version}
             if delta.deleted:
                 del self._versions[delta.graph]

@@ -17,7 +17,15 @@ from graphtide.streams.checks import (
 )
 from graphtide.streams.content import size_of
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, GraphContent, GraphDeletion, ReportRow, StoredDocument, Watermark
+from graphtide.streams.ports import (
+    Commit,
+    GraphContent,
+    GraphDeletion,
+    ReportRow,
+    SnapshotUse,
+    StoredDocument,
+    Watermark,
+)
 from tests.model.memory.ledger import MemoryLedger
 from tests.model.memory.log import MemoryLog
 from tests.model.memory.outbox import MemoryOutbox
@@ -136,8 +144,8 @@ class MemoryGraphStore:
         """See GraphStore.verdicts."""
         return dict(self._verdicts.get(graph, {}))
 
-    async def snapshot(self, graph: str) -> GraphDelta:
-        """See GraphStore.snapshot. Rows are in the order of their keys."""
+    async def snapshot(self, graph: str, use: SnapshotUse = SnapshotUse.EVERYTHING) -> GraphDelta:
+        """See GraphStore.snapshot. Rows are in the order of their keys, with all columns for each use."""
         rows = self._rows.get(graph)
         if rows is None:
             return GraphDelta(graph, 0, snapshot=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.consolidation.stored_rows import ViewVectors
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution.similarity import quantise
 from graphtide.graph.vector_store import stored
@@ -110,16 +111,17 @@ def test_sums_and_means_of_mentions_that_differ_are_stored_bytes() -> None:
 
 
 @pytest.mark.usefixtures("vector_form")
-def test_a_restored_write_model_refers_to_the_vectors_of_the_rows() -> None:
+def test_a_restored_write_model_refers_to_the_vectors_of_the_view() -> None:
     """After a restart, the view of the same rows and the write model hold a vector once."""
     world, _ = grown(6)
-    rows = snapshot_of(world.live)
-    restored = Consolidator.restore(rows)
+    rows, view = snapshot_of(world.live), empty_view()
+    view.apply(rows)
+    restored = Consolidator.restore(rows, vectors=ViewVectors.of(view))
     tables, weights = restored._tables, restored._entities.topology.weights
-    pairs = [(row.vector, tables.statements[row.statement].same) for row in rows.statements]
-    pairs += [(row.vector, tables.labels[row.labels[0]].same) for row in rows.entities]
-    equal = [(referred, same) for referred, same in pairs if referred.tobytes() == same]
-    assert equal and all(bytes_of(referred) is same for referred, same in equal)
+    pairs = [(row.vector_bytes, tables.statements[number].same) for number, row in view.statements.items()]
+    pairs += [(row.vector_bytes, tables.labels[row.labels[0]].same) for row in view.entities.values()]
+    equal = [(shown, same) for shown, same in pairs if shown == same]
+    assert equal and all(shown is same for shown, same in equal)
     assert {id(referred.edge) for referred in tables.statements.values()} >= {id(edge) for edge in weights}
 
 

@@ -123,10 +123,10 @@ def test_restored_resolver_goes_on_as_the_original_when_fed_the_same() -> None:
         for label in [label for label, view in batch.items() if view is None]:
             del live[label]
     restored = Resolver()
-    restored.restore(live, links, resolver.borderline())
+    restored.restore(live.items(), links, resolver.borderline())
     assert [restored.cluster_of(i) for i in live] == [resolver.cluster_of(i) for i in live]
     for batch in batches[40:]:
         assert restored.update(batch) == resolver.update(batch)
         assert restored.borderline() == resolver.borderline()
     with pytest.raises(ValueError, match="empty"):
-        restored.restore({}, ())
+        restored.restore((), ())

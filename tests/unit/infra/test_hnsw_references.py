@@ -15,12 +15,12 @@ import pytest
 from graphtide.graph._hnsw import Kernel, distance
 from graphtide.graph._vectors import StoredBytes
 from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.consolidation.stored_rows import ViewVectors
 from graphtide.graph.records import DocumentChange
 from graphtide.graph.vector_index import ExactIndex, Vectors, unit_rows
 from graphtide.graph.vector_store import stored
 from graphtide.graph.vector_sum import bytes_of, vector_of
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
-from graphtide.graph.view_state.indexes import with_loaded_vectors
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
 from graphtide.infra.hnsw.generation import HnswGeneration
 from graphtide.streams.follow.delta_codec import decode, encode
@@ -223,8 +223,7 @@ def test_restored_view_and_write_model_refer_to_the_vectors_of_the_loaded_index(
         assert pairs and all(vector is bytes_of(row) for vector, row in pairs)
         assert all(isinstance(vector, StoredBytes) == vector_form for vector, _ in pairs)
     stored = decode(encode(rows))
-    given = with_loaded_vectors(stored, again.statements, again.entities)
-    restored = Consolidator.restore(given)._tables
+    restored = Consolidator.restore(stored, vectors=ViewVectors.of(again))._tables
     sums = [(restored.statements[n].same, row.vector_bytes) for n, row in again.statements.items()]
     equal = [(same, vector) for same, vector in sums if same == vector]
     assert equal and all(same is vector for same, vector in equal)

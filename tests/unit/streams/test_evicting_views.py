@@ -17,7 +17,7 @@ from graphtide.streams.follow.delta_follower import DeltaFollower
 from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.follow.evicting_views import EvictingViews, EvictionLimits
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, GraphCommit, Record
+from graphtide.streams.ports import Commit, GraphCommit, Record, SnapshotUse
 from tests.model.memory import MemoryBackend, MemoryOutbox
 from tests.support.stages import ExactKeeper, eventually, running
 from tests.support.worlds import RandomWorld
@@ -124,9 +124,9 @@ async def test_load_includes_versions_that_were_skipped_during_it(monkeypatch: p
     async with replica(monkeypatch, 3) as one:
         read, snapshots = one.backend.store.snapshot, 0
 
-        async def snapshot(graph: str) -> GraphDelta:
+        async def snapshot(graph: str, use: SnapshotUse = SnapshotUse.EVERYTHING) -> GraphDelta:
             nonlocal snapshots
-            found, snapshots = await read(graph), snapshots + 1
+            found, snapshots = await read(graph, use), snapshots + 1
             if snapshots == 1:
                 await one.step()
 

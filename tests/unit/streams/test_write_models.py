@@ -7,6 +7,7 @@ import pytest
 from graphtide.graph.records import GraphDelta
 from graphtide.streams.consolidate.write_models import WriteModels
 from graphtide.streams.errors import GraphStopped, Retryable
+from graphtide.streams.ports import SnapshotUse
 from tests.model.memory import MemoryBackend
 from tests.support.backends import Clock
 
@@ -29,7 +30,7 @@ async def test_graph_is_stopped_for_its_rows_and_not_for_want_of_memory(
     """Rows that are sound need no rebuild, which would take more memory still."""
     store = MemoryBackend(2, Clock()).store
 
-    async def fail(_graph: str) -> GraphDelta:
+    async def fail(_graph: str, _use: SnapshotUse) -> GraphDelta:
         raise error
 
     monkeypatch.setattr(store, "snapshot", fail)

@@ -23,7 +23,7 @@ from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, 
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Retryable
 from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS, ExtractionMessage
-from graphtide.streams.ports import Commit
+from graphtide.streams.ports import Commit, SnapshotUse
 from tests.model.graph_oracle import GraphOracle
 from tests.support.consolidate_harness import ConsolidateHarness, applied, live, message
 from tests.support.row_texts import as_texts
@@ -196,9 +196,9 @@ async def test_model_is_saved_at_the_end_and_continued_once(harness: Consolidate
     snapshot = harness.backend.store.snapshot
     read: list[str] = []
 
-    async def counted(graph: str) -> Any:
+    async def counted(graph: str, use: SnapshotUse) -> Any:
         read.append(graph)
-        return await snapshot(graph)
+        return await snapshot(graph, use)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(harness.backend.store, "snapshot", counted)
