@@ -51,6 +51,7 @@ from graphtide.services.sdk.bulk import (
 )
 from graphtide.services.sdk.callables import Answering, Embedding, Extracting, PassageScoring, own_models
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Graph, Progress
+from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
 from graphtide.services.sdk.previews import preview_request
 from graphtide.services.sdk.questions import query_request
 from graphtide.services.sdk.read_your_writes import ReadYourWrites
@@ -73,7 +74,7 @@ async def open_database(
 
     One process holds a data folder at a time. `settings` are those of docs/settings.md by name; they win over the
     environment and over `graphtide.toml`. For `extractor`, `embedder`, `generator` and `reranker` see `callables.py`; a
-    data folder keeps the embedder that it was begun with.
+    data folder keeps the embedder that it was begun with. Leaving the block ends calls of other tasks with Broken.
 
     Raises Broken when the folder is in use, damaged or of another embedder, and for settings that do not go together.
     """
@@ -87,19 +88,25 @@ async def open_database(
         raise Broken("the settings name a cluster (kafka, bolt), and open() is for this process alone: unset them")
     own = own_models(extractor, embedder, generator, reranker)
     async with open_application(chosen, own=own) as application:
-        yield EmbeddedDatabase(application, RequestLimits.of(chosen))
+        calls = OpenCalls()
+        try:
+            yield EmbeddedDatabase(application, RequestLimits.of(chosen), calls)
+        finally:
+            calls.close()
 
 
+@ends_with_database
 class EmbeddedDatabase:
     """See `graphtide.services.sdk.interface.Database`."""
 
-    def __init__(self, application: Application, limits: RequestLimits) -> None:
+    def __init__(self, application: Application, limits: RequestLimits, calls: OpenCalls | None = None) -> None:
         self._application = application
         self._limits = limits
+        self._calls = calls or OpenCalls()
 
     def graph(self, name: str, *, read_your_writes: bool = False) -> Graph:
         """See Database.graph."""
-        graph = EmbeddedGraph(graph_name(name), self._application, self._limits)
+        graph = EmbeddedGraph(graph_name(name), self._application, self._limits, self._calls)
         return ReadYourWrites(graph) if read_your_writes else graph
 
     async def delete_graph(self, name: str, timeout_s: float = 60.0) -> None:
@@ -113,13 +120,15 @@ class EmbeddedDatabase:
         return await self._application.graphs()
 
 
+@ends_with_database
 class EmbeddedGraph:
     """See `graphtide.services.sdk.interface.Graph`."""
 
-    def __init__(self, name: str, application: Application, limits: RequestLimits) -> None:
+    def __init__(self, name: str, application: Application, limits: RequestLimits, calls: OpenCalls) -> None:
         self._name = name
         self._application = application
         self._limits = limits
+        self._calls = calls
 
     @property
     def name(self) -> str:
@@ -128,7 +137,7 @@ class EmbeddedGraph:
     @property
     def questions(self) -> EmbeddedQuestions:
         """See Graph.questions."""
-        return EmbeddedQuestions(self._name, self._application, self._limits)
+        return EmbeddedQuestions(self._name, self._application, self._limits, self._calls)
 
     async def add(
         self,

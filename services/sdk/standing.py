@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from functools import partial
 from typing import Any, cast
-
-from anyio.from_thread import BlockingPortal
 
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.standing import question_id, question_page, standing_question_of
 from graphtide.services.application import Application, Filters
 from graphtide.services.sdk import interface
+from graphtide.services.sdk.blocking_calls import BlockingCalls, blocking, blocking_stream
+from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
 from graphtide.services.sdk.questions import filters_value
 from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
 
@@ -30,13 +29,15 @@ def given_options(options: Mapping[str, object] | None) -> dict[str, Any]:
     return {} if options is None else {"options": options}
 
 
+@ends_with_database
 class EmbeddedQuestions:
     """See `graphtide.services.sdk.interface.Questions`."""
 
-    def __init__(self, graph: str, application: Application, limits: RequestLimits) -> None:
+    def __init__(self, graph: str, application: Application, limits: RequestLimits, calls: OpenCalls) -> None:
         self._graph = graph
         self._application = application
         self._limits = limits
+        self._calls = calls
 
     async def put(
         self,
@@ -80,35 +81,16 @@ class EmbeddedQuestions:
 class BlockingQuestions:
     """The standing questions of a graph. Every method is that of `graphtide.Questions`, and blocks until it is done."""
 
-    def __init__(self, portal: BlockingPortal, questions: Callable[[], interface.Questions]) -> None:
-        self._portal = portal
+    def __init__(self, calls: BlockingCalls, questions: Callable[[], interface.Questions]) -> None:
+        self._calls = calls
         self._questions = questions
 
-    def put(self, id: str, question: str, **options: Any) -> StandingQuestion:  # noqa: A002
-        """See `graphtide.Questions.put`."""
-        return self._portal.call(partial(self._questions().put, id, question, **options))
+    @property
+    def _twin(self) -> interface.Questions:
+        return self._questions()
 
-    def get(self, id: str) -> StandingQuestion:  # noqa: A002
-        """See `graphtide.Questions.get`."""
-        return self._portal.call(self._questions().get, id)
-
-    def delete(self, id: str) -> None:  # noqa: A002
-        """See `graphtide.Questions.delete`."""
-        self._portal.call(self._questions().delete, id)
-
-    def list(self, **options: Any) -> QuestionPage:
-        """See `graphtide.Questions.list`."""
-        return self._portal.call(partial(self._questions().list, **options))
-
-    def watch(self, id: str, **options: Any) -> Iterator[StandingEvent]:  # noqa: A002
-        """See `graphtide.Questions.watch`."""
-        events = cast("AsyncGenerator[StandingEvent, None]", self._questions().watch(id, **options))
-        try:
-            while (event := self._portal.call(_next_of, events)) is not None:
-                yield event
-        finally:
-            self._portal.call(events.aclose)
-
-
-async def _next_of(events: AsyncIterator[StandingEvent]) -> StandingEvent | None:
-    return await anext(events, None)
+    put = blocking(interface.Questions.put)
+    get = blocking(interface.Questions.get)
+    delete = blocking(interface.Questions.delete)
+    list = blocking(interface.Questions.list)
+    watch = blocking_stream(interface.Questions.watch)

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         EntitySplit,
         GraphRows,
     )
+    from graphtide.services.preview.types import Preview, QuestionPreview
     from graphtide.services.sdk.embedded import open_database as open  # noqa: A004 - read as graphtide.open
     from graphtide.services.sdk.files import documents_in
     from graphtide.services.sdk.interface import BulkReceipt, Database, Graph, Questions, RejectedDocument
@@ -149,6 +150,7 @@ _HOMES = {
         name: f"graphtide.services.standing.types:{name}"
         for name in ("Cause", "EvidenceItem", "QuestionPage", "StandingEvent", "StandingQuestion")
     },
+    **{name: f"graphtide.services.preview.types:{name}" for name in ("Preview", "QuestionPreview")},
     **{name: f"graphtide.graph.changes.replica:{name}" for name in ("GraphReplica", "ReplicaEdge", "ReplicaEntity")},
     **{
         name: f"graphtide.services.changes.types:{name}"
@@ -262,8 +264,10 @@ __all__ = [
     "Overloaded",
     "PassageKind",
     "Place",
+    "Preview",
     "QueryError",
     "QuestionPage",
+    "QuestionPreview",
     "Questions",
     "RankedPassage",
     "Rebuilt",

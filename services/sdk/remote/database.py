@@ -11,6 +11,7 @@ from graphtide.services.api.schema.requests.browsing import MAX_WAIT_S
 from graphtide.services.application import DeletedGraph
 from graphtide.services.browsing import GraphSummary
 from graphtide.services.sdk.interface import Graph
+from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
 from graphtide.services.sdk.read_your_writes import ReadYourWrites
 from graphtide.services.sdk.remote.connection import Certificate, TokenSource, Verify
 from graphtide.services.sdk.remote.decoding import decode
@@ -40,25 +41,30 @@ async def connect(
     is the longest wait for a response in seconds; calls with a `timeout_s` of their own use that.
 
     A call that the service defers (429, 503), or that finds no service, is repeated at most `retries` times, after
-    Retry-After or a growing random wait. Raises Invalid for wrong arguments.
+    Retry-After or a growing random wait. Leaving the block ends calls of other tasks with Broken. Raises Invalid for
+    wrong arguments.
     """
     policy = RetryPolicy(retries)
     transport = Transport(url, api_key=api_key, token=token, verify=verify, cert=cert, timeout_s=timeout, policy=policy)
+    calls = OpenCalls()
     try:
-        yield RemoteDatabase(transport)
+        yield RemoteDatabase(transport, calls)
     finally:
+        calls.close()
         await transport.aclose()
 
 
+@ends_with_database
 class RemoteDatabase:
     """See `graphtide.services.sdk.interface.Database`."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, calls: OpenCalls | None = None) -> None:
         self._transport = transport
+        self._calls = calls or OpenCalls()
 
     def graph(self, name: str, *, read_your_writes: bool = False) -> Graph:
         """See Database.graph."""
-        graph = RemoteGraph(graph_name(name), self._transport)
+        graph = RemoteGraph(graph_name(name), self._transport, self._calls)
         return ReadYourWrites(graph) if read_your_writes else graph
 
     async def delete_graph(self, name: str, timeout_s: float = 60.0) -> None:

@@ -33,6 +33,7 @@ from graphtide.services.browsing import CommunityDetails, CommunityPage, Documen
 from graphtide.services.changes.types import Change, GraphRows
 from graphtide.services.sdk.bulk import numbered, report
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress
+from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
 from graphtide.services.sdk.previews import preview_request
 from graphtide.services.sdk.questions import question_json
 from graphtide.services.sdk.remote.bulk import BulkLoad, json_line
@@ -55,12 +56,14 @@ QUESTION_S = 30.0
 """The service's own limit for a question, with its wait for `after`, by default (`query_timeout_s`)."""
 
 
+@ends_with_database
 class RemoteGraph:
     """See `graphtide.services.sdk.interface.Graph`."""
 
-    def __init__(self, name: str, transport: Transport) -> None:
+    def __init__(self, name: str, transport: Transport, calls: OpenCalls) -> None:
         self._name = name
         self._transport = transport
+        self._calls = calls
         self._path = f"/v1/graphs/{segment(name)}"
 
     @property
@@ -70,7 +73,7 @@ class RemoteGraph:
     @property
     def questions(self) -> RemoteQuestions:
         """See Graph.questions."""
-        return RemoteQuestions(self._name, self._transport)
+        return RemoteQuestions(self._name, self._transport, self._calls)
 
     async def add(
         self,

@@ -12,6 +12,7 @@ from graphtide.services.api.schema.envelope import graph_name
 from graphtide.services.api.schema.errors import error_of
 from graphtide.services.api.schema.requests.standing import question_id
 from graphtide.services.application import Filters
+from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
 from graphtide.services.sdk.remote.decoding import decode
 from graphtide.services.sdk.remote.transport import EVENTS, JSON, HttpCall, Transport, body_of
 from graphtide.services.sdk.standing import given_options, question_value
@@ -21,11 +22,13 @@ from graphtide.streams.errors import NotFound, Retryable
 RECONNECT_S = 1.0
 
 
+@ends_with_database
 class RemoteQuestions:
     """See `graphtide.services.sdk.interface.Questions`."""
 
-    def __init__(self, graph: str, transport: Transport) -> None:
+    def __init__(self, graph: str, transport: Transport, calls: OpenCalls) -> None:
         self._transport = transport
+        self._calls = calls
         self._path = f"/v1/graphs/{quote(graph_name(graph), safe='')}/questions"
 
     async def put(
