@@ -246,8 +246,9 @@ def load_settings(
     given: Mapping[str, object] | None = None,
     file: Path | None = None,
     on_deprecated: Callable[[str], None] = warn_once,
+    origin: str = "the command line",
 ) -> Settings:
-    """Return the settings of this process. Entries of `given` that are None count as absent.
+    """Return the settings of this process. Entries of `given`, whose place `origin` names, count as absent if None.
 
     `file` defaults to GRAPHTIDE_CONFIG, then to graphtide.toml in the working folder, if that exists. A named file must
     exist. `on_deprecated` receives a message per old name. Raises SettingsError.
@@ -258,7 +259,7 @@ def load_settings(
     filed = _from_file(chosen) if named or chosen.exists() else {}
     old_variables = {name: os.environ[_variable(name)] for name in RENAMED if _in_environment(name)}
     variables = dict.fromkeys(filter(_in_environment, Settings.model_fields), "") | old_variables
-    sources = [Source("in the command", "", options), Source("in the environment", PREFIX, variables)]
+    sources = [Source(f"in {origin}", "", options), Source("in the environment", PREFIX, variables)]
     sources.append(Source(f"in {chosen}", "", filed))
     try:
         for message in deprecations(sources):
@@ -275,7 +276,7 @@ def load_settings(
         raise SettingsError(f"{_variable(field)} in the environment is wrong: it must be JSON") from None
     except ValidationError as error:
         places = dict.fromkeys(below.keys() - of_environment.keys(), str(chosen))
-        places |= dict.fromkeys(options, "the command line")
+        places |= dict.fromkeys(options, origin)
         raise SettingsError(_complaint(error, places, spellings(sources))) from None  # the cause would print a secret
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from anyio.from_thread import start_blocking_portal
 
 from graphtide.services.sdk import interface
-from graphtide.services.sdk.blocking_calls import BlockingCalls, blocking, blocking_stream
+from graphtide.services.sdk.calls.blocking_calls import BlockingCalls, blocking, blocking_stream
 from graphtide.services.sdk.remote.connection import Certificate, TokenSource, Verify
 from graphtide.services.sdk.remote.database import connect
 from graphtide.services.sdk.standing import BlockingQuestions

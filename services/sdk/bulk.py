@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress, RejectedDocument
 from graphtide.streams.errors import Invalid
@@ -33,6 +33,15 @@ def given_fields(document: Document) -> dict[str, object]:
         raise Invalid("document", f"is a {type(document).__name__}; pass a mapping with id and text")
     required = ("id", "text")
     return {key: value for key, value in document.items() if key in required or value not in (None, "")}
+
+
+def plain_json(value: object) -> object:
+    """Return mappings as dicts and lists of them, as JSON needs them; anything else unchanged."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [dict(row) if isinstance(row, Mapping) else row for row in value]
+    return value
 
 
 def rejection(index: int, document: object, error: Exception) -> RejectedDocument:

@@ -46,12 +46,14 @@ from graphtide.services.sdk.bulk import (
     given_fields,
     merge_tokens,
     numbered,
+    plain_json,
     rejection,
     report,
 )
 from graphtide.services.sdk.callables import Answering, Embedding, Extracting, PassageScoring, own_models
+from graphtide.services.sdk.calls.arguments import checked
+from graphtide.services.sdk.calls.open_calls import OpenCalls, calls_of_database
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Graph, Progress
-from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
 from graphtide.services.sdk.previews import preview_request
 from graphtide.services.sdk.questions import query_request
 from graphtide.services.sdk.read_your_writes import ReadYourWrites
@@ -60,6 +62,7 @@ from graphtide.streams.errors import Broken, DeadlineExceeded, Invalid, Overload
 from graphtide.streams.messages import DocumentMessage
 
 
+@checked
 @asynccontextmanager
 async def open_database(
     data: str | Path,
@@ -76,12 +79,13 @@ async def open_database(
     environment and over `graphtide.toml`. For `extractor`, `embedder`, `generator` and `reranker` see `callables.py`; a
     data folder keeps the embedder that it was begun with. Leaving the block ends calls of other tasks with Broken.
 
-    Raises Broken when the folder is in use, damaged or of another embedder, and for settings that do not go together.
+    Raises Broken when the folder is in use, damaged or of another embedder, and for settings that do not go together,
+    Invalid for arguments of a wrong type.
     """
     from graphtide.services.wiring import open_application
 
     try:
-        chosen = load_settings({**(settings or {}), "data": Path(data)})
+        chosen = load_settings({**(settings or {}), "data": Path(data)}, origin="the argument settings of open()")
     except SettingsError as error:
         raise Broken(str(error)) from error
     if chosen.kafka or chosen.bolt:
@@ -95,7 +99,7 @@ async def open_database(
             calls.close()
 
 
-@ends_with_database
+@calls_of_database
 class EmbeddedDatabase:
     """See `graphtide.services.sdk.interface.Database`."""
 
@@ -120,7 +124,7 @@ class EmbeddedDatabase:
         return await self._application.graphs()
 
 
-@ends_with_database
+@calls_of_database
 class EmbeddedGraph:
     """See `graphtide.services.sdk.interface.Graph`."""
 
@@ -159,9 +163,9 @@ class EmbeddedGraph:
             "title": title,
             "source": source,
             "occurred_at": occurred_at,
-            "metadata": None if metadata is None else dict(metadata),
-            "entities": _plain(entities),
-            "facts": _plain(facts),
+            "metadata": plain_json(metadata),
+            "entities": plain_json(entities),
+            "facts": plain_json(facts),
             "media_type": media_type,
         }
         return await self._application.publish([self._message(document)])
@@ -327,6 +331,8 @@ class EmbeddedGraph:
 
     async def community(self, community: int) -> CommunityDetails:
         """See Graph.community."""
+        if community < 0:
+            raise Invalid("community", f"'{community}' is not the number of a community")
         return await self._application.community(self._name, community)
 
     async def reports(self) -> Sequence[CommunityReport]:
@@ -383,10 +389,6 @@ class _BulkLoad:
         merged = merge_tokens(self.receipt.token, made.token)
         self.receipt = replace(self.receipt, token=merged, accepted=self.receipt.accepted + made.accepted)
         self._batch, self._chars = [], 0
-
-
-def _plain(rows: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
-    return None if rows is None else [dict(row) for row in rows]
 
 
 def _given(**parameters: str | int | None) -> dict[str, str]:

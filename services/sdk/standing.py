@@ -10,8 +10,8 @@ from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.standing import question_id, question_page, standing_question_of
 from graphtide.services.application import Application, Filters
 from graphtide.services.sdk import interface
-from graphtide.services.sdk.blocking_calls import BlockingCalls, blocking, blocking_stream
-from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
+from graphtide.services.sdk.calls.blocking_calls import BlockingCalls, blocking, blocking_stream
+from graphtide.services.sdk.calls.open_calls import OpenCalls, calls_of_database
 from graphtide.services.sdk.questions import filters_value
 from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
 
@@ -29,7 +29,7 @@ def given_options(options: Mapping[str, object] | None) -> dict[str, Any]:
     return {} if options is None else {"options": options}
 
 
-@ends_with_database
+@calls_of_database
 class EmbeddedQuestions:
     """See `graphtide.services.sdk.interface.Questions`."""
 

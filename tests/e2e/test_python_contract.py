@@ -243,6 +243,12 @@ WRONG: list[tuple[Failing, type[Exception], str]] = [
     (lambda graph: graph.neighbourhood("unknown", hops=9), graphtide.Invalid, "hops"),
     (lambda graph: graph.group("unknown", k=1), graphtide.Invalid, "k"),
     (lambda graph: graph.group("unknown"), graphtide.NotFound, ""),
+    (lambda graph: graph.community(-1), graphtide.Invalid, "community"),
+    (lambda graph: graph.add("a", "text", entities=cast(Any, [7])), graphtide.Invalid, "entities[0]"),
+    (lambda graph: graph.add_many(cast(Any, 7)), graphtide.Invalid, "documents"),
+    (lambda graph: graph.ask("Who?", top_k=cast(Any, {1})), graphtide.Invalid, "top_k"),
+    (lambda graph: graph.preview(publish=cast(Any, [7])), graphtide.Invalid, "publish[0]"),
+    (lambda graph: graph.questions.put("q", "Who?", options={"coverage": {1}}), graphtide.Invalid, "options.coverage"),
 ]
 
 

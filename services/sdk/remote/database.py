@@ -10,8 +10,9 @@ from graphtide.services.api.schema.envelope import graph_name
 from graphtide.services.api.schema.requests.browsing import MAX_WAIT_S
 from graphtide.services.application import DeletedGraph
 from graphtide.services.browsing import GraphSummary
+from graphtide.services.sdk.calls.arguments import checked
+from graphtide.services.sdk.calls.open_calls import OpenCalls, calls_of_database
 from graphtide.services.sdk.interface import Graph
-from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
 from graphtide.services.sdk.read_your_writes import ReadYourWrites
 from graphtide.services.sdk.remote.connection import Certificate, TokenSource, Verify
 from graphtide.services.sdk.remote.decoding import decode
@@ -23,6 +24,7 @@ from graphtide.streams.errors import DeadlineExceeded, NotFound
 GRAPHS_LIMIT = 1000
 
 
+@checked
 @asynccontextmanager
 async def connect(
     url: str,
@@ -54,7 +56,7 @@ async def connect(
         await transport.aclose()
 
 
-@ends_with_database
+@calls_of_database
 class RemoteDatabase:
     """See `graphtide.services.sdk.interface.Database`."""
 

@@ -31,9 +31,9 @@ from graphtide.services.application import (
 )
 from graphtide.services.browsing import CommunityDetails, CommunityPage, DocumentPage, EntityPage, TokenState
 from graphtide.services.changes.types import Change, GraphRows
-from graphtide.services.sdk.bulk import numbered, report
+from graphtide.services.sdk.bulk import numbered, plain_json, report
+from graphtide.services.sdk.calls.open_calls import OpenCalls, calls_of_database
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress
-from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
 from graphtide.services.sdk.previews import preview_request
 from graphtide.services.sdk.questions import question_json
 from graphtide.services.sdk.remote.bulk import BulkLoad, json_line
@@ -56,7 +56,7 @@ QUESTION_S = 30.0
 """The service's own limit for a question, with its wait for `after`, by default (`query_timeout_s`)."""
 
 
-@ends_with_database
+@calls_of_database
 class RemoteGraph:
     """See `graphtide.services.sdk.interface.Graph`."""
 
@@ -92,7 +92,7 @@ class RemoteGraph:
         path = self._document(doc_id)
         fields: dict[str, Any] = {"title": title, "source": source, "occurred_at": occurred_at}
         fields |= {"metadata": metadata, "entities": entities, "facts": facts, "media_type": media_type}
-        given = {"text": text, **{name: _plain(value) for name, value in fields.items() if value not in (None, "")}}
+        given = {"text": text, **{name: plain_json(value) for name, value in fields.items() if value not in (None, "")}}
         json_line(self._name, {"id": doc_id, **given})
         body = json_line(self._name, given)
         made = await self._transport.json(HttpCall("PUT", path, body, JSON))
@@ -388,12 +388,3 @@ def segment(text: str) -> str:
 def _given(**parameters: str | int | None) -> dict[str, str]:
     """Return the parameters that are set."""
     return {name: str(value) for name, value in parameters.items() if value not in ("", None)}
-
-
-def _plain(value: object) -> object:
-    """Return mappings as dicts and lists of them, as JSON needs them."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [dict(row) if isinstance(row, Mapping) else row for row in value]
-    return value

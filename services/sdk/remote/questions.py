@@ -10,19 +10,20 @@ from urllib.parse import quote
 
 from graphtide.services.api.schema.envelope import graph_name
 from graphtide.services.api.schema.errors import error_of
-from graphtide.services.api.schema.requests.standing import question_id
+from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.requests.standing import question_id, standing_question_of
 from graphtide.services.application import Filters
-from graphtide.services.sdk.open_calls import OpenCalls, ends_with_database
+from graphtide.services.sdk.calls.open_calls import OpenCalls, calls_of_database
 from graphtide.services.sdk.remote.decoding import decode
 from graphtide.services.sdk.remote.transport import EVENTS, JSON, HttpCall, Transport, body_of
 from graphtide.services.sdk.standing import given_options, question_value
 from graphtide.services.standing.types import QuestionPage, StandingEvent, StandingQuestion
-from graphtide.streams.errors import NotFound, Retryable
+from graphtide.streams.errors import Invalid, NotFound, Retryable
 
 RECONNECT_S = 1.0
 
 
-@ends_with_database
+@calls_of_database
 class RemoteQuestions:
     """See `graphtide.services.sdk.interface.Questions`."""
 
@@ -44,7 +45,12 @@ class RemoteQuestions:
         options: Mapping[str, object] | None = None,
     ) -> StandingQuestion:
         """See Questions.put."""
-        body = body_of(question_value(question, mode, top_k, filters, as_of, answer) | given_options(options))
+        value = question_value(question, mode, top_k, filters, as_of, answer) | given_options(options)
+        try:
+            body = body_of(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            standing_question_of(question_id(id), value, RequestLimits())
+            raise Invalid("options", f"cannot be written as JSON: {error}") from error
         return decode(StandingQuestion, await self._transport.json(HttpCall("PUT", self._of(id), body, JSON)))
 
     async def get(self, id: str) -> StandingQuestion:  # noqa: A002 - the name of the field

@@ -17,7 +17,7 @@ from anyio.from_thread import start_blocking_portal
 import graphtide
 import graphtide.sync
 from graphtide.services.sdk import blocking, interface
-from graphtide.services.sdk.blocking_calls import BlockingCalls
+from graphtide.services.sdk.calls.blocking_calls import BlockingCalls
 from graphtide.services.sdk.standing import BlockingQuestions
 
 TWINS = [

@@ -266,7 +266,10 @@ def _complaint(error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return "is missing; it is required"
     if error["type"] in _WANTED:
-        value = error["input"]
-        given = "null" if value is None else _JSON_NAMES.get(type(value), f"a value of type {type(value).__name__}")
-        return f"must be {_WANTED[error['type']]}, not {given}"
+        return f"must be {_WANTED[error['type']]}, not {json_name(error['input'])}"
     return error["msg"].replace("Input should be", "must be")
+
+
+def json_name(value: object) -> str:
+    """Return the name of the value's type, as errors call it."""
+    return "null" if value is None else _JSON_NAMES.get(type(value), f"a value of type {type(value).__name__}")

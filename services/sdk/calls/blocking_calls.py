@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from anyio.from_thread import BlockingPortal
 
-from graphtide.services.sdk.open_calls import CLOSED, ENDED
+from graphtide.services.sdk.calls.open_calls import CLOSED, ENDED
 from graphtide.streams.errors import Broken
 
 P = ParamSpec("P")

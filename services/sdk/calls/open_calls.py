@@ -13,6 +13,7 @@ from contextlib import aclosing, asynccontextmanager
 from functools import wraps
 from typing import Any, Final, Protocol, TypeVar
 
+from graphtide.services.sdk.calls.arguments import check_arguments, checked
 from graphtide.streams.errors import Broken
 
 ENDED = (
@@ -62,21 +63,26 @@ class _Caller(Protocol):
 Part = TypeVar("Part", bound=type[Any])
 
 
-def ends_with_database(part: Part) -> Part:
-    """Run each public asynchronous method of the class as a call in its `_calls`, and each step of its streams."""
+def calls_of_database(part: Part) -> Part:
+    """Check the arguments of the class's public methods, and run each in its `_calls`, as each step of a stream."""
     for name, method in vars(part).copy().items():
-        if name.startswith("_"):
+        if name.startswith("_") or not inspect.isfunction(method):
             continue
         if inspect.isasyncgenfunction(method):
             setattr(part, name, _stream(method))
         elif inspect.iscoroutinefunction(method):
             setattr(part, name, _call(method))
+        else:
+            setattr(part, name, checked(method))
     return part
 
 
 def _call(method: Callable[..., Any]) -> Callable[..., Any]:
+    check = check_arguments(method)
+
     @wraps(method)
     async def call(self: _Caller, *arguments: Any, **options: Any) -> Any:
+        check(self, *arguments, **options)
         async with self._calls.running():
             return await method(self, *arguments, **options)
 
@@ -84,8 +90,11 @@ def _call(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _stream(method: Callable[..., AsyncGenerator[Any, None]]) -> Callable[..., AsyncGenerator[Any, None]]:
+    check = check_arguments(method)
+
     @wraps(method)
     async def stream(self: _Caller, *arguments: Any, **options: Any) -> AsyncGenerator[Any, None]:
+        check(self, *arguments, **options)
         async with aclosing(method(self, *arguments, **options)) as items:
             while True:
                 async with self._calls.running():

@@ -1,0 +1,120 @@
+"""Arguments of a wrong type: the same error in the process and over HTTP, before anything is done."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import graphtide
+from graphtide.infra.settings import SettingsError, load_settings
+from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.sdk import interface
+from graphtide.services.sdk.embedded import EmbeddedDatabase
+from graphtide.services.sdk.remote.database import RemoteDatabase
+
+PARTS = {"db": interface.Database, "graph": interface.Graph, "questions": interface.Questions}
+CHECKED_BY_THE_CALL = {("graph", "add_many", "documents"), *(
+    (part, name, "filters") for part, name in (("graph", "ask"), ("graph", "ask_stream"), ("questions", "put"))
+)}  # fmt: skip
+"""Parameters whose values the call itself checks."""
+WRONG = object()
+
+
+def _parameters() -> Iterator[tuple[str, str, str]]:
+    """Yield each parameter of the interface."""
+    for part, kind in PARTS.items():
+        for name, method in vars(kind).items():
+            if inspect.isfunction(method) and not name.startswith("_"):
+                yield from ((part, name, parameter) for parameter in list(inspect.signature(method).parameters)[1:])
+
+
+def _part(database: Any, part: str) -> Any:
+    return {"db": database, "graph": database.graph("g"), "questions": database.graph("g").questions}[part]
+
+
+async def _refusal(database: Any, part: str, name: str, parameter: str) -> graphtide.Invalid:
+    method = getattr(_part(database, part), name)
+    needed = {
+        each.name: "x"
+        for each in inspect.signature(method).parameters.values()
+        if each.default is inspect.Parameter.empty and each.name not in ("community", "documents")
+    }
+    needed |= {"community": 1} if name == "community" else {}
+    with pytest.raises(graphtide.Invalid) as refused:
+        made = method(**{**needed, **({"documents": []} if name == "add_many" else {}), parameter: WRONG})
+        await (anext(made) if inspect.isasyncgen(made) else made)
+    return refused.value
+
+
+@pytest.mark.parametrize(("part", "name", "parameter"), sorted(set(_parameters()) - CHECKED_BY_THE_CALL))
+async def test_argument_of_a_wrong_type_is_refused_equally(part: str, name: str, parameter: str) -> None:
+    """Neither has a service: the check comes first. The error names the field and both types."""
+    databases = (
+        EmbeddedDatabase(cast("Any", None), RequestLimits()),
+        RemoteDatabase(cast("Any", None)),
+    )
+    embedded, remote = [await _refusal(database, part, name, parameter) for database in databases]
+    assert (embedded.field, embedded.message) == (remote.field, remote.message)
+    assert embedded.field == {"doc_id": "id", "entity_id": "entity"}.get(parameter, parameter)
+    assert embedded.message.startswith("must be ") and embedded.message.endswith(", not a value of type object")
+
+
+async def test_arguments_of_right_types_reach_the_call() -> None:
+    """Subclasses of the types are right ones, and None is the empty text of an optional parameter."""
+
+    class Name(str):
+        __slots__ = ()
+
+    graph = EmbeddedDatabase(cast("Any", None), RequestLimits()).graph(Name("g"))
+    with pytest.raises(AttributeError):  # there is no application
+        await graph.entities(q=cast("Any", None), type=Name("person"), limit=7)
+    with pytest.raises(TypeError, match="topk"):
+        await cast("Any", graph).ask("Who?", topk=3)
+    with pytest.raises(graphtide.Invalid, match="limit: must be an integer, not a boolean"):
+        await graph.entities(limit=True)
+
+
+OPENED: list[tuple[str, dict[str, Any], str]] = [
+    ("open", {"data": 7}, "data: must be a path, not a number"),
+    ("open", {"data": "x", "settings": ["a"]}, "settings: must be an object, not a list"),
+    ("open", {"data": "x", "embedder": 7}, "embedder: must be a function, not a number"),
+    ("connect", {"url": 7}, "url: must be a string, not a number"),
+    ("connect", {"url": "http://x", "timeout": "long"}, "timeout: must be a number, not a string"),
+    ("connect", {"url": "http://x", "retries": None}, "retries: must be an integer, not null"),
+    ("connect", {"url": "http://x", "api_key": 7}, "api_key: must be a string, not a number"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "message"), OPENED)
+def test_wrong_arguments_of_open_and_connect_are_invalid(name: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(graphtide.Invalid) as refused:
+        getattr(graphtide, name)(**arguments)
+    assert str(refused.value) == message
+
+
+async def test_wrong_setting_of_open_names_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the argument, the environment or the file, whichever has the setting; never another one."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(graphtide.Broken) as wrong:
+        async with graphtide.open("data", settings={"llm_concurrency": 0}):
+            pass
+    assert str(wrong.value).startswith("llm_concurrency in the argument settings of open() is wrong: ")
+    monkeypatch.setenv("GRAPHTIDE_LLM_CONCURRENCY", "0")
+    with pytest.raises(graphtide.Broken) as wrong:
+        async with graphtide.open("data", settings={"llm_timeout_s": 5}):
+            pass
+    assert str(wrong.value).startswith("GRAPHTIDE_LLM_CONCURRENCY in the environment is wrong: ")
+    monkeypatch.delenv("GRAPHTIDE_LLM_CONCURRENCY")
+    file = tmp_path / "graphtide.toml"
+    file.write_text("llm_concurrency = 0\n")
+    with pytest.raises(graphtide.Broken) as wrong:
+        async with graphtide.open("data"):
+            pass
+    assert str(wrong.value).startswith("llm_concurrency in graphtide.toml is wrong: ")
+    file.unlink()
+    with pytest.raises(SettingsError, match="llm_timeout_s in the command line is wrong: "):
+        load_settings({"llm_timeout_s": -1})
