@@ -211,6 +211,38 @@ async def test_unknown_query_parameter_is_refused_with_the_known_ones(
     assert "unknown query parameter" in message and message.endswith(known)
 
 
+GRAPH = "/v1/graphs/notes"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "known"),
+    [
+        ("PUT", f"{GRAPH}/documents/a", "this path has none; fields of the request belong into its body"),
+        ("POST", f"{GRAPH}/documents", "this path has none; fields of the request belong into its body"),
+        ("POST", f"{GRAPH}/query", "this path has none; fields of the request belong into its body"),
+        ("POST", f"{GRAPH}/preview", "this path has none; fields of the request belong into its body"),
+        ("PUT", f"{GRAPH}/questions/q", "this path has none; fields of the request belong into its body"),
+        ("DELETE", f"{GRAPH}/documents/a", "this path has none"),
+        ("DELETE", GRAPH, "known are wait_s"),
+    ],
+)
+async def test_unknown_query_parameter_of_a_change_is_refused(
+    http: httpx.AsyncClient, method: str, path: str, known: str
+) -> None:
+    """A document would be accepted without it; the client's fixture proves that none reached the application."""
+    body = b'{"text": "Ana Ruiz leads."}'
+    sent = await http.request(method, path, params={"title": "Boiler"}, content=body, headers=AS_JSON)
+    message = refused(sent, 422, "title")
+    assert message.endswith(f"is an unknown query parameter; {known}")
+
+
+async def test_clients_of_language_models_may_append_parameters_of_their_own(http: httpx.AsyncClient) -> None:
+    """They name versions of another interface with them."""
+    body = {"model": "notes/local", "messages": [{"role": "user", "content": "Who?"}]}
+    answered = await http.post("/v1/chat/completions", params={"api-version": "1"}, json=body)
+    assert "query parameter" not in answered.text
+
+
 async def test_probes_and_scrapers_may_append_parameters_of_their_own(http: httpx.AsyncClient) -> None:
     """Load balancers avoid caches with them, and Prometheus sends those of its configuration."""
     for path in ("/healthz", "/metrics"):
