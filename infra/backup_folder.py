@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from graphtide.infra.durable_files import to_disk
-from graphtide.infra.private_files import PRIVATE_FILE, PRIVATE_FOLDER
+from graphtide.infra.private_files import PRIVATE_FILE, create_private_folder
 from graphtide.streams.errors import Broken
 
 MANIFEST = "manifest.json"
@@ -77,7 +77,7 @@ def writing(target: Path) -> Iterator[Path]:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise Broken(f"{target} exists and is not an empty folder: name another folder for the backup")
         beside = target.absolute().with_name(f".{target.absolute().name}.part")
-        beside.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        create_private_folder(beside)
         with _only_writer(beside, target):
             for left in beside.iterdir():
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

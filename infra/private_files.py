@@ -27,7 +27,7 @@ def make_private_folder(folder: Path, contents: tuple[str, ...] = ("*",), owned:
     keep theirs, with a warning. Cost: one stat per file.
     """
     made = not folder.exists()
-    folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    create_private_folder(folder)
     found = list(_open_to_others(folder, contents, owned or made))
     kept = [path for path in found if not _tighten(path)]
     if made:
@@ -43,6 +43,16 @@ def make_private_folder(folder: Path, contents: tuple[str, ...] = ("*",), owned:
             len(kept),
             kept[0],
         )
+
+
+def create_private_folder(folder: Path) -> None:
+    """Create the folder and its missing parents, all private. Existing ones keep their permissions. Raises OSError.
+
+    `Path.mkdir` gives its mode to the last folder alone, and the permissions of the umask to the parents.
+    """
+    missing = [each for each in folder.parents if not each.exists()]
+    for each in (*reversed(missing), folder):
+        each.mkdir(PRIVATE_FOLDER, exist_ok=True)
 
 
 def make_private_file(path: Path) -> None:

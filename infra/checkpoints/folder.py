@@ -19,7 +19,7 @@ import numpy as np
 from graphtide.infra.checkpoints.archives import DAMAGES, read_array
 from graphtide.infra.checkpoints.shared import SharedCheckpoints
 from graphtide.infra.durable_files import to_disk
-from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
+from graphtide.infra.private_files import create_private_folder, make_private_file
 from graphtide.streams.checkpoints.columns import Columns
 from graphtide.streams.checkpoints.ports import HEADER
 
@@ -45,7 +45,7 @@ class CheckpointFolder:
         folder = self._folder / graph
         temporary = folder / "view.tmp"
         try:
-            folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            create_private_folder(folder)
             make_private_file(temporary)
             with temporary.open("wb") as file:
                 np.savez(file, **arrays)

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 from graphtide.infra.checkpoints.archives import AVOIDED_S, DAMAGES, open_place
 from graphtide.infra.object_store import store_errors
-from graphtide.infra.private_files import PRIVATE_FOLDER, make_private_file
+from graphtide.infra.private_files import create_private_folder, make_private_file
 
 log = logging.getLogger("graphtide.index")
 
@@ -77,7 +77,7 @@ class SharedCheckpoints:
             shutil.rmtree(beside, ignore_errors=True)
             _extract(archive, beside)
             shutil.rmtree(folder, ignore_errors=True)
-            folder.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            create_private_folder(folder.parent)
             beside.rename(folder)
         except DAMAGES as error:
             shutil.rmtree(beside, ignore_errors=True)
@@ -98,7 +98,7 @@ class SharedCheckpoints:
                 found = [copy for copy in self._copies(graph) if oldest <= copy.version <= newest]
                 if not found:
                     return False
-                target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+                create_private_folder(target.parent)
                 make_private_file(target)
                 self._files.get_file(max(found, key=lambda copy: copy.version).path, str(target))
                 return True
@@ -174,7 +174,7 @@ def _extract(file: Path, folder: Path) -> None:
             if not _SAVED.fullmatch(name):
                 raise ValueError(f"the archive has {name[:80]!r}, which is no saved file")
             path = folder / name
-            path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            create_private_folder(path.parent)
             make_private_file(path)
             with archive.open(name) as source, path.open("wb") as target:
                 shutil.copyfileobj(source, target, 1 << 20)

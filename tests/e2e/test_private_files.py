@@ -52,6 +52,20 @@ async def test_data_folder_is_private_whatever_the_umask(tmp_path: Path) -> None
     assert open_to_others(folder) == []
 
 
+async def test_reopened_folder_with_saved_indexes_has_nothing_to_tighten(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Folders that are created on the way to another one are private, too: no warning at any later start."""
+    folder = tmp_path / "new" / "data"
+    for number in range(3):
+        async with open_application(Settings(data=folder)) as application:
+            receipt = await application.publish([DocumentMessage("notes", f"d{number}", "Ada met Bob in Paris.")])
+            assert (await application.token_state("notes", receipt.token, 60.0)).reached
+        assert (folder / "indexes" / "notes").is_dir()
+        assert open_to_others(tmp_path / "new") == []
+    assert "accessible" not in caplog.text
+
+
 async def test_data_folder_of_an_older_version_is_tightened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """There is one warning; a second start has none."""
     for expected in (1, 0):
