@@ -88,14 +88,16 @@ def open_writer(path: Path, max_pages: int | None = None) -> sqlite3.Connection:
     return connection
 
 
-def schema_version(path: Path) -> int:
+def schema_version(path: Path, uri: str = "") -> int:
     """Return the number of the file's schema; 0 for a missing file. Takes no lock and changes nothing.
+
+    `uri` is the address by which the file is opened, by default read-only.
 
     Raises Broken for a file of another program or of a newer schema, sqlite3.Error for a damaged one.
     """
     if not path.exists():
         return 0
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(uri or f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         _check(connection, path)
         if not _has_schema(connection):
             return 0

@@ -27,10 +27,11 @@ from graphtide.infra.backup_folder import (
     writing,
 )
 from graphtide.infra.durable_files import to_disk
+from graphtide.infra.index_folder import IndexFolder, check_indexes
 from graphtide.infra.private_files import PRIVATE_FILE
 from graphtide.infra.sqlite.administration.embedding_model import MODEL_FILE
+from graphtide.infra.sqlite.administration.source_file import check_filled, open_failure, reading
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION, schema_version
-from graphtide.infra.sqlite.errors import failure
 from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
 from graphtide.infra.sqlite.graph_store import graphs, snapshot
 from graphtide.streams.errors import Broken
@@ -47,20 +48,37 @@ RESTORING = f"{DATABASE}.restoring"
 def backup(folder: Path, target: Path, on_progress: Progress = silent) -> BackupManifest:
     """Write a backup of the data folder to `target`, which does not exist or is empty.
 
-    Raises Broken, with `target` unchanged. Cost: the file once, and each graph in memory once for its digest.
+    Raises Broken, with `target` unchanged, also for a database that was emptied: as a service does, which then does not
+    start. Cost: the file once, and each graph in memory once for its digest.
     """
     if not (folder / DATABASE).exists():
         raise Broken(f"{folder} holds no {DATABASE}: name the data folder with --data or GRAPHTIDE_DATA")
     try:
-        schema = schema_version(folder / DATABASE)
-        with writing(target) as beside:
-            copy_database(folder / DATABASE, beside / DATABASE, on_progress)
-            for name in KEPT:
-                if (folder / name).exists():
-                    copy_private(folder / name, beside / name)
-            return seal(beside, KIND, schema, _graphs(beside / DATABASE, schema, on_progress))
+        with reading(folder / DATABASE) as uri:
+            check_filled(uri, folder / DATABASE)
+            schema = schema_version(folder / DATABASE, uri)
+            with writing(target) as beside:
+                copy_database(folder / DATABASE, beside / DATABASE, on_progress, uri)
+                _check_indexes(folder, beside / DATABASE, schema)
+                for name in KEPT:
+                    if (folder / name).exists():
+                        copy_private(folder / name, beside / name)
+                return seal(beside, KIND, schema, _graphs(beside / DATABASE, schema, on_progress))
     except sqlite3.Error as error:
-        raise failure(error) from error
+        raise open_failure(error, folder) from error
+
+
+def _check_indexes(folder: Path, copied: Path, schema: int) -> None:
+    """Raise Broken for a database without graphs beside saved indexes of some; not for an older schema."""
+    if schema != SCHEMA_VERSION:
+        return
+    with closing(sqlite3.connect(f"{copied.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        deleted = {name for [name] in connection.execute(_DELETED)}
+        saved = [graph for graph in IndexFolder(folder / INDEXES).saved() if graph not in deleted]
+        check_indexes(folder, saved, graphs.existing(connection))
+
+
+_DELETED = "SELECT name FROM deletions JOIN graphs USING (graph)"
 
 
 def restore(source: Path, folder: Path, *, force: bool = False, on_progress: Progress = silent) -> BackupManifest:
@@ -84,10 +102,13 @@ def restore(source: Path, folder: Path, *, force: bool = False, on_progress: Pro
     return manifest
 
 
-def copy_database(source: Path, target: Path, on_progress: Progress) -> None:
-    """Copy one state of a database to a new file, without a write-ahead log. Raises Broken for a damaged one."""
+def copy_database(source: Path, target: Path, on_progress: Progress, uri: str = "") -> None:
+    """Copy one state of a database to a new file, without a write-ahead log. Raises Broken for a damaged one.
+
+    `uri` is that of `reading`, for a source in a folder that may be mounted read-only.
+    """
     target.touch(PRIVATE_FILE)
-    uri = f"{source.resolve().as_uri()}?mode=ro"
+    uri = uri or f"{source.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as read:
         read.execute("PRAGMA busy_timeout = 5000")
         # The read transaction pins one state: without it, every commit of the service would restart the copy.
