@@ -19,7 +19,7 @@ from graphtide.graph.text.quotation import neutralise
 from graphtide.graph.text.storable import storable
 from graphtide.infra.models.replies.citation_checker import CitationChecker
 from graphtide.services.model_wiring import OwnModels
-from graphtide.streams.errors import Broken, GraphtideError, Rejected, Retryable
+from graphtide.streams.errors import GraphtideError, Rejected, Retryable
 from graphtide.streams.model_ports import (
     ContextPart,
     ContextPassage,
@@ -118,22 +118,41 @@ class CallableEmbedder:
         return self._dimensions
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See Embedder.embed. Raises Broken when the vectors are not (n, d) finite numbers, or d changes."""
+        """See Embedder.embed. Raises Rejected when the vectors are not (n, d) finite numbers, or d changes.
+
+        Only the document or question whose texts they are fails: another one may get right vectors.
+        """
         if not texts:
             return np.empty((0, self._dimensions), dtype=np.float32)
-        vectors = np.asarray(await _call(self._function, "embedder", list(texts)), dtype=np.float32)
+        vectors = self._numbers(await _call(self._function, "embedder", list(texts)))
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
-            raise Broken(
-                f"the embedder {self.name} returned shape {vectors.shape} for {len(texts)} texts: return (n, d)"
-            )
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(vectors).all() or not lengths.all():
-            raise Broken(f"the embedder {self.name} returned a vector that is zero or not finite")
+            found = f"returned shape {vectors.shape} for {len(texts)} texts"
+            raise self._wrong(found, "one vector for each text, (n, d)")
+        largest = np.abs(vectors).max(axis=1, keepdims=True)
+        if not np.isfinite(largest).all() or not largest.all():
+            raise self._wrong("returned a vector that is zero or not finite", "finite numbers that are not all zero")
         if self._dimensions and vectors.shape[1] != self._dimensions:
-            raise Broken(f"the embedder {self.name} returned {vectors.shape[1]} dimensions after {self._dimensions}")
+            found = f"returned {vectors.shape[1]} dimensions after {self._dimensions}"
+            raise self._wrong(found, "vectors of one length; another length needs another name and data folder")
         self._dimensions = vectors.shape[1]
-        unit: NDArray[np.float32] = vectors / lengths
+        scaled = vectors / largest  # so that no square overflows
+        unit: NDArray[np.float32] = (scaled / np.linalg.norm(scaled, axis=1, keepdims=True)).astype(np.float32)
         return unit
+
+    def _numbers(self, made: object) -> NDArray[np.float64]:
+        try:
+            found = np.asarray(made)
+            if found.dtype.kind == "c":
+                raise TypeError("complex numbers")
+            return found.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._wrong(
+                f"returned no vectors of numbers ({error})"[:300], "a list of vectors of numbers"
+            ) from error
+
+    def _wrong(self, found: str, remedy: str) -> Rejected:
+        """Return the error for vectors that cannot be used."""
+        return Rejected(f"the embedder {self.name} {found}: return {remedy}, and publish a failed document again")
 
 
 class CallableGenerator:
