@@ -178,6 +178,26 @@ async def test_purge_leaves_no_byte_of_a_deleted_graph(tmp_path: Path) -> None:
         assert traces(tmp_path, words[:1], {}), "what is published again is there again"
 
 
+async def test_purge_keeps_a_graph_without_documents_until_it_is_deleted(tmp_path: Path) -> None:
+    """Only the deletion of a graph ends it: its version continues, so tokens and cursors keep their meaning."""
+    rng = Random(3)
+    async with opened(tmp_path) as application:
+        await applied(application, [document("g", "a", rng), document("g", "b", rng)])
+        for doc_id in ("a", "b"):
+            receipt = await application.delete("g", doc_id)
+            assert (await application.token_state("g", receipt.token, WAIT_S)).reached
+        before = await application.graphs()
+        await application.purge()
+        assert await application.graphs() == before == {"g": before["g"]}
+    async with opened(tmp_path) as application:
+        assert await application.graphs() == before
+        assert (await application.delete_graph("g", WAIT_S)).deleted
+        await application.purge()
+        assert await application.graphs() == {}
+    async with opened(tmp_path) as application:
+        assert await application.graphs() == {}
+
+
 async def test_stream_of_a_standing_question_ends_when_its_graph_is_deleted(tmp_path: Path) -> None:
     """The last item gives the reason; the new graph of that name has no questions, and no old row is left."""
     async with opened(tmp_path) as application:
