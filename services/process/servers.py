@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.infra.settings import Settings
 from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.process.descriptor_watch import DescriptorWatch
 
 if TYPE_CHECKING:
     import grpc.aio
@@ -120,11 +121,14 @@ class Servers:
 async def open_servers(parts: Parts, listener: socket.socket | None, *, calls: bool) -> AsyncIterator[Servers]:
     """Serve HTTP on the listening socket, if there is one, and gRPC if `calls`, during the block."""
     servers = Servers(parts.settings)
+    watch = asyncio.create_task(DescriptorWatch().run(), name="descriptors")
     try:
         await servers.open(parts, listener, calls)
         yield servers
     finally:
         await servers.end(at_once=True)
+        watch.cancel()
+        await asyncio.wait([watch])
 
 
 def listen(host: str, port: int, option: str = "port") -> socket.socket:
