@@ -38,7 +38,7 @@ def _part(database: Any, part: str) -> Any:
 
 async def _refusal(database: Any, part: str, name: str, parameter: str) -> graphtide.Invalid:
     method = getattr(_part(database, part), name)
-    needed = {
+    needed: dict[str, object] = {
         each.name: "x"
         for each in inspect.signature(method).parameters.values()
         if each.default is inspect.Parameter.empty and each.name not in ("community", "documents")
