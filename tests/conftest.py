@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,8 @@ ADAPTERS = frozenset({"kafka", "bolt"})
 
 prefer_memory()
 os.environ.update(ANSWERS)
+os.environ["XDG_STATE_HOME"] = str(Path(tempfile.gettempdir(), "graphtide-test-state"))
+"""`sync` notes the folders of each graph there."""
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell ignores it in the jobs that it starts in the background, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,12 +8,13 @@ from rich.console import Console
 
 from graphtide.services.cli.exit_codes import FAILED, CommandError
 from graphtide.services.cli.sync.run import sync_once
+from graphtide.services.cli.sync.skipped import SkippedNews, SkippedSources
 from graphtide.services.cli.sync.types import SyncOptions, SyncResult
 from graphtide.services.cli.terminal import progress, result, tell
 from graphtide.streams.json_parts import escape_surrogates
 
 if TYPE_CHECKING:
-    from graphtide.services.cli.client import Client, Json
+    from graphtide.services.cli.client import Client
 
 INTERRUPTED = 130
 POLL_INTERVAL_S = 60.0
@@ -26,7 +27,9 @@ def run_sync(client: Client, options: SyncOptions, watch: bool, interval_s: floa
 
     Raises CommandError when documents failed.
     """
-    done = _pass(client, options, as_json, quiet=False)
+    skipped = SkippedSources()
+    done = _run_pass(client, options, as_json)
+    _print(done, skipped.take(done), as_json)
     if not watch:
         if done.failed:
             raise CommandError(f"{len(done.failed)} documents failed; each is named above with its reason", FAILED)
@@ -35,7 +38,7 @@ def run_sync(client: Client, options: SyncOptions, watch: bool, interval_s: floa
     from graphtide.services.cli.sync.watch import watch_by_polling, watch_folder
 
     def follow() -> None:
-        _follow(client, options, as_json)
+        follow_once(client, options, as_json, skipped)
 
     try:
         if isinstance(options.tree, LocalTree) and not interval_s:
@@ -49,12 +52,15 @@ def run_sync(client: Client, options: SyncOptions, watch: bool, interval_s: floa
         tell("graphtide: stopped watching; the graph is as the last summary says")
 
 
-def _follow(client: Client, options: SyncOptions, as_json: bool) -> None:
-    _pass(client, options, as_json, quiet=True)
+def follow_once(client: Client, options: SyncOptions, as_json: bool, skipped: SkippedSources) -> None:
+    """Run one pass of a watch, and print its result if it did something, or if what is skipped has changed."""
+    done = _run_pass(client, options, as_json)
+    news = skipped.take(done)
+    if done.did_something or news:
+        _print(done, news, as_json)
 
 
-def _pass(client: Client, options: SyncOptions, as_json: bool, quiet: bool) -> SyncResult:
-    """Run one pass and print its result; a quiet one prints only what it did."""
+def _run_pass(client: Client, options: SyncOptions, as_json: bool) -> SyncResult:
     done = SyncResult()
     try:
         with progress(as_json) as bar:
@@ -65,17 +71,22 @@ def _pass(client: Client, options: SyncOptions, as_json: bool, quiet: bool) -> S
             " run the same command again for the rest",
             INTERRUPTED,
         ) from error
-    if not quiet or done.did_something:
-        result(done.as_json(), as_json, lambda console, body: _show(console, done, body))
     return done
 
 
-def _show(console: Console, done: SyncResult, _body: Json) -> None:
-    """Print the summary line, and the skipped and failed documents with their reasons."""
-    problems = [*done.failed, *done.skipped]
-    line = ("would be: " if done.dry_run else "") + done.summary() + (":" if problems else "")
+def _print(done: SyncResult, news: SkippedNews, as_json: bool) -> None:
+    """Print a result with what is newly skipped; JSON has all that is skipped."""
+    body = done.as_json() | ({"readable_again": list(news.readable)} if news.readable else {})
+    result(body, as_json, lambda console, _body: _show(console, done, news))
+
+
+def _show(console: Console, done: SyncResult, news: SkippedNews) -> None:
+    """Print the summary line, the failed and newly skipped documents with their reasons, and what is readable again."""
+    lines = [f"{each.name}: {each.reason}" for each in (*done.failed, *news.skipped)]
+    lines += [f"{name}: is readable again" for name in news.readable]
+    line = ("would be: " if done.dry_run else "") + done.summary() + (":" if lines else "")
     console.print(line, soft_wrap=True)
-    for problem in problems[:MAX_SHOWN]:
-        console.print(escape_surrogates(f"  {problem.name}: {problem.reason}"), soft_wrap=True)
-    if len(problems) > MAX_SHOWN:
-        console.print(f"  … and {len(problems) - MAX_SHOWN} more; --json lists all", soft_wrap=True)
+    for line in lines[:MAX_SHOWN]:
+        console.print(escape_surrogates(f"  {line}"), soft_wrap=True)
+    if len(lines) > MAX_SHOWN:
+        console.print(f"  … and {len(lines) - MAX_SHOWN} more; --json lists all", soft_wrap=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -33,9 +34,10 @@ from graphtide.services.cli.client import Client, Json, document_path, graph_pat
 from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
 from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS, DocumentWait
 from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
+from graphtide.services.cli.sync.other_folders import FolderRegister, refuse_other_folder
 from graphtide.services.cli.sync.scan import FolderScan, scan_tree
 from graphtide.services.cli.sync.state import DOUBTED, KnownFile, SyncState, load_state
-from graphtide.services.cli.sync.tree import FoundFile, SourceUnavailableError
+from graphtide.services.cli.sync.tree import FoundFile, LocalTree, SourceUnavailableError
 from graphtide.services.cli.sync.types import SyncOptions, SyncResult
 from graphtide.services.cli.terminal import Advance
 
@@ -58,6 +60,7 @@ class _Pass:
         self._state: SyncState = load_state(options.tree, client.url, options.graph)
         self._adopting = False
         self._scan = FolderScan()
+        self._skipped: set[str] = set()
         self._present: set[str] = set()
         self._unreadable: set[str] = set()
         self._gone: dict[str, bool] = {}
@@ -72,8 +75,11 @@ class _Pass:
     def run(self) -> None:
         scan = self._scan = scan_tree(self._options.tree)
         self._result.skipped.extend(scan.skipped)
+        self._skipped = {each.name for each in scan.skipped}
+        self._result.listed = scan.listed
         self._compare_with_service()
         self._refuse_empty_folder(bool(scan.files))
+        self._refuse_other_folder()
         try:
             self._follow(scan)
         finally:
@@ -140,6 +146,26 @@ class _Pass:
             f"{options.tree.shown} contains no file, but documents of it are in the graph {options.graph!r}, and"
             " nothing was deleted; check that the folder is mounted, or name --allow-empty to delete them"
         )
+
+    def _refuse_other_folder(self) -> None:
+        """Raise CommandError if --prune would delete the documents of another folder of the same name."""
+        options = self._options
+        asked = options.allow_other_folder or (options.allow_empty and not self._scan.files)
+        if not options.prune or asked or not isinstance(options.tree, LocalTree):
+            return
+        owners = self._owners()
+        missing, shared = set[str](), 0
+        for doc_id in self._published_here():
+            names = _file_names(doc_id, owners)
+            if not names.isdisjoint(self._scan.files):
+                shared += 1
+            elif doc_id not in self._state.documents and all(map(self._is_gone, names)):
+                missing.add(doc_id)
+        refuse_other_folder(FolderRegister(self._client.url, options.graph), options.tree, missing, shared)
+
+    def _owners(self) -> dict[str, str]:
+        """Return the names of the files of the documents that the record knows."""
+        return {doc_id: name for name, known in self._state.files.items() for doc_id in known.doc_ids}
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -312,7 +338,7 @@ class _Pass:
 
     def _surplus(self) -> list[str]:
         """Return the documents whose file is gone, or no longer contains them."""
-        owners = {doc_id: name for name, known in self._state.files.items() for doc_id in known.doc_ids}
+        owners = self._owners()
         known = [doc_id for doc_id in self._state.documents if doc_id not in self._present]
         if self._options.prune:
             seen = {*known, *self._present}
@@ -328,15 +354,13 @@ class _Pass:
     def _look_for(self, name: str) -> bool:
         if name in self._unreadable or self._scan.is_unread(name):
             return False
-        if (
-            name in self._scan.files
-            or name in {each.name for each in self._scan.skipped}
-            or self._scan.leaves_out(name)
-        ):
+        if name in self._scan.files or self._scan.leaves_out(name):
             return True
         try:
             if not self._options.tree.has(name):
                 return True
+            if name in self._skipped:
+                return False
             reason = "is missing in the listing and exists; its documents are kept"
         except OSError as error:
             reason = (
@@ -379,8 +403,15 @@ class _Pass:
         self._save_after = time.monotonic() + SAVE_EVERY_S
         try:
             self._state.save()
+            self._note_folder()
         except OSError as error:
             self._warn(error)
+
+    def _note_folder(self) -> None:
+        """Note that the graph follows this folder; without the note, --prune has the counts of documents alone."""
+        if isinstance(self._options.tree, LocalTree) and self._state.documents:
+            with suppress(OSError):
+                FolderRegister(self._client.url, self._options.graph).note(self._options.tree)
 
     def _warn(self, error: OSError) -> None:
         self._client.tell(f"{self._state.path} cannot be written ({error.strerror}): the next run compares again")

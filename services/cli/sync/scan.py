@@ -40,6 +40,11 @@ class FolderScan:
     unread: set[str] = field(default_factory=set)
     _rules: dict[str, tuple[_Rules, ...]] = field(default_factory=dict)
 
+    @property
+    def listed(self) -> frozenset[str]:
+        """Return the names of the files that were found, and of the folders that were listed."""
+        return frozenset(self.files) | frozenset(self._rules)
+
     def is_unread(self, name: str) -> bool:
         """Return True for a file that could not be looked at, or lies in a folder that could not be listed."""
         return bool(self.unread) and any(each in self.unread for each in (name, *_folders(name)))

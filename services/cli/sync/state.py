@@ -112,8 +112,12 @@ def _row(known: KnownFile, now_ns: int) -> list[object]:
 
 def load_state(tree: FileTree, url: str, graph: str) -> SyncState:
     """Return the state of this tree for this graph; an empty one if there is none that can be read."""
-    name = blake2b(json.dumps([url, graph]).encode(), digest_size=6).hexdigest()
-    return read_state(tree.state_file(name))
+    return read_state(tree.state_file(state_key(url, graph)))
+
+
+def state_key(url: str, graph: str) -> str:
+    """Return what identifies a graph of a service in the names of records."""
+    return blake2b(json.dumps([url, graph]).encode(), digest_size=6).hexdigest()
 
 
 def read_state(path: Path) -> SyncState:

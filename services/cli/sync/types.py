@@ -19,11 +19,15 @@ class SyncOptions:
     dry_run: bool = False
     wait: bool = True
     allow_empty: bool = False
+    allow_other_folder: bool = False
 
 
 @dataclass(slots=True)
 class SyncResult:
-    """The outcome of a pass, filled while it runs: document ids by what happened to them."""
+    """The outcome of a pass, filled while it runs: document ids by what happened to them.
+
+    `listed` has the names of the files and folders that the listing found.
+    """
 
     new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -34,6 +38,7 @@ class SyncResult:
     failed: list[Unreadable] = field(default_factory=list)
     token: str = ""
     dry_run: bool = False
+    listed: frozenset[str] = frozenset()
 
     @property
     def did_something(self) -> bool:

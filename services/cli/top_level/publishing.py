@@ -60,6 +60,10 @@ def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its p
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Delete all documents of the folder if it contains no file.")
     ] = False,
+    allow_other_folder: Annotated[
+        bool,
+        typer.Option("--allow-other-folder", help="With --prune: delete documents of another folder of this name."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the graph has processed all.")] = True,
     url: Url = URL,
@@ -77,7 +81,7 @@ def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its p
     from graphtide.services.cli.sync.tree import open_tree
     from graphtide.services.cli.sync.types import SyncOptions
 
-    options = SyncOptions(open_tree(folder), graph, prune, dry_run, wait, allow_empty)
+    options = SyncOptions(open_tree(folder), graph, prune, dry_run, wait, allow_empty, allow_other_folder)
     with client_of(url) as client:
         run_sync(client, options, watch, interval, as_json)
 

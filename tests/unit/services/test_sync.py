@@ -61,9 +61,9 @@ def test_folder_followed_through_random_changes_equals_a_fresh_sync(tmp_path: Pa
                 disturb(rng, folder)
             if rng.random() < 0.2:
                 shutil.rmtree(folder / ".graphtide", ignore_errors=True)  # the state may be lost at any time
-            run(client, folder, "followed", prune=True, allow_empty=True)
+            run(client, folder, "followed", prune=True, allow_empty=True, allow_other_folder=True)
         (folder / "last.md").write_text("# Last\n\nAna Ruiz lives in Rome.")
-        run(client, folder, "followed", prune=True, allow_empty=True)
+        run(client, folder, "followed", prune=True, allow_empty=True, allow_other_folder=True)
         run(client, folder, "fresh")
         known = set(json.loads(next((folder / ".graphtide").glob("*.json")).read_text())["documents"])
         assert known

@@ -1,0 +1,91 @@
+"""`sync --prune` and another folder of the same last name, whose documents have equal sources in the graph."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.sdk.blocking import Database
+from tests.support.syncing import embedded, run
+
+COUNTS = [(1, 1, 0), (2, 9, 0), (9, 2, 1), (3, 3, 3)]
+"""Files of the first folder alone, of the second one alone, and of both."""
+
+
+@pytest.fixture(autouse=True)
+def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder in which the machine's folders are noted."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def filled(path: Path, *names: str) -> Path:
+    path.mkdir(parents=True)
+    for name in names:
+        (path / name).write_text(f"Ana Ruiz wrote {name} in {path.parent.name}.")
+    return path
+
+
+def two_folders(tmp_path: Path, counts: tuple[int, int, int]) -> tuple[Path, Path]:
+    first, second, both = ([f"{kind}{n}.md" for n in range(count)] for kind, count in zip("abc", counts, strict=True))
+    return filled(tmp_path / "work" / "notes", *first, *both), filled(tmp_path / "home" / "notes", *second, *both)
+
+
+def texts(database: Database) -> dict[str, str]:
+    return {each.id: database.graph("g").document(each.id).text for each in database.graph("g").documents().documents}
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+def test_prune_deletes_nothing_that_another_folder_of_this_name_published(
+    tmp_path: Path, counts: tuple[int, int, int]
+) -> None:
+    """It is refused before anything is published, and names the other folder; the option deletes."""
+    first, second = two_folders(tmp_path, counts)
+    with embedded(tmp_path / "data") as (client, database):
+        run(client, first)
+        before = texts(database)
+        with pytest.raises(CommandError, match="name --allow-other-folder") as refused:
+            run(client, second, prune=True)
+        assert str(first) in str(refused.value) and texts(database) == before
+        run(client, second)
+        with pytest.raises(CommandError, match="name --allow-other-folder"):
+            run(client, second, prune=True)
+        assert before.keys() <= texts(database).keys()
+        deleted = run(client, second, prune=True, allow_other_folder=True).deleted
+        assert sorted(deleted) == [f"a{n}.md" for n in range(counts[0])]
+
+
+def test_prune_of_a_folder_that_lacks_most_documents_is_refused_without_any_record(
+    tmp_path: Path, register: Path
+) -> None:
+    """Neither record exists, as on another machine: the counts decide."""
+    first, second = two_folders(tmp_path, (9, 2, 1))
+    with embedded(tmp_path / "data") as (client, database):
+        run(client, first)
+        shutil.rmtree(register)
+        before = texts(database)
+        with pytest.raises(CommandError, match="another folder of this name may have"):
+            run(client, second, prune=True)
+        assert texts(database) == before
+
+
+@pytest.mark.parametrize("keeps_record", [False, True])
+def test_prune_of_a_folder_that_was_moved_deletes_what_is_gone(
+    tmp_path: Path, register: Path, keeps_record: bool
+) -> None:
+    """A folder in another place with the same files is the same one, with or without its record."""
+    first, _ = two_folders(tmp_path, (3, 1, 0))
+    with embedded(tmp_path / "data") as (client, database):
+        run(client, first)
+        moved = tmp_path / "new" / "notes"
+        moved.parent.mkdir()
+        shutil.move(first, moved)
+        if not keeps_record:
+            shutil.rmtree(moved / ".graphtide")
+        (moved / "a0.md").unlink()
+        assert run(client, moved, prune=True).deleted == ["a0.md"]
+        assert sorted(texts(database)) == ["a1.md", "a2.md"]
+        assert str(first) not in "".join(path.read_text() for path in register.rglob("folders-*"))
