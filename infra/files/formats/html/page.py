@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 from bs4 import BeautifulSoup, Comment
-from bs4.element import Tag
+from bs4.element import CData, NavigableString, Tag
 from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
@@ -177,16 +177,25 @@ _ASIDE = ("main", "article", "aside")
 
 
 def _flatten(body: Tag) -> None:
-    """Unwrap elements that are nested deeper than any text needs: the converter recurses once for each level."""
+    """Leave the text alone of what is nested deeper than any text needs: the converter recurses once for each level.
+    Cost: linear; to unwrap one element after another takes time that grows with the square of their number.
+    """
     stack = [(body, 0)]
-    deep: list[Tag] = []
+    deepest: list[Tag] = []
     while stack:
         element, depth = stack.pop()
-        if depth > MAX_DEPTH:
-            deep.append(element)
-        stack.extend((child, depth + 1) for child in element.children if isinstance(child, Tag))
-    for element in deep:
-        element.unwrap()
+        inner = [child for child in element.children if isinstance(child, Tag)]
+        if depth < MAX_DEPTH:
+            stack.extend((child, depth + 1) for child in inner)
+        elif inner:
+            deepest.append(element)
+    for element in deepest:
+        flat = element.copy_self()
+        flat.append("".join(text for text in element.descendants if type(text) in _TEXTS))
+        element.replace_with(flat)
+
+
+_TEXTS = (NavigableString, CData)
 
 
 def _front_matter(page: BeautifulSoup) -> Iterator[tuple[str, str]]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
+
 import pytest
 
 from graphtide.infra.files.formats.html.nesting import MAX_OPEN, check_nesting
+from graphtide.infra.files.formats.html.page import MAX_DEPTH, markdown_of, parse_page
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import UnreadableFileError
+from tests.support.growth import MAX_GROWTH, lines_run
 
 
 @pytest.mark.parametrize("opening", ["<div>", "<ul><li>x", "<table><tr><td>", "<b>x</i>"])
@@ -32,3 +37,22 @@ def test_closed_and_empty_elements_do_not_count(repeated: str) -> None:
     implies an end.
     """
     check_nesting(repeated * 3 * MAX_OPEN)
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 4 * MAX_DEPTH])
+def test_elements_within_deep_elements_keep_their_text_in_order(depth: int) -> None:
+    """Markup below the depth that is converted is left out, and no text is."""
+    words = [f"w{n}" for n in range(50)]
+    inner = " ".join(f"<p><b>{word}</b><!-- no --></p>" for word in words)
+    page = parse_page(f"<body><p>before</p>{'<div>' * depth}{inner}{'</div>' * depth}<p>after</p></body>")
+    assert markdown_of(page).split() == ["before", *words, "after"]
+
+
+def test_elements_within_deep_elements_are_read_in_linear_time() -> None:
+    """Counted as executed lines: the time was that of the square of their number."""
+    pages = [
+        parse_page("<div>" * 2 * MAX_DEPTH + "<i>word</i> " * count + "</div>" * 2 * MAX_DEPTH)
+        for count in (400, 800, 1_600)
+    ]
+    counts = [lines_run(partial(markdown_of, page)) for page in pages]
+    assert max(more / fewer for fewer, more in pairwise(counts)) <= MAX_GROWTH, counts
