@@ -67,11 +67,20 @@ _ENTRIES = {
     ".vcf": ("graphtide.infra.files.formats.contact_cards", "read_cards"),
 }
 _RECORDS = (".jsonl", ".ndjson")
-SUFFIXES = (".txt", ".md", ".rst", ".jsonl", ".csv", ".xlsx", ".html", ".docx", ".pdf", ".eml")
-"""The most common ones, for messages."""
+FORMATS = (
+    "text, Markdown, CSV, JSON lines, JSON lists, HTML, Word, Excel, PDF, mails, captions, calendars, contact cards,"
+    " and with pandoc a dozen more"
+)
+"""For help and messages; docs/files.md has the suffixes."""
 ALL_SUFFIXES = frozenset(
     {*_TEXTS, *_CONVERTERS, *_CAPTIONS, *_PANDOC_READERS, *_RECORDS, *_ENTRIES, ".eml", ".mbox", ".json"}
 )
+
+
+def unknown_format(suffix: str) -> str:
+    """Return why a file with that suffix, which is not in ALL_SUFFIXES, is not read, and the remedy."""
+    reason = f"no reader for {suffix}" if suffix else "no reader for a name without a suffix"
+    return f"{reason}; convert it to text, Markdown, HTML, PDF or DOCX"
 
 
 def read_path(path: Path) -> Iterator[FileDocument | RecordProblem]:
@@ -130,7 +139,7 @@ def _document(raw: bytes, suffix: str) -> FileDocument:
         convert = _converter(suffix, "graphtide.infra.files.formats.pandoc", "pandoc_to_markdown")
         document = FileDocument(storable(convert(raw, suffix, _PANDOC_READERS[suffix])), MARKDOWN)
     else:
-        raise UnreadableFileError(f"is not a {', '.join(SUFFIXES)} file; convert it to one of them")
+        raise UnreadableFileError(unknown_format(suffix))
     if not document.text.strip():
         raise EmptyFileError("is empty")
     return document

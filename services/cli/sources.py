@@ -16,7 +16,7 @@ from typing import Any
 
 from graphtide.graph.text.dates import date_span
 from graphtide.infra.files.encoding import decode_text
-from graphtide.infra.files.reader import ALL_SUFFIXES, SUFFIXES, read_path
+from graphtide.infra.files.reader import ALL_SUFFIXES, FORMATS, read_path, unknown_format
 from graphtide.infra.files.records import read_records
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
 from graphtide.services.cli.exit_codes import USAGE, CommandError
@@ -69,7 +69,9 @@ def find_documents(arguments: Sequence[str], doc_id: str) -> FoundFiles:
     """Return the sources to publish. Raises CommandError when one does not exist, or none is found."""
     files = find_files([each for each in arguments if each != "-"])
     if not files and "-" not in arguments:
-        raise CommandError(f"no {', '.join(SUFFIXES)} file found in the arguments; name other files or folders", USAGE)
+        raise CommandError(
+            f"no file of a known format found in the arguments ({FORMATS}); name other files or folders", USAGE
+        )
     return FoundFiles(tuple(files), "-" in arguments, doc_id)
 
 
@@ -84,7 +86,7 @@ def find_files(arguments: Sequence[str]) -> list[File]:
         elif not path.exists():
             raise CommandError(f"file {argument} does not exist; name files, folders, or - for standard input", USAGE)
         elif path.suffix.lower() not in ALL_SUFFIXES:
-            raise CommandError(f"{argument} is not a {', '.join(SUFFIXES)} file; convert it to one of them", USAGE)
+            raise CommandError(f"{argument}: {unknown_format(path.suffix.lower())}", USAGE)
         else:
             found.setdefault(path.resolve(), File(path, id_of(path)))
     return list(found.values())

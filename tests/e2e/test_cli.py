@@ -209,6 +209,7 @@ FAILING = [
     (["document", "nope"], 3, "no document nope"),
     (["delete", "nope"], 3, "no document nope"),
     (["stats", "--graph", "none"], 3, "no graph none"),
+    (["stats", "--graph", "Default"], 3, "did you mean 'default'?"),
     (["stats", "--graph", "a|b"], 2, "graph: "),
     (["query", "x", "--mode", "bogus"], 2, "mode: "),
     (["query", " "], 2, "question: is empty"),

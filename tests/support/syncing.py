@@ -30,6 +30,8 @@ class EmbeddedClient(Client):
         self._database = database
 
     def get(self, path: str) -> Json:
+        if path == "/v1/graphs":
+            return {"graphs": [{"graph": name} for name in self._database.graphs()]}
         graph, doc_id = self._named(path)
         try:
             if path.endswith("/stats"):

@@ -16,7 +16,7 @@ from unicodedata import category
 import re2
 from pathspec import GitIgnoreSpec
 
-from graphtide.infra.files.reader import ALL_SUFFIXES, MAX_FILE_BYTES
+from graphtide.infra.files.reader import ALL_SUFFIXES, MAX_FILE_BYTES, unknown_format
 from graphtide.infra.files.types import UnreadableFileError
 from graphtide.services.cli.sources import Unreadable
 from graphtide.services.cli.sync.tree import FileTree, FoundFile, LocalTree, SourceUnavailableError, TreeEntry
@@ -115,8 +115,7 @@ def _sort(found: FolderScan, entry: TreeEntry, name: str) -> bool:
 def _take(found: FolderScan, entry: TreeEntry, name: str) -> None:
     suffix = PurePosixPath(entry.name).suffix.lower()
     if suffix not in ALL_SUFFIXES:
-        reason = f"no reader for {suffix}" if suffix else "no reader for a name without a suffix"
-        found.skipped.append(Unreadable(name, f"{reason}; convert it to text, Markdown, HTML, PDF or DOCX"))
+        found.skipped.append(Unreadable(name, unknown_format(suffix)))
         return
     try:
         file = entry.file()

@@ -23,7 +23,10 @@ def publish(
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
-    """Publish documents: text, Markdown, JSON lines, CSV, HTML, Word, PDF, mails.
+    """Publish documents.
+
+    Formats: text, Markdown, CSV, JSON lines, JSON lists, HTML, Word, Excel, PDF, mails, captions, calendars, contact
+    cards, and with pandoc a dozen more.
 
     A file's id is its path relative to the working folder, or the absolute path of a file outside of it; its title is
     its own, or its name.
@@ -70,6 +73,9 @@ def sync_folder(  # noqa: PLR0913, PLR0917 -- the options of a command are its p
     as_json: AsJson = False,
 ) -> None:
     """Make a graph follow a folder or an object store: publish new and changed files, delete those that are gone.
+
+    Formats: text, Markdown, CSV, JSON lines, JSON lists, HTML, Word, Excel, PDF, mails, captions, calendars, contact
+    cards, and with pandoc a dozen more.
 
     URLs of s3://, gs://, github:// and other protocols of fsspec need graphtide[remote]. Their credentials come from
     the environment.
