@@ -155,9 +155,9 @@ def test_sentences_end_where_thoughts_do() -> None:
     """Sentences do not end at titles, initials, numbers and abbreviations; they do at headings, list items and empty
     lines.
     """
-    text = 'Dr. A. J. Lee saw 3.5 m of ice, etc. Tel. 4. "Why?" she asked.\n\n# Notes\n- one item\n- two\n\nNo stop'
+    text = 'Dr. A. J. Lee saw 3.5 m of ice, incl. Tel. 4. "Why?" she asked.\n\n# Notes\n- one item\n- two\n\nNo stop'
     expected = [
-        "Dr. A. J. Lee saw 3.5 m of ice, etc. Tel. 4.",
+        "Dr. A. J. Lee saw 3.5 m of ice, incl. Tel. 4.",
         '"Why?" she asked.',
         "# Notes",
         "- one item",

@@ -96,8 +96,8 @@ class CrossEncoder(Protocol):
 
 def unit_text(unit: Unit) -> UnitText:
     """Return a unit with its headings and the date of its document."""
-    parts = dict.fromkeys(part for part in (unit.title, *unit.headings[-2:], unit.lead_in, unit.label) if part)
-    context = " > ".join(parts)
+    above = (unit.title, *unit.headings[-2:], unit.lead_in, unit.label, unit.speaker)
+    context = " > ".join(dict.fromkeys(filter(None, above)))
     if unit.date != (0, 0, 0):
         context += " ({}-{:02}-{:02})".format(*unit.date)
     before = unit.before if unit.kind is UnitKind.SENTENCE else None

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from graphtide.graph.text.place import PassageKind
+from graphtide.infra.documents.speakers import speakers_of
 from graphtide.infra.models.local.answers.log_entries import entries_of
 from graphtide.infra.models.local.answers.units import PUNCTUATION, Cell, Unit, UnitKind
 from graphtide.infra.models.local.answers.values.dates import Day, days_in
@@ -96,7 +97,10 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     topic: Unit | None = None
     topic_block = label_block = -1
     label, label_keys = "", frozenset[str]()
-    entries = entries_of({unit.block: unit.text for unit in reversed(units) if not unit.cells}, day[0])
+    firsts = {unit.block: unit for unit in reversed(units) if not unit.cells}
+    ends = {unit.block: unit.end for unit in units}
+    speakers = speakers_of({block: passage.text[unit.start : ends[block]] for block, unit in firsts.items()})
+    entries = entries_of({block: unit.text for block, unit in firsts.items()}, day[0])
     for number, unit in enumerate(units):
         unit.place = number
         unit.headings, unit.title, unit.doc_id = place.headings, passage.title, passage.doc_id
@@ -108,6 +112,8 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
         unit.lead_in = lead if unit.block != lead_block else ""
         topic, topic_block = (unit, unit.block) if _is_topic(unit, previous) else (topic, topic_block)
         unit.lead_keys = keys_of(unit.lead_in)
+        if unit.block in speakers and unit is not firsts[unit.block]:
+            unit.speaker = speakers[unit.block]
         if unit.text.endswith(":"):
             lead, lead_block = unit.text, unit.block
         if unit.cells:
@@ -121,6 +127,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
             label, label_block, label_keys = own, unit.block, unit.keys
         elif label:
             unit.label, unit.lead_keys = label, unit.lead_keys | label_keys
+        unit.lead_keys |= keys_of(unit.speaker)
         unit.names = _names(unit)
         follows = unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE
         if previous is not None and previous.kind is not UnitKind.ROW and follows:

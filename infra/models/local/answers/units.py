@@ -87,6 +87,8 @@ class Unit:
     lead_in: str = ""
     label: str = ""
     """The subject that an earlier sentence of its paragraph names before a dash: "Ana Lund" of "Ana Lund -- cook."."""
+    speaker: str = ""
+    """The name that the first sentence of its message begins with: "Ana" of "Ana: I will book the room. It is free."."""
     title: str = ""
     doc_id: str = ""
     date: tuple[int, int, int] = (0, 0, 0)

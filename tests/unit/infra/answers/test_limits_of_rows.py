@@ -12,6 +12,7 @@ from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.values.amounts import StatedAmount, amount_of, comparable
 from graphtide.infra.models.local.answers.words import key_of
 from graphtide.infra.models.local.english.lexical.text import sentences_of
+from graphtide.infra.models.local.english.lexical.words import ABBREVIATIONS, BEFORE_NUMBERS, HONORIFICS, word_set
 from tests.unit.infra.answers.notes import answer, chosen_of, note, table
 
 GUESTS = table(
@@ -37,6 +38,9 @@ ROOMS = table(
 )
 MEMBERS = table("m.csv", "member: Ann; age: 34", "member: Bob; age: 29", "member: Cid; age: 41", title="Members")
 STAFF = table("p.csv", "name: Ann; salary: 31,000", "name: Bob; salary: 42,500", "name: Cid; salary: 28,750")
+
+
+MONTHS = word_set("jan feb mar apr jun jul aug sep sept oct nov dec")
 
 
 def firsts(text: str) -> list[str]:
@@ -207,6 +211,8 @@ def test_a_question_of_many_words_has_a_plan_of_few_terms() -> None:
         "Send it to Apt. 12 in Leeds.",
         "Ask Sgt. Miller.",
         "Open 9 a.m. Monday to 5 p.m. Friday.",
+        "See fig. B for details.",
+        "Call ext. Three for help.",
     ],
 )
 def test_an_abbreviation_ends_no_sentence(text: str) -> None:
@@ -215,11 +221,33 @@ def test_an_abbreviation_ends_no_sentence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["It takes 5 min. Then stop.", "We start at 9 a.m. Bring keys.", "It has 6 bar at max. Then stop."]
+    "text",
+    [
+        "It takes 5 min. Then stop.",
+        "We start at 9 a.m. Bring keys.",
+        "It has 6 bar at max. Then stop.",
+        "The answer is no. Ana asked twice.",
+        "We sell nuts, figs. I like them.",
+        "Bring nails, screws, etc. Ana brings glue.",
+    ],
 )
 def test_an_abbreviation_before_a_new_sentence_ends_one(text: str) -> None:
     """A capitalised word that is no day follows."""
     assert len(list(sentences_of(text))) == 2
+
+
+@pytest.mark.parametrize("word", sorted(ABBREVIATIONS - HONORIFICS - MONTHS))
+def test_no_sentence_ends_after_a_word_that_something_follows(word: str) -> None:
+    """Neither before a name nor before a number or a word in small letters."""
+    for following in ("Leeds", "VAT", "40 euros", "coffee"):
+        assert len(list(sentences_of(f"The price was stated {word}. {following} in the letter."))) == 1
+
+
+@pytest.mark.parametrize("word", sorted(BEFORE_NUMBERS))
+def test_a_sentence_ends_after_a_word_that_only_numbers_follow(word: str) -> None:
+    """Numbers in figures and in words, and single letters; any other capitalised word begins a sentence."""
+    for following, sentences in (("4B", 1), ("Six", 1), ("B", 1), ("12", 1), ("Leeds", 2), ("I", 2), ("A", 2)):
+        assert len(list(sentences_of(f"We read of the {word}. {following} is known."))) == sentences
 
 
 def test_one_who_does_something_is_named_by_a_verb_only() -> None:

@@ -48,6 +48,7 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
     left = MAX_WORDS
     rows = sum(scored.unit.kind is UnitKind.ROW for scored in chosen)
     used: set[int] = set()
+    spoken: set[tuple[int, int]] = set()
     listed = len(chosen) > 2 and evidence.plan.kind not in (Kind.SUMMARY, Kind.REASON)
     for scored in chosen:
         for unit in (
@@ -61,11 +62,8 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
             if id(unit) in used:
                 continue
             used.add(id(unit))
-            text = (
-                _prefix(evidence, scored, unit) + _row(evidence, unit, _row_words(rows))
-                if unit.cells
-                else _prefix(evidence, scored, unit) + unit.text
-            )
+            shown = _row(evidence, unit, _row_words(rows)) if unit.cells else unit.text
+            text = _prefix(evidence, scored, unit) + _speaker(unit, spoken) + shown
             count = len(_WORD.findall(text))
             if count > left:
                 if quotations:
@@ -114,6 +112,14 @@ def _prefix(evidence: AnswerEvidence, scored: Scored, unit: Unit) -> str:
     if short and focus & unit.title_keys and not focus & (unit.keys | unit.columns) and not unit.headings:
         return f"{unit.title}: "
     return ""
+
+
+def _speaker(unit: Unit, spoken: set[tuple[int, int]]) -> str:
+    """Return the speaker of a sentence of a message, unless one of the message is quoted already; note the message."""
+    message = (unit.origin, unit.block)
+    known = message in spoken
+    spoken.add(message)
+    return f"{unit.speaker}: " if unit.speaker and not known else ""
 
 
 def _day_above(evidence: AnswerEvidence, unit: Unit) -> str:

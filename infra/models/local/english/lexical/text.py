@@ -14,6 +14,7 @@ from graphtide.infra.models.local.english.lexical.words import (
     BEFORE_NUMBERS,
     CALENDAR,
     DAY_HALVES,
+    NUMBER_WORDS,
     WEEKDAYS,
     word_set,
 )
@@ -102,9 +103,15 @@ def _closes(ended: str, token: WordToken) -> bool:
         return token.kind == "word" and token.capital and token.lower not in CALENDAR
     if ended == "hour":  # "from 9 a.m. Monday"
         return not small and token.lower not in CALENDAR | WEEKDAYS
-    if ended == "number":  # "max. 6 bar", "Rm. B4"
-        return token.kind == "word" and not small and not any(char.isdigit() for char in token.text)
+    if ended == "number":  # "max. 6 bar", "Rm. B4", "fig. B", "ext. Three"
+        return token.kind == "word" and not small and not _numbers(token)
     return ended == "hard" or token.kind == "opaque" or (ended == "soft" and not small)
+
+
+def _numbers(token: WordToken) -> bool:
+    """Return whether a word numbers something: with a figure, one letter that is no pronoun or article, or in words."""
+    letter = len(token.text) == 1 and token.lower not in ("i", "a")
+    return letter or token.lower in NUMBER_WORDS or any(char.isdigit() for char in token.text)
 
 
 def _sentence(tokens: list[WordToken]) -> TextSentence:

@@ -63,11 +63,15 @@ HONORIFICS = word_set(
     "judge father sister brother engineer"
 )
 ABBREVIATIONS = HONORIFICS | word_set(
-    "jr sr vs etc eg ie cf approx ca no nos vol fig figs ed eds al inc ltd co corp dept est mt ft jan feb mar apr jun "
-    "jul aug sep sept oct nov dec rev hon gov sen rep univ pp p ch sec tel fax ext e.g i.e"
+    "jr sr vs eg ie cf approx ca nos vol eds al inc ltd co corp dept est mt ft jan feb mar apr jun jul aug sep sept "
+    "oct nov dec rev hon gov sen rep univ pp p ch tel fax e.g i.e incl excl resp esp orig cont avg bldg acct addr attn "
+    "viz assoc asst intl natl govt mfr qty"
 )
-BEFORE_NUMBERS = word_set("rm apt max min")
-"""Abbreviations of words that numbers follow: "Rm. 4B", "max. 6 bar"."""
+"""Words that something follows: no sentence ends with their full stop."""
+BEFORE_NUMBERS = word_set("rm apt max min no fig figs ed sec ext art para")
+"""Abbreviations of words that numbers and letters follow: "Rm. 4B", "max. 6 bar", "fig. B". Most are words, too, and
+end a sentence before any other one: "The answer is no. Ana asked twice."
+"""
 DAY_HALVES = word_set("a.m p.m")
 NAME_PARTICLES = word_set("de la le du van von der den di da del della dos el al bin ibn af av ter zu y")
 

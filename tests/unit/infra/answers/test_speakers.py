@@ -1,0 +1,38 @@
+"""Speakers of messages: each sentence of a message is quoted with who says it, and no other paragraph has a speaker."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.infra.documents.speakers import speakers_of
+from graphtide.infra.models.local.answers.segmentation import units_of
+from tests.unit.infra.answers.notes import answer, note
+
+FORMS = ["10:05 {}: ", "[2026-06-11 17:22] {}: ", "14/04/2026, 18:30 - {}: ", "{}: "]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("names", [("Ana", "Bo"), ("Ana Ruiz", "Bo Lind")])
+async def test_later_sentence_of_a_message_is_quoted_with_its_speaker(form: str, names: tuple[str, str]) -> None:
+    """In the answer, and as context of the sentence; the first sentence names the speaker itself."""
+    chat = note(
+        "chat.txt",
+        form.format(names[0]) + "I will book the room. The deposit is 40 euros.",
+        form.format(names[1]) + "We bring the projector. The spare lamp is in the cupboard.",
+    )
+    assert [unit.speaker for unit in units_of([chat])] == ["", names[0], "", names[1]]
+    assert (await answer("Where is the spare lamp?", chat)).startswith(f"{names[1]}: The spare lamp")
+    assert (await answer("How much is the deposit?", chat)).count(f"{names[0]}:") == 1
+
+
+def test_label_that_opens_one_paragraph_is_no_speaker() -> None:
+    """Nor is a date, an address, a word in small letters or a long beginning."""
+    texts = ["Note: The hall is closed. Use the side door.", "See https://x.org: it is there.", "todo: I call Bo."]
+    texts += ["What I said of the very long and winding road to Leeds: I like it.", "2026-03-01 we met. I left."]
+    assert speakers_of(dict(enumerate(texts))) == {}
+
+
+def test_label_of_several_messages_is_a_speaker() -> None:
+    """Also where it says nothing of itself."""
+    texts = ["Ana: The hall is closed. Use the side door.", "Bo: Fine.", "Ana: The key is here."]
+    assert speakers_of(dict(enumerate(texts))) == {0: "Ana", 2: "Ana"}
