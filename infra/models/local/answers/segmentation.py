@@ -92,7 +92,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     day = _day(passage)
     lists_changes = _lists_changes(passage)
     lead = place.lead_in
-    lead_block = -1
+    lead_block, item = -1, ""
     previous: Unit | None = None
     topic: Unit | None = None
     topic_block = label_block = -1
@@ -109,13 +109,17 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
         unit.title_keys, unit.head_keys = title_keys, head_keys
         if unit.block in entries:
             _place_in_entry(unit, *entries[unit.block])
+        if lead and unit.block != lead_block and unit is firsts.get(unit.block):
+            item = item or passage.text[unit.start : ends[unit.block]]
+            if _ends_list(item, passage.text[unit.start : ends[unit.block]]):
+                lead = ""
         unit.lead_in = lead if unit.block != lead_block else ""
         topic, topic_block = (unit, unit.block) if _is_topic(unit, previous) else (topic, topic_block)
         unit.lead_keys = keys_of(unit.lead_in)
         if unit.block in speakers and unit is not firsts[unit.block]:
             unit.speaker = speakers[unit.block]
         if unit.text.endswith(":"):
-            lead, lead_block = unit.text, unit.block
+            lead, lead_block, item = unit.text, unit.block, ""
         if unit.cells:
             unit.columns = frozenset().union(*(cell.column_keys for cell in unit.cells))
             unit.keys = keys_of(" ; ".join(cell.value for cell in unit.cells))
@@ -137,6 +141,19 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     for unit in units:
         unit.near_keys = whole if unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE else frozenset()
     return units
+
+
+def _ends_list(first: str, block: str) -> bool:
+    """Return whether a block is a paragraph after a list, by the form of the first item: it has several sentences,
+    a full stop or a capital, and the item has not. Short blocks are items.
+    """
+    if len(block.split()) <= _MAX_ITEM_WORDS:
+        return len(_SENTENCE_START.findall(block)) > len(_SENTENCE_START.findall(first))
+    closed = block.endswith((".", "!", "?")) and not first.endswith((".", "!", "?"))
+    return closed or (block[:1].isupper() and first[:1].islower())
+
+
+_MAX_ITEM_WORDS = 6
 
 
 def _lists_changes(passage: ContextPassage) -> bool:

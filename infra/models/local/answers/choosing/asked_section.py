@@ -1,4 +1,6 @@
-"""The section whose heading is the question. Cost: linear in the units; the words of a heading are read once."""
+"""The section whose heading is the question, and the items of the list whose introduction is. Cost: linear in the units;
+the words of a heading are read once.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import re
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.headings import asks_same
-from graphtide.infra.models.local.answers.units import UnitKind
+from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
+from graphtide.infra.models.local.answers.units import LEADS, UnitKind
+from graphtide.infra.models.local.answers.words import keys_of
 
 _ADVICE = re.compile(r"when (?:should|can|may|must|do|would) (?:i|we|you|one)\b", re.IGNORECASE)
 """A question for a condition, which a section states, and not for a date."""
@@ -34,3 +38,30 @@ def asked_section(evidence: AnswerEvidence) -> list[Scored]:
             sections.setdefault(unit.section, []).append(scored)
     found = max(sections.values(), key=lambda each: (bool(each[0].unit.headings), each[0].unit.date), default=[])
     return sorted(found, key=lambda scored: (scored.unit.ordinal, scored.unit.place))
+
+
+def introduced_items(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the items of the list whose introduction has each word of a question for things, with the headings and the
+    title: "What does the kit contain?" and "The kit contains:". Of several lists it is that with the fewest other words.
+    """
+    plan = evidence.plan
+    terms = [term for term in plan.terms if term.kind not in (TermKind.WEAK, TermKind.IMPLIED)]
+    selects = plan.options or plan.extreme or plan.negated or plan.bound or plan.done is not None
+    if plan.kind not in (Kind.THING, Kind.LIST, Kind.SUMMARY) or plan.defines or selects or not terms:
+        return []
+    lists: dict[tuple[str, str], list[Scored]] = {}
+    for scored in evidence.scored:
+        unit = scored.unit
+        if unit.lead_in.endswith(LEADS) and not unit.cells and not unit.text.endswith(LEADS) and not unit.quoted:
+            lists.setdefault((unit.doc_id, unit.lead_in), []).append(scored)
+    found: list[tuple[int, list[Scored]]] = []
+    for (_, lead), items in lists.items():
+        own = keys_of(lead)
+        context = own | items[0].unit.head_keys | items[0].unit.title_keys
+        covered = all(({term.key} | term.synonyms) & context for term in terms)
+        if covered and own & plan.keys and _MIN_ITEMS <= len(items) <= _MAX_ITEMS:
+            found.append((len(own - plan.keys), items))
+    return min(found, key=lambda each: each[0], default=(0, []))[1]
+
+
+_MIN_ITEMS, _MAX_ITEMS = 2, 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphtide.infra.models.local.answers.choosing.asked_section import asked_section
+from graphtide.infra.models.local.answers.choosing.asked_section import asked_section, introduced_items
 from graphtide.infra.models.local.answers.choosing.by_score import select
 from graphtide.infra.models.local.answers.choosing.clause_hops import are_joined, clause_hops, subject_found
 from graphtide.infra.models.local.answers.choosing.lists import (
@@ -102,7 +102,7 @@ def _signed_number(evidence: AnswerEvidence) -> list[Scored]:
     return []
 
 
-_STATING = (rows_stated, _signed_number, asked_before, labelled_decisions, dated_version)
+_STATING = (rows_stated, _signed_number, asked_before, labelled_decisions, dated_version, introduced_items)
 """The searches whose result answers, however improbable the models find it."""
 
 

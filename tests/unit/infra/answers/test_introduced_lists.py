@@ -1,0 +1,43 @@
+"""Lists below a sentence with a colon: its items answer together, and what is after the list does not belong to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.infra.models.local.answers.segmentation import units_of
+from tests.unit.infra.answers.notes import answer, note
+
+ITEMS = [
+    ("a rope of 20 m", "two lamps", "a knife"),
+    ("a rope.", "two lamps.", "the knife, which hangs by the door."),
+    ("Rope", "Lamps", "Knife"),
+]
+AFTER = ["The key to the shed is with Ana Ruiz, next door.", "Ask Bo Lind. He has the other key of the shed."]
+QUESTIONS = ["What does the kit contain?", "What is in the kit?", "Which things does the kit contain?"]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize("items", ITEMS)
+async def test_items_of_an_introduction_answer_together(items: tuple[str, ...], after: str, question: str) -> None:
+    """All of them, and not the paragraph below."""
+    kit = note("kit.md", "It hangs in the shed. The kit contains:", *items, after)
+    assert await answer(question, kit, note("b.md", "The shed was built in 1998.")) == " ".join(items)
+    assert after.rstrip(".").endswith((await answer("Where is the key to the shed?", kit))[-8:].rstrip("."))
+
+
+@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize("items", ITEMS)
+def test_introduction_is_context_of_its_items_alone(items: tuple[str, ...], after: str) -> None:
+    """Until a paragraph of another form, or the next introduction."""
+    units = units_of([note("kit.md", "The kit contains:", *items, after, "To do:", "paint the shed")])
+    introduced = [unit.text for unit in units if unit.lead_in == "The kit contains:"]
+    assert introduced == list(items)
+    assert units[-1].lead_in == "To do:"
+
+
+async def test_question_about_something_else_gets_no_items() -> None:
+    """Each word of the question is in the introduction, or in the title above it."""
+    kit = note("kit.md", "The kit contains:", "a rope", "two lamps")
+    for question in ("What does the boat contain?", "Who packs the kit?", "What does the kit of Ana contain?"):
+        assert "a rope two lamps" not in await answer(question, kit)
