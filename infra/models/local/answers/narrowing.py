@@ -18,7 +18,7 @@ from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKi
 from graphtide.infra.models.local.answers.values.amounts import StatedAmount, amount_of, comparable
 from graphtide.infra.models.local.answers.values.dates import days_in
 from graphtide.infra.models.local.answers.values.quantities import column_measures
-from graphtide.infra.models.local.answers.words import key_of, word_set
+from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -99,8 +99,13 @@ def beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Sco
     column = bounded_column(plan, bound, units)
     if not column:
         return []
-    values = zip(_values(units, column, bound), rows, strict=True)
-    return [scored for value, scored in values if value is not None and bound.admits(value)]
+    values = _values(units, column, bound)
+    if bound.yearless:
+        years = {int(value // 10_000) for value in values if value is not None}
+        if len(years) != 1:
+            return []
+        bound = bound.in_year(years.pop())
+    return [scored for value, scored in zip(values, rows, strict=True) if value is not None and bound.admits(value)]
 
 
 def bounded_column(plan: QuestionPlan, bound: Bound, rows: Sequence[Unit]) -> str:
@@ -142,9 +147,12 @@ def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     """Return the row with the greatest or least number in the column that the question names; none without one."""
     units = [scored.unit for scored in rows]
     since = _since_column(plan, units)
-    column = since or _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
+    ordered = ordered_column(plan, units)
+    if plan.ordered and not ordered:
+        return []
+    column = ordered or since or _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
     filled = [scored for scored in rows if column and cell_of(scored.unit, column)]
-    by_age = _asks_for_age(plan) or bool(since)
+    by_age = _asks_for_age(plan) or bool(since or ordered)
     numbers = _values([scored.unit for scored in filled], column)
     moments = [_moment(cell_of(scored.unit, column)) for scored in filled] if by_age else []
     dated = any(moments) and all(day or number is None for day, number in zip(moments, numbers, strict=True))
@@ -203,9 +211,26 @@ _SINCE = word_set("since joined started hired") | {"member since", "employed sin
 
 
 def _dated_column(rows: Sequence[Unit]) -> str:
-    """Return the only column of dates in figures, "" without one or with several."""
-    names = {cell.column for row in rows for cell in row.cells if _DATE.fullmatch(cell.value)}
-    return names.pop() if len(names) == 1 else ""
+    """Return the only column of dates in figures, else of years since when the things are; "" without one or with
+    several.
+    """
+    names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
+    dated = {cell.column for row in rows for cell in row.cells if _DATE.fullmatch(cell.value)}
+    dated = dated or {name for name, keys in names.items() if keys & _BEGUN and _are_moments(rows, name)}
+    return dated.pop() if len(dated) == 1 else ""
+
+
+_BEGUN = keys_of("built founded established launched born opened made created started year introduced installed bought")
+"""Names of columns for when something began to be."""
+
+
+def ordered_column(plan: QuestionPlan, rows: Sequence[Unit]) -> str:
+    """Return the column of moments whose name the question has before "first" or "last": `Built` for "which ship was
+    built first"; "" without one.
+    """
+    asked = frozenset().union(*({term.key} | term.synonyms for term in plan.terms)) if plan.ordered else frozenset()
+    names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
+    return next((name for name, keys in names.items() if keys & asked and _are_moments(rows, name)), "")
 
 
 _BY_MEASURE = 10

@@ -91,15 +91,15 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     title_keys = keys_of(passage.title) | keys_of(passage.doc_id.translate(PUNCTUATION))
     day = _day(passage)
     lists_changes = _lists_changes(passage)
-    lead = place.lead_in
-    lead_block, item = -1, ""
+    introduction = _Introduction(place.lead_in)
     previous: Unit | None = None
     topic: Unit | None = None
     topic_block = label_block = -1
     label, label_keys = "", frozenset[str]()
     firsts = {unit.block: unit for unit in reversed(units) if not unit.cells}
     ends = {unit.block: unit.end for unit in units}
-    speakers = speakers_of({block: passage.text[unit.start : ends[block]] for block, unit in firsts.items()})
+    texts = {block: passage.text[unit.start : ends[block]] for block, unit in firsts.items()}
+    speakers = speakers_of(texts)
     entries = entries_of({block: unit.text for block, unit in firsts.items()}, day[0])
     for number, unit in enumerate(units):
         unit.place = number
@@ -109,17 +109,10 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
         unit.title_keys, unit.head_keys = title_keys, head_keys
         if unit.block in entries:
             _place_in_entry(unit, *entries[unit.block])
-        if lead and unit.block != lead_block and unit is firsts.get(unit.block):
-            item = item or passage.text[unit.start : ends[unit.block]]
-            if _ends_list(item, passage.text[unit.start : ends[unit.block]]):
-                lead = ""
-        unit.lead_in = lead if unit.block != lead_block else ""
+        unit.lead_in = introduction.of(unit, texts.get(unit.block, ""))
         topic, topic_block = (unit, unit.block) if _is_topic(unit, previous) else (topic, topic_block)
         unit.lead_keys = keys_of(unit.lead_in)
-        if unit.block in speakers and unit is not firsts[unit.block]:
-            unit.speaker = speakers[unit.block]
-        if unit.text.endswith(":"):
-            lead, lead_block, item = unit.text, unit.block, ""
+        unit.speaker = speakers.get(unit.block, "") if unit is not firsts.get(unit.block) else ""
         if unit.cells:
             unit.columns = frozenset().union(*(cell.column_keys for cell in unit.cells))
             unit.keys = keys_of(" ; ".join(cell.value for cell in unit.cells))
@@ -141,6 +134,26 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     for unit in units:
         unit.near_keys = whole if unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE else frozenset()
     return units
+
+
+class _Introduction:
+    """The sentence with a colon above the items of a list, until a paragraph of another form."""
+
+    def __init__(self, lead: str) -> None:
+        self._lead = lead
+        self._block = -1
+        self._item = ""
+
+    def of(self, unit: Unit, block: str) -> str:
+        """Return the introduction of the next unit, "" without one; `block` is the text of its block."""
+        lead = self._lead if unit.block != self._block else ""
+        if lead:
+            self._item = self._item or block
+            if _ends_list(self._item, block):
+                lead = self._lead = ""
+        if unit.text.endswith(":"):
+            self._lead, self._block, self._item = unit.text, unit.block, ""
+        return lead
 
 
 def _ends_list(first: str, block: str) -> bool:

@@ -88,7 +88,7 @@ class Unit:
     label: str = ""
     """The subject that an earlier sentence of its paragraph names before a dash: "Ana Lund" of "Ana Lund -- cook."."""
     speaker: str = ""
-    """The name that its message begins with: "Ana" of "Ana: I will book the room. It is free.", in the later sentences."""
+    """The name that its message begins with, in its later sentences: "Ana" of "Ana: I will book it. It is free."."""
     title: str = ""
     doc_id: str = ""
     date: tuple[int, int, int] = (0, 0, 0)

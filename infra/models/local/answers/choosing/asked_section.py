@@ -1,5 +1,5 @@
-"""The section whose heading is the question, and the items of the list whose introduction is. Cost: linear in the units;
-the words of a heading are read once.
+"""The section whose heading is the question, and the items of the list whose introduction is. Cost: linear in the
+units; the words of a heading are read once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def asked_section(evidence: AnswerEvidence) -> list[Scored]:
 
 def introduced_items(evidence: AnswerEvidence) -> list[Scored]:
     """Return the items of the list whose introduction has each word of a question for things, with the headings and the
-    title: "What does the kit contain?" and "The kit contains:". Of several lists it is that with the fewest other words.
+    title: "What does the kit contain?" and "The kit contains:". Of several lists it is that with the fewest words more.
     """
     plan = evidence.plan
     terms = [term for term in plan.terms if term.kind not in (TermKind.WEAK, TermKind.IMPLIED)]

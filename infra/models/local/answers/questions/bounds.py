@@ -29,9 +29,11 @@ _MONTH = "|".join(sorted(MONTH_NUMBERS))
 _DATED = re.compile(
     r"\b(?P<word>before|after|since|earlier than|later than) (?:the )?"
     r"(?:(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
-    rf"|(?:(?P<d>\d{{1,2}})(?:st|nd|rd|th)? )?(?:(?P<m>{_MONTH}) )?(?P<y>(?:1[5-9]|20)\d\d))(?= |$)"
+    rf"|(?:(?P<d>\d{{1,2}})(?:st|nd|rd|th)? )?(?:(?P<m>{_MONTH}) )?(?P<y>(?:1[5-9]|20)\d\d)"
+    rf"|(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? (?P<m1>{_MONTH})|(?P<m2>{_MONTH}) (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?"
+    rf"|(?P<m3>{_MONTH}))(?= |$)"
 )
-"""A moment with its year; a day only with its month."""
+"""A moment, maybe without its year; a day only with its month."""
 _INCLUDING = {"at least": 1, "at most": -1, "up to": -1}
 _LATER = word_set("after since") | {"later than"}
 _LASTING = word_set("been is are lives works")
@@ -84,20 +86,23 @@ def _moments(text: str) -> Iterator[Bound]:
         if (word == "since" and not _LASTING.isdisjoint(text.split())) or (match["d"] and not match["m"]):
             continue
         year, month, day = _date_of(match)
+        yearless = not year
         first = year * 10_000 + month * 100 + day
         last = year * 10_000 + (month or 99) * 100 + (day or 99)
         later = (word in _LATER) != _is_denied(text, match)
         including = (word == "since") != _is_denied(text, match)
         if later:
-            yield Bound(low=first if including else last, with_low=including, dated=True)
+            yield Bound(low=first if including else last, with_low=including, dated=True, yearless=yearless)
         else:
-            yield Bound(high=last if including else first, with_high=including, dated=True)
+            yield Bound(high=last if including else first, with_high=including, dated=True, yearless=yearless)
 
 
 def _date_of(match: re.Match[str]) -> tuple[int, int, int]:
     """Return the year, the month and the day of a moment, 0 for what is not named."""
     if match["year"]:
         return int(match["year"]), int(match["month"]), int(match["day"])
+    if month := match["m1"] or match["m2"] or match["m3"]:
+        return 0, MONTH_NUMBERS[month], int(match["d1"] or match["d2"] or 0)
     return int(match["y"]), MONTH_NUMBERS.get(match["m"] or "", 0), int(match["d"] or 0)
 
 
@@ -117,4 +122,5 @@ def _both(first: Bound, second: Bound) -> Bound:
         first.unit or second.unit,
         first.measures | second.measures,
         first.dated,
+        first.yearless and second.yearless,
     )

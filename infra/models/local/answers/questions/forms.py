@@ -131,6 +131,21 @@ def versus_of(tokens: Sequence[str]) -> Versus | None:
     return None
 
 
+def order_asked(tokens: Sequence[str]) -> int:
+    """Return 1 if it ends by asking for the first in time, "which ship was built first", -1 for the last, else 0."""
+    if tokens[:1] not in (["which"], ["what"], ["who"]) or {"was", "were"}.isdisjoint(tokens[1:5]):
+        return 0
+    if tokens[-2:] == ["most", "recently"]:
+        return -1
+    is_order = len(tokens) > _MIN_ORDERED and tokens[-2] not in _BEFORE_NOUNS
+    return _ORDERS.get(tokens[-1], 0) if is_order else 0
+
+
+_ORDERS = {"first": 1, "earliest": 1, "last": -1, "latest": -1}
+_MIN_ORDERED = 3
+_BEFORE_NOUNS = word_set("at for the a an from until your our my")
+
+
 def attribute_asked(tokens: Sequence[str]) -> str:
     """Return the key of a property in "what colour is", "" without one."""
     return key_of(tokens[1]) if len(tokens) > 1 and tokens[0] in ("what", "which") and tokens[1] in ATTRIBUTES else ""

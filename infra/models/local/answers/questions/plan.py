@@ -17,6 +17,7 @@ from graphtide.infra.models.local.answers.questions.forms import (
     asks_how,
     attribute_asked,
     condition_keys,
+    order_asked,
     setting_keys,
     state_asked,
     trouble_keys,
@@ -73,11 +74,13 @@ def plan_of(question: str) -> QuestionPlan:
         kind = Kind.THING  # "which room is the largest" asks for a row, as "which car" does
     dates, versions = tuple(days_in(text)), tuple(match[1] for match in VERSION.finditer(text))
     focus, how = focus_keys(tokens), asks_how(tokens)
+    order = order_asked(tokens)
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
     weak = _weak_keys(kind, tokens, bound) | trouble_keys(asking) | conditions
     weak |= frozenset(key_of(token) for token in tokens if token in LATEST_WORDS) | _named_by_kind(tokens)
+    weak |= frozenset(map(key_of, tokens[-1:] if order else ()))
     if kind is Kind.YES_NO:
         tokens = _main_clause(tokens)
     terms = tuple(terms_of(words, text, focus, measures, weak, kind is Kind.YES_NO))
@@ -96,7 +99,7 @@ def plan_of(question: str) -> QuestionPlan:
         attribute_of(tokens) or attribute_asked(tokens),
         counted_noun(tokens),
         False if has_phrase(asking, TO_DO) else state_asked(tokens),
-        next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
+        order or next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
         _negates(kind, tokens),
         bound,
         has_phrase(asking, TO_DO),
@@ -115,6 +118,7 @@ def plan_of(question: str) -> QuestionPlan:
         changes=bool(versions) or (not how and asks_for_changes(tokens, kind)),
         versions=versions,
         function=asks_for_function(tokens),
+        ordered=order != 0,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 
@@ -85,6 +85,14 @@ class Bound:
     """Keys of what its words measure: "age" of "older than"."""
     dated: bool = False
     """The limits are moments: year, month and day together, as 20200131."""
+    yearless: bool = False
+    """The moments name no year: it is that of the rows."""
+
+    def in_year(self, year: int) -> Bound:
+        """Return the limits with this year, if they are moments that name none."""
+        if not self.yearless:
+            return self
+        return replace(self, low=self.low + year * 10_000, high=self.high + year * 10_000, yearless=False)
 
     def admits(self, value: float) -> bool:
         """Return whether a value is within the limits."""
@@ -163,6 +171,8 @@ class QuestionPlan:
     """The numbers of versions that it names."""
     function: bool = False
     """It asks what something does: "what does the scribe do"."""
+    ordered: bool = False
+    """It asks for the first or the last of things in time: "which ship was built first"."""
 
     @property
     def keys(self) -> frozenset[str]:

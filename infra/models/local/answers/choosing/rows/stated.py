@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED, named_kind
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row
+from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row, ordered_column
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES
 from graphtide.infra.models.local.answers.questions.types import Bound, Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import Cell, Table, Unit, UnitKind, table_of
@@ -69,8 +69,9 @@ def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
         if not any(named_kind(row.unit).issuperset(term.key for term in things) for row in rows):
             continue
         columns = frozenset().union(*(row.unit.columns for row in rows))
-        is_measured = bool(others) or bool(bound.measures & columns)
-        if is_measured and all(({term.key} | term.synonyms) & columns for term in others):
+        is_measured = bool(others) or bound.dated or bool(bound.measures & columns)
+        named = [term for term in others if not (bound.dated and term.verb)]
+        if is_measured and all(({term.key} | term.synonyms) & columns for term in named):
             found = beyond(plan, bound, rows)
             if 0 < len(found) <= MAX_FILTERED:
                 return found
@@ -98,10 +99,13 @@ def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
     ]
     if not things and len(others) == 1 and plan.kind is Kind.THING:  # "which is the oldest site"
         things, others = others, []
-    if not plan.extreme or plan.negated or others or not (things or persons):
+    named = [term for term in others if plan.ordered]
+    if not plan.extreme or plan.negated or len(others) > len(named) or not (things or persons):
         return []
     for rows in sorted(_tables_of(evidence), key=lambda rows: (not _lists(rows, things), -max(r.score for r in rows))):
         names = {cell.column.lower() for cell in _cells_of(rows)} | _title_of(rows[0].unit)
+        if named and not keys_of(ordered_column(plan, [row.unit for row in rows])).issuperset(t.key for t in named):
+            continue
         are_asked_for = all(names & {term.text.lower(), term.key} for term in things) if things else _are_persons(rows)
         if are_asked_for and (found := extreme_row(plan, rows)):
             return found

@@ -1,0 +1,69 @@
+"""Rows selected by a moment: before a day without its year, and the first or last one in time."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from graphtide.infra.models.local.answers.questions.plan import plan_of
+from tests.support.seeds import seeds
+from tests.unit.infra.answers.notes import answer, table
+
+DAYS = ((1, 20), (2, 28), (4, 30), (5, 2), (5, 3), (5, 9), (7, 1))
+NAMES = ("Tern", "Gull", "Heron", "Egret", "Plover", "Dunlin", "Curlew")
+TOWNS = ("Leeds", "York", "Hull", "Ripon", "Selby", "Goole", "Otley")
+
+
+@pytest.mark.parametrize("day", ["3 May", "May 3", "the 3rd May", "3 May 2026", "2026-05-03"])
+@pytest.mark.parametrize("seed", seeds(4, 40))
+async def test_rows_before_and_after_a_day_with_or_without_its_year(seed: int, day: str) -> None:
+    """The year of a day without one is that of the rows."""
+    print(f"seed {seed}")
+    days = random.Random(seed).sample(DAYS, 5)
+    rows = [f"order: A{month}-{date}; placed: 2026-{month:02}-{date:02}" for month, date in days]
+    for word, sign in (("before", -1), ("after", 1)):
+        text = await answer(f"Which orders were placed {word} {day}?", table("orders.csv", *rows))
+        for month, date in days:
+            assert (f"A{month}-{date};" in text) == (sign * (100 * month + date - 503) > 0), text
+
+
+async def test_a_day_without_a_year_selects_nothing_where_rows_have_several_years() -> None:
+    rows = [f"order: A{year}; placed: {year}-04-01" for year in (2024, 2025)]
+    text = await answer("Which orders were placed before 3 May?", table("orders.csv", *rows))
+    assert ("A2024" in text) == ("A2025" in text)
+
+
+@pytest.mark.parametrize("column", ["Built", "Launched", "year built"])
+@pytest.mark.parametrize("seed", seeds(4, 40))
+async def test_first_and_last_in_time_are_read_from_a_column_of_years(seed: int, column: str) -> None:
+    """Also where the question asks for the oldest, and no column is called age."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    names, years = rng.sample(NAMES, 4), rng.sample(range(1850, 2020), 4)
+    rows = [
+        f"Ship: {name}; {column}: {year}; Town: {town}"
+        for name, year, town in zip(names, years, rng.sample(TOWNS, 4), strict=True)
+    ]
+    first, last = names[years.index(min(years))], names[years.index(max(years))]
+    verb = column.rsplit(maxsplit=1)[-1].lower()
+    asked = {
+        f"Which ship was {verb} first?": first, f"Which ship was {verb} last?": last,
+        f"Which ship was {verb} most recently?": last, "Which is the oldest ship?": first,
+    }  # fmt: skip
+    for question, name in asked.items():
+        text = await answer(question, table("ships.csv", *rows))
+        assert [each for each in names if each in text] == [name], (question, text)
+
+
+async def test_first_without_a_column_of_that_name_selects_no_row() -> None:
+    """Another column of years says nothing of it."""
+    rows = ("Ship: Tern; Sold: 1990", "Ship: Gull; Sold: 1980")
+    text = await answer("Which ship was painted first?", table("ships.csv", *rows))
+    assert ("Gull" in text) == ("Tern" in text)
+
+
+@pytest.mark.parametrize("question", ["What was done first?", "Who was there at last?", "Which is the last name?"])
+def test_only_a_deed_has_an_order(question: str) -> None:
+    """A name with "first" or "last" is not asked for by its time."""
+    assert plan_of(question).ordered == (question == "What was done first?")
