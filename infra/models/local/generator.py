@@ -135,13 +135,15 @@ class ExtractiveGenerator:
     async def _quoted(self, question: str, units: list[Unit], reads: bool, small: bool) -> list[Quotation]:
         """Return the quotations that answer a question, or one part of a compound one."""
         plan = plan_of(question)
-        if not plan.terms or not units:
+        if not (plan.terms or plan.to_do) or not units:
             return []
         similar = await self._similarities(plan, units, small)
         evidence = await self._pool.run(partial(score_units, plan, units, similar), small=small)
         # Without passages, the context is one of many parts of a graph's reports: it is answered by rules alone.
         by_rules = await self._pool.run(partial(answer_by_rules, evidence), small=small)
         chosen, relevance = by_rules.chosen, None
+        if not plan.terms:  # "what is left to do" says nothing that a unit could have
+            return rendered(evidence, chosen if by_rules.is_stated else ())
         if self._reader is not None and reads:
             covered = by_rules.covers_most and not (plan.how or plan.defines)
             relevance = await self._reader.relevance(evidence, covered=covered)

@@ -98,7 +98,8 @@ _SHARED_COVER = 0.7
 _CORRECTION_FIRST = re.compile(r"^\W{0,3}[Cc]orrect(?:ion|ed)\b[^.;]{0,40}\d")
 _REVALUING = re.compile(
     r"\b(?:goes|go|going|rises?|rose|raised|increased|increases|falls|fell|drops|dropped|lowered|reduced|cut|shortened"
-    r"|extended|changed|moved|moves)(?: (?:up|down))?(?: from [^.;]{1,20})? to (?:[A-Z][a-z]{2,9} )?[£€$]?\d"
+    r"|extended|changed|moved|moves|(?:puts?|sets?|comes?|came|went|brought|taken|turned)(?= (?:up|down|back) ))"
+    r"(?: (?:up|down|back))?(?: from [^.;]{1,20})? to (?:[A-Z][a-z]{2,9} )?[£€$]?\d"
     rf"|\b(?:is|are) now [^.;]{{0,20}}\d|\bis therefore (?:on|at) |{_CORRECTION_FIRST.pattern}"
     r"|\b[Ff]rom \d{1,2} [A-Z][a-z]{2,8}(?: \d{4})?,? (?:on )?(?:an? |the )?[^.;]{0,30}"
     r"\b(?:pays?|costs?|is|are) [^.;]{0,20}\d"

@@ -130,6 +130,8 @@ FEE = note("a.md", "The fee for the boat is 40 euros.", date="2026-01-10")
     "later",
     [
         "The fee for the boat goes up to 45 euros.",
+        "The fee for the boat comes down to 45 euros.",
+        "The fee for the boat is put back to 45 euros.",
         "The fee for the boat was raised from 40 to 45 euros.",
         "Correction: the fee for the boat is 45 euros.",
         "The fee for the boat is now 45 euros.",

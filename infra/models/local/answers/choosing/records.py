@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.coverage import HEADING
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.lexicon import UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
 from graphtide.infra.models.local.answers.succession import is_superseded
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
-from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind
+from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
 from graphtide.infra.models.local.answers.words import keys_of
 
 _COVERED, _MAX_HEADING_KEYS, _MAX_ITEM_WORDS, _NEARLY = 0.7, 2, 40, 0.9
@@ -54,6 +55,33 @@ def decided_items(evidence: AnswerEvidence, best: Scored) -> list[Scored]:
     group = max(found, key=lambda group: _covered(evidence, group), default=[])
     covered = _covered(evidence, group) if group else 0.0
     return group if covered >= max(_NEARLY * coverage(evidence, best.covers), _COVERED) else []
+
+
+def open_items(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the items of checklists and the rows that are still to do, if that is what the question asks for, and each
+    other word of it is in the item or above it; none for too many.
+    """
+    plan = evidence.plan
+    if not plan.to_do or plan.kind not in (Kind.THING, Kind.LIST, Kind.SUMMARY):
+        return []
+    words = [term for term in plan.terms if term.kind is not TermKind.WEAK]
+    found = [
+        scored for scored in evidence.scored
+        if _is_open(scored.unit) and all(({term.key} | term.synonyms) & _all_keys(scored.unit) for term in words)
+    ]  # fmt: skip
+    return found if len(found) <= _MAX_OPEN else []
+
+
+_MAX_OPEN = 12
+
+
+def _is_open(unit: Unit) -> bool:
+    open_cell = any(is_state_column(cell) and cell.value.lower() in UNFINISHED for cell in unit.cells)
+    return open_cell or unit.text.startswith(TO_DO)
+
+
+def _all_keys(unit: Unit) -> frozenset[str]:
+    return unit.keys | unit.columns | unit.lead_keys | unit.head_keys | unit.title_keys
 
 
 def labelled_decisions(evidence: AnswerEvidence) -> list[Scored]:

@@ -18,7 +18,7 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     states_cell,
 )
 from graphtide.infra.models.local.answers.choosing.neighbours import with_neighbours, with_next_probable
-from graphtide.infra.models.local.answers.choosing.records import labelled_decisions
+from graphtide.infra.models.local.answers.choosing.records import labelled_decisions, open_items
 from graphtide.infra.models.local.answers.choosing.replies import asked_before
 from graphtide.infra.models.local.answers.choosing.rows.selected import within_bound, without_denied
 from graphtide.infra.models.local.answers.choosing.rows.stated import rows_stated
@@ -102,7 +102,9 @@ def _signed_number(evidence: AnswerEvidence) -> list[Scored]:
     return []
 
 
-_STATING = (rows_stated, _signed_number, asked_before, labelled_decisions, dated_version, introduced_items)
+_STATING = (
+    open_items, rows_stated, _signed_number, asked_before, labelled_decisions, dated_version, introduced_items,
+)  # fmt: skip
 """The searches whose result answers, however improbable the models find it."""
 
 

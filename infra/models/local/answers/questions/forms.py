@@ -131,6 +131,20 @@ def versus_of(tokens: Sequence[str]) -> Versus | None:
     return None
 
 
+def asks_for_left(tokens: Sequence[str]) -> bool:
+    """Return whether it is "what is left to do", "what is left for the move" or "which tasks are left"."""
+    at = next((at for at, token in enumerate(tokens) if token == _LEFT), 0)
+    if tokens[:1] not in (["what"], ["which"]) or not at or tokens[at - 1] not in _BEING:
+        return False
+    follows = tokens[at + 1 : at + 2]
+    return follows in ([], ["to"], ["for"], ["in"], ["on"]) and (tokens[0] == "what" or tokens[1] in TASKS)
+
+
+_LEFT, _BEING = "left", frozenset({"is", "are", "still"})
+TASKS = word_set("task tasks thing things item items job jobs point points step steps todo todos")
+"""Nouns for what is to do."""
+
+
 def order_asked(tokens: Sequence[str]) -> int:
     """Return 1 if it ends by asking for the first in time, "which ship was built first", -1 for the last, else 0."""
     if tokens[:1] not in (["which"], ["what"], ["who"]) or {"was", "were"}.isdisjoint(tokens[1:5]):

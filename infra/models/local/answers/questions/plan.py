@@ -9,10 +9,12 @@ from itertools import pairwise
 
 from graphtide.infra.models.local.answers.questions.bounds import bound_of, denies_limit
 from graphtide.infra.models.local.answers.questions.forms import (
+    TASKS,
     VERSION,
     asks_for_changes,
     asks_for_definition,
     asks_for_function,
+    asks_for_left,
     asks_for_permission,
     asks_how,
     attribute_asked,
@@ -74,13 +76,13 @@ def plan_of(question: str) -> QuestionPlan:
         kind = Kind.THING  # "which room is the largest" asks for a row, as "which car" does
     dates, versions = tuple(days_in(text)), tuple(match[1] for match in VERSION.finditer(text))
     focus, how = focus_keys(tokens), asks_how(tokens)
-    order = order_asked(tokens)
+    order, to_do = order_asked(tokens), has_phrase(asking, TO_DO) or asks_for_left(tokens)
     bound = bound_of(tokens) if kind in (Kind.PERSON, Kind.THING, Kind.LIST) else None
     versus = versus_of(tokens) if kind in (Kind.THING, Kind.LIST) else None
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
     weak = _weak_keys(kind, tokens, bound) | trouble_keys(asking) | conditions
     weak |= frozenset(key_of(token) for token in tokens if token in LATEST_WORDS) | _named_by_kind(tokens)
-    weak |= frozenset(map(key_of, tokens[-1:] if order else ()))
+    weak |= frozenset(map(key_of, (*(tokens[-1:] if order else ()), *(_REMAINING if to_do else ()))))
     if kind is Kind.YES_NO:
         tokens = _main_clause(tokens)
     terms = tuple(terms_of(words, text, focus, measures, weak, kind is Kind.YES_NO))
@@ -98,11 +100,11 @@ def plan_of(question: str) -> QuestionPlan:
         date_keys(words) if dates else frozenset(),
         attribute_of(tokens) or attribute_asked(tokens),
         counted_noun(tokens),
-        False if has_phrase(asking, TO_DO) else state_asked(tokens),
+        False if to_do else state_asked(tokens),
         order or next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
         _negates(kind, tokens),
         bound,
-        has_phrase(asking, TO_DO),
+        to_do,
         deed_of(tokens),
         kind is Kind.THING and asks_for_definition(tokens),
         kind is Kind.YES_NO and asks_for_permission(tokens),
@@ -120,6 +122,9 @@ def plan_of(question: str) -> QuestionPlan:
         function=asks_for_function(tokens),
         ordered=order != 0,
     )
+
+
+_REMAINING = ("left", "remain", "remains", *sorted(TASKS))
 
 
 def _compares(tokens: list[str]) -> bool:
