@@ -40,6 +40,7 @@ _WROTE = re.compile(
     r"|-{2,} ?(?:Original|Forwarded) .{0,40}",
     re.IGNORECASE,
 )
+_YEAR_AT_END = re.compile(r"(?:^|[ ,])(?:19|20)\d\d$")
 SIGNATURE = "-- "
 
 
@@ -82,7 +83,7 @@ def read_plain(text: str) -> PlainDocument:
         head = groups.pop(0)
         found.append(Block(header_text(headers), head[0].start, head[-1].end, PassageKind.TABLE))
         found.append(HeadingBlock(mail.heading, head[-1].end, head[-1].end, 0))
-    elif groups and _begins_with_title(groups):
+    elif groups and _begins_with_title(groups, has_days):
         first = groups[0].pop(0)
         text = one_line(first.text)
         # It remains a text, too: "Spare key under the flower pot" may be all that a line with a title's form states.
@@ -140,9 +141,14 @@ def _as_quotation(block: Block | HeadingBlock) -> Block:
     return replace(block, kind=PassageKind.QUOTE) if block.kind is PassageKind.TEXT else block
 
 
-def _begins_with_title(groups: Sequence[Sequence[_Line]]) -> bool:
-    """Return whether the first line is the title of the text, and neither an item nor a label."""
+def _begins_with_title(groups: Sequence[Sequence[_Line]], has_days: bool) -> bool:
+    """Return whether the first line is the title of the text, and neither an item nor a label. That of a diary may be
+    its year, or end with it: "Diary 2023".
+    """
     first = groups[0][0].text
+    if has_days and (year := _YEAR_AT_END.search(first)):
+        title = first[: year.start()].strip(" ,")
+        return not title or is_title([title, *(line.text for line in groups[0][1:_LINES_OF_TITLE])], len(groups) > 1)
     if _ITEM.match(first) or _LABEL.match(first) or is_day_line(first) or _is_heading(groups[0][:2], underlined=False):
         return False
     return is_title([line.text for line in groups[0][:_LINES_OF_TITLE]], len(groups) > 1)

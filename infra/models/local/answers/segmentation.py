@@ -124,7 +124,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
             label, label_block, label_keys = own, unit.block, unit.keys
         elif label:
             unit.label, unit.lead_keys = label, unit.lead_keys | label_keys
-        unit.lead_keys |= keys_of(unit.speaker)
+        unit.lead_keys |= keys_of(unit.speaker) | _named_years(unit)
         unit.names = _names(unit)
         follows = unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE
         if previous is not None and previous.kind is not UnitKind.ROW and follows:
@@ -134,6 +134,19 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     for unit in units:
         unit.near_keys = whole if unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE else frozenset()
     return units
+
+
+def _named_years(unit: Unit) -> frozenset[str]:
+    """Return the years that a sentence names by their distance from its date: 2025 for "last year" in 2026."""
+    year = unit.date[0]
+    return (
+        frozenset(str(year + _YEARS[found.lower()]) for found in _YEAR_NAMED.findall(unit.text)) if year else _NO_KEYS
+    )
+
+
+_NO_KEYS = frozenset[str]()
+_YEARS = {"this": 0, "last": -1, "next": 1}
+_YEAR_NAMED = re.compile(r"\b(this|last|next) year\b", re.IGNORECASE)
 
 
 class _Introduction:
