@@ -33,7 +33,7 @@ class HintingCommand(TyperCommand):
             ctx.fail(f"Got unexpected extra argument(s) ({' '.join(map(str, remaining))}){hint}")
         return remaining
 
-    def invoke(self, ctx: Context) -> Any:
+    def invoke(self, ctx: Context) -> Any:  # type: ignore[override]
         """Run the command. Raises CommandError, with a remedy for a graph or document that the service lacks."""
         try:
             return super().invoke(ctx)

@@ -191,7 +191,7 @@ def _flatten(body: Tag) -> None:
             deepest.append(element)
     for element in deepest:
         flat = element.copy_self()
-        flat.append("".join(text for text in element.descendants if type(text) in _TEXTS))
+        flat.append("".join(str(text) for text in element.descendants if type(text) in _TEXTS))
         element.replace_with(flat)
 
 

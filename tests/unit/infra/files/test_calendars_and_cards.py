@@ -10,6 +10,10 @@ from graphtide.infra.files.formats.calendar_entries import read_calendar
 from graphtide.infra.files.formats.contact_cards import read_cards
 from graphtide.infra.files.reader import read_bytes
 from graphtide.infra.files.types import FileDocument, RecordProblem, UnreadableFileError
+from graphtide.infra.models.local.answers.segmentation import units_of
+from graphtide.infra.models.local.answers.units import Cell
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.streams.model_ports import PLAIN, ContextPassage
 
 HEAD, END = "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//A//EN\n", "END:VCALENDAR\n"
 TRIP = """\
@@ -281,3 +285,17 @@ def test_a_line_that_is_folded_within_a_character_is_read() -> None:
     assert isinstance(fair, FileDocument) and fair.title == name
     [bo] = read_cards(card("FN:Bö Lünd").encode().replace(b"\xc3", b"\xc3\n "))
     assert isinstance(bo, FileDocument) and bo.title == "Bö Lünd"
+
+
+@pytest.mark.parametrize("name", ["Review: budget", "Sprint 3: retro: what went well", "Re: lunch", "12:30 Lunch"])
+def test_name_with_a_colon_keeps_what_the_entry_is(name: str) -> None:
+    """In the document, and as the first cell of the row that its labelled lines are."""
+    calendar, cards = f"{HEAD}{FAIR.replace('Fair', name)}{END}", STAN.replace("FN:Mirela Stan", f"FN:{name}")
+    for made in (read_calendar(calendar), read_cards(cards)):
+        [entry] = made
+        assert isinstance(entry, FileDocument)
+        label, _, value = entry.text.partition("\n")[0].partition(": ")
+        assert label and value == name
+        split = SemanticChunker().split(entry.text, PLAIN)
+        units = units_of([ContextPassage(one.text, doc_id="a", place=one.place) for one in split])
+        assert units[0].cells[0] == Cell(label, name)

@@ -17,6 +17,7 @@ from graphtide.infra.models.local.answers.questions.lexicon import (
 )
 from graphtide.infra.models.local.answers.thesaurus import WEAK
 from graphtide.infra.models.local.answers.words import (
+    ARTICLES,
     STOP_WORDS,
     Word,
     key_of,
@@ -73,7 +74,7 @@ _QUALIFYING = word_set("different new old separate single spare extra free empty
 def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
     """Return the two options of a question, and whether they are alternatives of a yes-or-no question."""
     words = words_of(text)
-    places = [at for at, word in enumerate(words) if word.text.lower() == "or"]
+    places = [at for at, word in enumerate(words) if word.text.lower() == "or" and not _is_between_signs(words, at)]
     if len(places) != 1:
         return _than_options(words), False
     at = places[0]
@@ -86,13 +87,42 @@ def options_of(text: str) -> tuple[tuple[frozenset[str], ...], bool]:
     return (frozenset(word.key for word in left), frozenset(word.key for word in right)), not comparing
 
 
+def _is_between_signs(words: Sequence[Word], at: int) -> bool:
+    """Return whether "or" joins two comparatives: "more or less than", "older or younger than"."""
+    beside = [word.text.lower() for word in (*words[max(0, at - 1) : at], *words[at + 1 : at + 2])]
+    return len(beside) == 2 and all(map(is_comparative, beside)) and "than" in (word.text for word in words[at + 2 :])
+
+
 def _than_options(words: Sequence[Word]) -> tuple[frozenset[str], ...]:
-    """Return the two names that a yes-or-no question compares: "did the Elm sell more than the Oak"."""
+    """Return the two things that a yes-or-no question compares: "did the Elm sell more than the Oak", "is the red kiln
+    hotter than the blue kiln".
+    """
     at = next((at for at, word in enumerate(words) if word.text == "than"), 0)
     if not at or words[0].text.lower() not in AUXILIARIES:
         return ()
-    sides = (_first_name(words[1:at]), _first_name(words[at + 1 :]))
+    left, right = words[1:at], words[at + 1 :]
+    sides = (_first_name(left), _first_name(right))
+    if not all(sides):
+        sides = (_thing(left), _thing(right))
+        shared = sides[0] & sides[1]
+        if not (shared or (_has_article(left) and _has_article(right))):
+            return ()
+        sides = (sides[0] - shared, sides[1] - shared)
     return sides if all(sides) and sides[0] != sides[1] else ()
+
+
+def _has_article(words: Sequence[Word]) -> bool:
+    return bool(words) and words[0].text.lower() in ARTICLES
+
+
+def _thing(words: Sequence[Word]) -> frozenset[str]:
+    """Return the keys of the nouns that a side begins with; none for a number, a deed or too many words."""
+    found = _named_first(words)
+    first = found[0].text.lower() if found else ""
+    is_deed = first in VERBS or _is_past(first) or is_comparative(first)
+    if (is_deed and not _has_article(words)) or len(found) > MAX_OPTION_WORDS or any(word.coded for word in found):
+        return frozenset()
+    return frozenset(word.key for word in found)
 
 
 def _first_name(words: Sequence[Word]) -> frozenset[str]:
