@@ -106,12 +106,22 @@ def introduces(plan: QuestionPlan, unit: Unit) -> bool:
         return bool(asked) and len(unit.cells) > 1 and keys_of(unit.cells[0].value) == asked
     if unit.cells or unit.kind is not UnitKind.SENTENCE:
         return False
-    if meant < plan.keys and meant and not has_phrase(plan.text, ("mean", "meant")):
+    if meant < plan.keys and meant and not has_phrase(plan.text, ("mean", "meant", "meaning")):
         return _expands(asked, unit.text) or has_phrase(unit.text, (f"{_ABBREVIATES} for",))
-    if defines(plan, unit) or _is_of_class(plan, unit) or _tells_function(plan, asked, unit):
+    stated = _is_labelled(asked, unit.text) or defines(plan, unit) or _is_of_class(plan, unit)
+    if stated or _tells_function(plan, asked, unit):
         return True
     heading = unit.headings[-1] if unit.headings else unit.title
     return bool(asked) and ((unit.opens_section and keys_of(heading) == asked) or _expands(asked, unit.text))
+
+
+def _is_labelled(asked: frozenset[str], text: str) -> bool:
+    """Return whether a sentence begins with the thing in question and a colon: "Slip: liquid clay."."""
+    label, colon, _ = text[:_MAX_LABEL_CHARS].partition(": ")
+    return bool(colon and asked) and keys_of(label) == asked
+
+
+_MAX_LABEL_CHARS = 80
 
 
 def _tells_function(plan: QuestionPlan, asked: frozenset[str], unit: Unit) -> bool:
@@ -135,7 +145,7 @@ def _expands(asked: frozenset[str], text: str) -> bool:
 
 
 _ABBREVIATES = "stands"
-_MEANING = frozenset({key_of(_ABBREVIATES), key_of("mean")})
+_MEANING = frozenset(map(key_of, (_ABBREVIATES, "mean", "meant", "meaning")))
 _ACRONYM = re.compile(r"[\w\"\u201d] \(([A-Z][A-Z0-9]{1,7})s?\)")
 
 

@@ -26,13 +26,18 @@ from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import ARTICLES, STOP_WORDS, key_of, word_set
 
 _MAX_DEFINED = 3
+_MEANT, _MAX_MEANT = (("meant", "by"), ("the", "meaning", "of")), 8
 _MEANING = frozenset({("mean",), ("means",), ("meant",), ("stand", "for"), ("stands", "for")})
 
 
 def asks_for_definition(tokens: Sequence[str]) -> bool:
-    """Return whether it is "what is a huddle", "what does SBAR mean" or "what does the scribe do"."""
+    """Return whether it is "what is a huddle", "what does SBAR mean", "what is meant by SBAR" or "what does the scribe
+    do".
+    """
     if len(tokens) < 3 or tokens[0] != "what":
         return False
+    if any(tuple(tokens[2 : 2 + len(form)]) == form for form in _MEANT) and tokens[1] in COPULAS:
+        return len(tokens) <= _MAX_MEANT
     rest = [token for token in tokens[2:] if token not in ARTICLES]
     if tokens[1] in ("does", "do") and (tuple(rest[-2:]) in _MEANING or tuple(rest[-1:]) in _MEANING):
         return True
