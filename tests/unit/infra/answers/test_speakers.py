@@ -28,8 +28,16 @@ async def test_later_sentence_of_a_message_is_quoted_with_its_speaker(form: str,
 def test_label_that_opens_one_paragraph_is_no_speaker() -> None:
     """Nor is a date, an address, a word in small letters or a long beginning."""
     texts = ["Note: The hall is closed. Use the side door.", "See https://x.org: it is there.", "todo: I call Bo."]
+    texts += ["Water: I write to the company. They know.", "Hotel: We pay the rooms. Ask Bo."]
     texts += ["What I said of the very long and winding road to Leeds: I like it.", "2026-03-01 we met. I left."]
     assert speakers_of(dict(enumerate(texts))) == {}
+
+
+def test_labels_of_a_log_are_no_speakers() -> None:
+    """Few of its entries have one, or it has figures."""
+    texts = ["3 March: Fired the kiln. I slept.", "5 March: Opened it.", "7 March Cones: I bought six. Done."]
+    assert speakers_of(dict(enumerate(texts))) == {}
+    assert speakers_of({0: "10:05 Test 2: I read it. It is well.", 1: "10:09 Test 3: I read it. Well."}) == {}
 
 
 def test_label_of_several_messages_is_a_speaker() -> None:
