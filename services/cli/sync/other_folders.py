@@ -25,7 +25,7 @@ class FolderRegister:
     graph: str
 
     def note(self, tree: LocalTree) -> None:
-        """Add a folder, and drop those that no longer exist. Raises OSError."""
+        """Add a folder, and drop those that no longer exist. Raises OSError, and CommandError without a home folder."""
         folder, known = str(tree.folder.resolve()), self._folders()
         kept = [each for each in known if Path(each).is_dir()]
         if folder in known and kept == known:
@@ -46,8 +46,9 @@ class FolderRegister:
         return ""
 
     def _folders(self) -> Sequence[str]:
-        with suppress(OSError, ValueError, TypeError):
-            return [str(each) for each in json.loads(self._path.read_text())]
+        """Return the folders that are noted; none if the file is damaged or there is no place for it."""
+        with suppress(OSError, ValueError, TypeError, RecursionError, CommandError):
+            return [str(Path(each).resolve()) for each in json.loads(self._path.read_text())]
         return []
 
     @property

@@ -372,6 +372,8 @@ class _Pass:
     def _published_here(self) -> Iterator[str]:
         """Yield the ids of the documents in the graph that came from this folder, by their source."""
         prefix = f"{self._options.tree.origin}/"
+        if self._stats() is None:
+            return
         for each in listed_documents(self._client, self._options.graph):
             name = each["id"].partition("#")[0] if each["source"] != prefix + each["id"] else each["id"]
             if each["source"] == prefix + name:
@@ -410,7 +412,7 @@ class _Pass:
     def _note_folder(self) -> None:
         """Note that the graph follows this folder; without the note, --prune has the counts of documents alone."""
         if isinstance(self._options.tree, LocalTree) and self._state.documents:
-            with suppress(OSError):
+            with suppress(OSError, CommandError):
                 FolderRegister(self._client.url, self._options.graph).note(self._options.tree)
 
     def _warn(self, error: OSError) -> None:

@@ -146,8 +146,11 @@ def _is_folder_link(entry: os.DirEntry[str]) -> bool:
 
 
 def state_folder() -> Path:
-    """Return the user's folder for records of what was published, apart from the sources."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "graphtide"
+    """Return the user's folder for records of what was published, apart from the sources. Raises CommandError."""
+    try:
+        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "graphtide"
+    except RuntimeError as error:  # a container may run as a user whom it does not know
+        raise CommandError("this user has no home folder; set XDG_STATE_HOME to a folder for records") from error
 
 
 def open_tree(place: str) -> FileTree:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.cli.sync.tree import state_folder
 from graphtide.services.sdk.blocking import Database
 from tests.support.syncing import embedded, run
 
@@ -89,3 +90,47 @@ def test_prune_of_a_folder_that_was_moved_deletes_what_is_gone(
         assert run(client, moved, prune=True).deleted == ["a0.md"]
         assert sorted(texts(database)) == ["a1.md", "a2.md"]
         assert str(first) not in "".join(path.read_text() for path in register.rglob("folders-*"))
+
+
+def test_first_pass_with_prune_creates_the_graph(tmp_path: Path) -> None:
+    """No document is in a graph that does not exist: neither a preview nor an empty folder is refused."""
+    folder, empty = filled(tmp_path / "notes", "a.md"), filled(tmp_path / "empty")
+    with embedded(tmp_path / "data") as (client, database):
+        assert run(client, folder, prune=True, dry_run=True).new == ["a.md"]
+        assert not run(client, empty, prune=True).did_something
+        assert run(client, folder, prune=True).new == ["a.md"]
+        assert sorted(texts(database)) == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, r'["\u0000/notes"]', r'["\ud800/notes"]', "[[1]]", '{"a": 1}', "\0"]
+)
+def test_damaged_register_is_as_a_missing_one(tmp_path: Path, register: Path, content: str) -> None:
+    """It is read and replaced, whatever it contains."""
+    folder = filled(tmp_path / "notes", "a.md", "b.md")
+    with embedded(tmp_path / "data") as (client, _):
+        run(client, folder)
+        [file] = register.rglob("folders-*")
+        file.write_text(content)
+        shutil.rmtree(folder / ".graphtide")
+        (folder / "a.md").unlink()
+        assert run(client, folder, prune=True).deleted == ["a.md"]
+        assert str(folder) in file.read_text()
+
+
+def test_prune_needs_no_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user has no entry in its list of users; a URL needs a folder for its record."""
+
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", unknown)
+    folder = filled(tmp_path / "notes", "a.md", "b.md")
+    with embedded(tmp_path / "data") as (client, _):
+        run(client, folder, prune=True)
+        shutil.rmtree(folder / ".graphtide")
+        (folder / "a.md").unlink()
+        assert run(client, folder, prune=True).deleted == ["a.md"]
+    with pytest.raises(CommandError, match="set XDG_STATE_HOME"):
+        state_folder()
