@@ -44,3 +44,30 @@ def test_label_of_several_messages_is_a_speaker() -> None:
     """Also where it says nothing of itself."""
     texts = ["Ana: The hall is closed. Use the side door.", "Bo: Fine.", "Ana: The key is here."]
     assert speakers_of(dict(enumerate(texts))) == {0: "Ana", 2: "Ana"}
+
+
+@pytest.mark.parametrize("stamp", ["", "10:30 ", "2026-01-02 10:30 "])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("Note", "Warning"), ("Q", "A"), ("Agenda", "Lunch"), ("ERROR", "Info"), ("Berlin", "Paris"), ("Total", "Sum"),
+        ("Owner", "Status"), ("Florence", "Milan"), ("June", "July"), ("Problem", "Solution"), ("Ana's List", "To buy"),
+    ],
+)  # fmt: skip
+def test_label_that_names_no_person_is_no_speaker(stamp: str, labels: tuple[str, str]) -> None:
+    """However often it is there, beside a time, and where the text says "we"; nor beside the label of a person."""
+    texts = [f"{stamp}{label}: We know it. The door is open." for label in (*labels, *labels)]
+    assert speakers_of(dict(enumerate(texts))) == {}
+    if labels[0] not in ("Florence", "June"):
+        persons = [f"{stamp}{name}: I know it. It is so." for name in ("Ana", "José") for _ in range(10)]
+        found = speakers_of(dict(enumerate([*persons, *texts])))
+        assert set(found.values()) == {"Ana", "José"}
+
+
+@pytest.mark.parametrize("before", ["", "Bo: ", "A: ", "10:31 Bo: "])
+def test_reply_stays_with_its_reason_after_a_speaker(before: str) -> None:
+    """As at the beginning of a paragraph; after other words "no." ends a sentence."""
+    assert [unit.text for unit in units_of([note("a.md", f"{before}No. It costs 3 euros.")])] == [
+        f"{before}No. It costs 3 euros."
+    ]
+    assert len(units_of([note("a.md", f"{before}The answer is no. It costs 3 euros.")])) == 2

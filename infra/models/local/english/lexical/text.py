@@ -146,7 +146,8 @@ def _abbreviating(pending: list[WordToken], at: int) -> str:
         return "soft"
     if word.lower in DAY_HALVES:
         return "hour"
-    if word.lower == "no" and at == 1:  # "No. Only unopened bags": the reply goes with its reason
+    is_first = at == 1 or pending[at - 2].text == ":"
+    if word.lower == "no" and is_first:  # "No. Only unopened bags", "Bo: No. ...": the reply goes with its reason
         return ""
     is_counted = at > 1 and pending[at - 2].text[:1].isdigit()
     return "number" if word.lower in BEFORE_NUMBERS and not is_counted else "soft"
