@@ -41,3 +41,18 @@ async def test_question_about_something_else_gets_no_items() -> None:
     kit = note("kit.md", "The kit contains:", "a rope", "two lamps")
     for question in ("What does the boat contain?", "Who packs the kit?", "What does the kit of Ana contain?"):
         assert "a rope two lamps" not in await answer(question, kit)
+
+
+@pytest.mark.parametrize(
+    ("lead", "question", "answers"),
+    [
+        ("Rules for the trip:", "What does the trip need?", False),
+        ("Rules for the trip:", "What are the rules for the trip?", True),
+        ("The trip needs:", "What does the trip need?", True),
+        ("For the trip:", "What does the trip need?", True),
+    ],
+)
+async def test_list_of_other_things_is_no_answer(lead: str, question: str, answers: bool) -> None:
+    """The introduction has the verb of the question, or nothing but its words."""
+    text = await answer(question, note("trip.md", lead, "two whistles", "a red flag"))
+    assert (text == "two whistles a red flag") == answers

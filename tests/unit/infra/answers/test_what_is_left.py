@@ -40,11 +40,23 @@ async def test_rows_in_an_open_state_are_left(state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["Who left the club?", "How much rope is left?", "Which ships have left?", "What is on the left?"]
-)
+    "question",
+    [
+        "Who left the club?", "How much rope is left?", "Which ships have left?", "What is on the left?",
+        "What is left in the fridge?", "Which items are left in the shed?", "What is left to eat?",
+    ],
+)  # fmt: skip
 def test_left_in_another_sense_asks_for_no_items(question: str) -> None:
     """A side, a rest of something, and who went away."""
     assert not plan_of(question).to_do
+
+
+@pytest.mark.parametrize("form", ["What is left in the {}?", "What is left to {}?", "Which things are left in the {}?"])
+@pytest.mark.parametrize("thing", ["eat", "fridge", "budget"])
+async def test_rest_of_something_is_no_task(form: str, thing: str) -> None:
+    """A checklist beside the sentence that answers has no part in it."""
+    rest = f"There is soup left, which the {thing} has."
+    assert rest in await answer(form.format(thing), note("move.md", rest, *ITEMS, title="Move"))
 
 
 async def test_without_open_items_nothing_is_left() -> None:

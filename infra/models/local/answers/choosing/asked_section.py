@@ -42,10 +42,12 @@ def asked_section(evidence: AnswerEvidence) -> list[Scored]:
 
 def introduced_items(evidence: AnswerEvidence) -> list[Scored]:
     """Return the items of the list whose introduction has each word of a question for things, with the headings and the
-    title: "What does the kit contain?" and "The kit contains:". Of several lists it is that with the fewest words more.
+    title: "What does the kit contain?" and "The kit contains:". Of several lists it is that with the fewest words more;
+    a weak verb ("need") may be missing where there is none.
     """
     plan = evidence.plan
     terms = [term for term in plan.terms if term.kind not in (TermKind.WEAK, TermKind.IMPLIED)]
+    verbs = [term for term in plan.terms if term.kind is TermKind.WEAK and term.verb]
     selects = plan.options or plan.extreme or plan.negated or plan.bound or plan.done is not None
     if plan.kind not in (Kind.THING, Kind.LIST, Kind.SUMMARY) or plan.defines or selects or not terms:
         return []
@@ -58,7 +60,8 @@ def introduced_items(evidence: AnswerEvidence) -> list[Scored]:
     for (_, lead), items in lists.items():
         own = keys_of(lead)
         context = own | items[0].unit.head_keys | items[0].unit.title_keys
-        covered = all(({term.key} | term.synonyms) & context for term in terms)
+        asked = terms if own <= plan.keys else [*terms, *verbs]
+        covered = all(({term.key} | term.synonyms) & context for term in asked)
         if covered and own & plan.keys and _MIN_ITEMS <= len(items) <= _MAX_ITEMS:
             found.append((len(own - plan.keys), items))
     return min(found, key=lambda each: each[0], default=(0, []))[1]

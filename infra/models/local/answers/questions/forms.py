@@ -137,15 +137,19 @@ def versus_of(tokens: Sequence[str]) -> Versus | None:
 
 
 def asks_for_left(tokens: Sequence[str]) -> bool:
-    """Return whether it is "what is left to do", "what is left for the move" or "which tasks are left"."""
+    """Return whether it is "what is left to do", "what is left for the move", "which tasks are left" or "what is left
+    on the list", not "what is left in the fridge" or "what is left to eat".
+    """
     at = next((at for at, token in enumerate(tokens) if token == _LEFT), 0)
     if tokens[:1] not in (["what"], ["which"]) or not at or tokens[at - 1] not in _BEING:
         return False
-    follows = tokens[at + 1 : at + 2]
-    return follows in ([], ["to"], ["for"], ["in"], ["on"]) and (tokens[0] == "what" or tokens[1] in TASKS)
+    follows, of_list = tokens[at + 1 : at + 2], tokens[-1] in _LISTS
+    asked = follows in ([], ["for"]) or (follows in (["in"], ["on"]) and of_list) or tokens[at + 1 : at + 3] in _TO_DO
+    return asked and (tokens[0] == "what" or tokens[1] in TASKS)
 
 
 _LEFT, _BEING = "left", frozenset({"is", "are", "still"})
+_TO_DO, _LISTS = (["to", "do"], ["to", "be"]), word_set("list checklist agenda plan project backlog board")
 TASKS = word_set("task tasks thing things item items job jobs point points step steps todo todos")
 """Nouns for what is to do."""
 
