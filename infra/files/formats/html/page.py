@@ -191,11 +191,26 @@ def _flatten(body: Tag) -> None:
             deepest.append(element)
     for element in deepest:
         flat = element.copy_self()
-        flat.append("".join(str(text) for text in element.descendants if type(text) in _TEXTS))
+        flat.append("".join(_words(element)))
         element.replace_with(flat)
 
 
-_TEXTS = (NavigableString, CData)
+def _words(element: Tag) -> Iterator[str]:
+    """Yield the texts within an element, and spaces around those that begin a line or a cell."""
+    stack: list[object] = list(reversed(element.contents))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Tag):
+            space = () if node.name in _INLINE else (" ",)
+            stack.extend((*space, *reversed(node.contents), *space))
+        elif type(node) in _TEXTS:
+            yield str(node)
+
+
+_TEXTS = (str, NavigableString, CData)
+_INLINE_NAMES = """a abbr b bdi bdo big cite code data del dfn em font i ins kbd mark q s samp small span strike strong
+sub sup time tt u var wbr"""
+_INLINE = frozenset(_INLINE_NAMES.split())
 
 
 def _front_matter(page: BeautifulSoup) -> Iterator[tuple[str, str]]:

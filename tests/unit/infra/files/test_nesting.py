@@ -48,6 +48,14 @@ def test_elements_within_deep_elements_keep_their_text_in_order(depth: int) -> N
     assert markdown_of(page).split() == ["before", *words, "after"]
 
 
+def test_words_of_several_lines_and_cells_within_deep_elements_stay_apart() -> None:
+    """Emphasis within a word does not divide it."""
+    cells = "<table><tr><td>Price</td><td>40</td></tr></table>"
+    inner = f"<p>on<b>e</b></p><p>two</p>three<br>four<ul><li>five</li><li>six</li></ul>{cells}"
+    page = parse_page("<div>" * 2 * MAX_DEPTH + inner + "</div>" * 2 * MAX_DEPTH)
+    assert markdown_of(page).split() == ["one", "two", "three", "four", "five", "six", "Price", "40"]
+
+
 def test_elements_within_deep_elements_are_read_in_linear_time() -> None:
     """Counted as executed lines: the time was that of the square of their number."""
     pages = [
