@@ -67,3 +67,13 @@ async def test_first_without_a_column_of_that_name_selects_no_row() -> None:
 def test_only_a_deed_has_an_order(question: str) -> None:
     """A name with "first" or "last" is not asked for by its time."""
     assert plan_of(question).ordered == (question == "What was done first?")
+
+
+@pytest.mark.parametrize(
+    "moments", ["3 May and before 1 July", "3 May 2026 and before 1 July", "3 May and before 1 July 2026"]
+)
+async def test_one_year_of_two_moments_is_that_of_both(moments: str) -> None:
+    """As without a year, where the rows have the same one."""
+    rows = [f"order: A{month}; placed: 2026-{month:02}-10" for month in range(3, 9)]
+    text = await answer(f"Which orders were placed after {moments}?", table("orders.csv", *rows))
+    assert text == f"{rows[2]} {rows[3]}"

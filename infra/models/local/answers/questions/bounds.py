@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import isfinite
 
 from graphtide.infra.models.local.answers.questions.lexicon import BOUNDS, NEGATIONS
 from graphtide.infra.models.local.answers.questions.types import Bound
@@ -48,10 +49,17 @@ def bound_of(tokens: Sequence[str]) -> Bound | None:
     found = list(_moments(text)) or [*_limits(text)]
     if not found:
         return None
-    whole = found[0]
-    for one in found[1:]:
+    years = [int(limit // 10_000) for one in found if one.dated and not one.yearless for limit in _ends(one)]
+    whole, *others = (
+        [one.in_year(years[0]) for one in found] if years else found
+    )  # "after 3 May and before 1 July 2026"
+    for one in others:
         whole = _both(whole, one)
     return whole
+
+
+def _ends(bound: Bound) -> list[float]:
+    return [limit for limit in (bound.low, bound.high) if isfinite(limit)]
 
 
 def denies_limit(tokens: Sequence[str]) -> bool:
