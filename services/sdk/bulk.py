@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from numbers import Integral
 
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress, RejectedDocument
 from graphtide.streams.errors import Invalid
@@ -36,12 +37,12 @@ def given_fields(document: Document) -> dict[str, object]:
 
 
 def plain_json(value: object) -> object:
-    """Return mappings as dicts and lists of them, as JSON needs them; anything else unchanged."""
+    """Return mappings, lists of them and integers of any type as JSON needs them; anything else unchanged."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [dict(row) if isinstance(row, Mapping) else row for row in value]
-    return value
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
 
 
 def rejection(index: int, document: object, error: Exception) -> RejectedDocument:

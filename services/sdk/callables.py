@@ -145,7 +145,7 @@ class CallableEmbedder:
             if found.dtype.kind == "c":
                 raise TypeError("complex numbers")
             return found.astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # as a tensor with a gradient raises
             raise self._wrong(
                 f"returned no vectors of numbers ({error})"[:300], "a list of vectors of numbers"
             ) from error

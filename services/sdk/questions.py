@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, replace
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.questions import question_of
 from graphtide.services.application import Filters, QueryRequest
+from graphtide.services.sdk.bulk import plain_json
 from graphtide.streams.errors import Invalid
 
 
@@ -59,7 +60,7 @@ def question_json(arguments: Mapping[str, object], filters: object, as_of: objec
 
 def _question(arguments: Mapping[str, object], filters: object, as_of: object) -> dict[str, object]:
     conditions = {**filters_value(filters), **({"as_of": as_of} if as_of != "" else {})}
-    body = {name: value for name, value in arguments.items() if value is not None}
+    body = {name: plain_json(value) for name, value in arguments.items() if value is not None}
     return {**body, "filters": conditions}
 
 

@@ -79,13 +79,13 @@ class ReadYourWrites:
 
     async def ask(self, question: str, *, after: str = "", **options: Any) -> Answer:
         """See Graph.ask."""
-        return await self._graph.ask(question, after=merge_tokens(after, self._written), **options)
+        return await self._graph.ask(question, after=merge_tokens(after or "", self._written), **options)
 
     async def ask_stream(
         self, question: str, *, after: str = "", **options: Any
     ) -> AsyncIterator[Answer | AnswerChunk]:
         """See Graph.ask_stream."""
-        async for step in self._graph.ask_stream(question, after=merge_tokens(after, self._written), **options):
+        async for step in self._graph.ask_stream(question, after=merge_tokens(after or "", self._written), **options):
             yield step
 
     async def preview(self, **options: Any) -> Preview:

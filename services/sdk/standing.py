@@ -10,6 +10,7 @@ from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.requests.standing import question_id, question_page, standing_question_of
 from graphtide.services.application import Application, Filters
 from graphtide.services.sdk import interface
+from graphtide.services.sdk.bulk import plain_json
 from graphtide.services.sdk.calls.blocking_calls import BlockingCalls, blocking, blocking_stream
 from graphtide.services.sdk.calls.open_calls import OpenCalls, calls_of_database
 from graphtide.services.sdk.questions import filters_value
@@ -20,13 +21,18 @@ def question_value(
     question: str, mode: str, top_k: int, filters: Filters | None, as_of: str, answer: bool
 ) -> dict[str, Any]:
     """Return a question as HTTP receives it. Raises Invalid for filters that are none."""
-    body: dict[str, Any] = {"question": question, "mode": mode, "top_k": top_k, "filters": filters_value(filters)}
+    body: dict[str, Any] = {
+        "question": question,
+        "mode": mode,
+        "top_k": plain_json(top_k),
+        "filters": filters_value(filters),
+    }
     return body | ({"as_of": as_of} if as_of else {}) | ({"answer": True} if answer else {})
 
 
 def given_options(options: Mapping[str, object] | None) -> dict[str, Any]:
     """Return the options of a question as a field of its body."""
-    return {} if options is None else {"options": options}
+    return {} if options is None else {"options": plain_json(options)}
 
 
 @calls_of_database
@@ -71,7 +77,7 @@ class EmbeddedQuestions:
 
     async def watch(self, id: str, *, after: str | int = "") -> AsyncIterator[StandingEvent]:  # noqa: A002
         """See Questions.watch."""
-        events = self._application.question_events(self._graph, question_id(id), str(after))
+        events = self._application.question_events(self._graph, question_id(id), "" if after is None else str(after))
         async with aclosing(cast("AsyncGenerator[StandingEvent | None, None]", events)):
             async for event in events:
                 if event is not None:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from pathlib import Path
+from os import PathLike
 from typing import ParamSpec, TypeVar
 
 from graphtide.services.api.schema.requests.fields import json_name
@@ -34,7 +34,7 @@ _FUNCTION: tuple[Callable[[object], bool], str] = callable, "a function"
 _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "str": _TEXT,
     "str | int": ((lambda value: isinstance(value, str) or _is_whole(value)), "a string or an integer"),
-    "str | Path": ((lambda value: isinstance(value, str | Path)), "a path"),
+    "str | Path": ((lambda value: isinstance(value, str | PathLike)), "a path"),
     "int": (_is_whole, "an integer"),
     "float": ((lambda value: isinstance(value, Real) and not isinstance(value, bool)), "a number"),
     "bool": ((lambda value: isinstance(value, bool)), "true or false"),

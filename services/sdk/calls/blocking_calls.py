@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from concurrent.futures import CancelledError, Future
 from functools import partial, update_wrapper
 from inspect import signature
+from threading import get_ident
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar, cast
 from weakref import WeakSet
 
@@ -30,6 +31,7 @@ class BlockingCalls:
 
     def __init__(self, portal: BlockingPortal) -> None:
         self._portal = portal
+        self._loop_thread = portal.call(get_ident)
         self._streams: WeakSet[_Stream[Any]] = WeakSet()
         self._is_closed = False
 
@@ -59,8 +61,17 @@ class BlockingCalls:
             while (item := self.call(stream.read)) is not _END:
                 yield cast("Item", item)
         finally:
+            self._end(stream)
+
+    def _end(self, stream: _Stream[Any]) -> None:
+        """Close a stream whose iterator has ended, or was collected as garbage, in whichever thread that happens."""
+        if self._is_closed or get_ident() == self._loop_thread:
+            return  # `close` closes it, or the loop does, which closes the streams that nothing refers to
+        try:
+            self.call(stream.close)
+        except Broken:
             if not self._is_closed:
-                self.call(stream.close)
+                raise
 
     def close(self) -> None:
         """Refuse later calls, and close the streams that no thread is reading. The database ends those being read."""
@@ -94,6 +105,7 @@ class _Stream(Generic[Item]):
     def __init__(self, source: AsyncIterator[Item]) -> None:
         self._source = source
         self._is_read = False
+        self._closing = asyncio.Lock()
 
     async def read(self) -> Item | object:
         """Return the next item, or _END."""
@@ -104,9 +116,10 @@ class _Stream(Generic[Item]):
             self._is_read = False
 
     async def close(self) -> None:
-        """Close the stream unless it is being read."""
+        """Close the stream unless it is being read. A second caller waits for the first one."""
         if not self._is_read and isinstance(self._source, AsyncGenerator):
-            await self._source.aclose()
+            async with self._closing:
+                await self._source.aclose()
 
 
 class _Blocking(Protocol):

@@ -69,7 +69,7 @@ class RemoteQuestions:
 
     async def watch(self, id: str, *, after: str | int = "") -> AsyncIterator[StandingEvent]:  # noqa: A002
         """See Questions.watch. Continues after the last event when the connection ends."""
-        seen, begun = str(after), False
+        seen, begun = "" if after is None else str(after), False
         while True:
             call = HttpCall("GET", f"{self._of(id)}/events", params={"after": seen} if seen else None, accept=EVENTS)
             try:

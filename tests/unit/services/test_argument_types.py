@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import graphtide
@@ -14,6 +17,7 @@ from graphtide.infra.settings import SettingsError, load_settings
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.sdk import interface
 from graphtide.services.sdk.embedded import EmbeddedDatabase
+from graphtide.services.sdk.questions import query_request, question_json
 from graphtide.services.sdk.remote.database import RemoteDatabase
 
 PARTS = {"db": interface.Database, "graph": interface.Graph, "questions": interface.Questions}
@@ -76,6 +80,58 @@ async def test_arguments_of_right_types_reach_the_call() -> None:
         await cast("Any", graph).ask("Who?", topk=3)
     with pytest.raises(graphtide.Invalid, match="limit: must be an integer, not a boolean"):
         await graph.entities(limit=True)
+
+
+@pytest.mark.parametrize("read_your_writes", [False, True])
+async def test_none_is_the_empty_text_of_every_optional_parameter(tmp_path: Path, read_your_writes: bool) -> None:
+    """No call passes None on as the text "None"."""
+    none = cast("Any", None)
+    async with graphtide.open(tmp_path) as db:
+        graph = db.graph("g", read_your_writes=read_your_writes)
+        written = await graph.add("a", "Ana Ruiz leads.", title=none, entities=[], facts=[])
+        await graph.wait(written.token)
+        answer = await graph.ask("Who leads?", after=none, as_of=none, at=none, generate=False)
+        assert answer.version
+        assert await anext(graph.ask_stream("Who leads?", after=none))
+        assert (await graph.documents(prefix=none, state=none, source=none, cursor=none)).documents
+        assert [each async for each in graph.changes(after=none, entity=none, type=none, follow=False)] == []
+        await graph.questions.put("q", "Who leads?", as_of=none)
+        changed = await graph.add("b", "Kenji Mori leads.", entities=[], facts=[])
+        await graph.wait(changed.token)
+        assert (await anext(aiter(graph.questions.watch("q", after=none)))).seq
+
+
+async def test_integers_and_mappings_of_other_types_are_those_of_json(tmp_path: Path) -> None:
+    """They are checked as integers and objects, so each way to a graph takes them, for each parameter."""
+    options = MappingProxyType({"near": 2})
+    filters, limits = None, RequestLimits()
+    arguments = {"question": "Who?", "top_k": np.int64(3), "level": None, "options": options}
+    assert query_request(arguments, filters, "", 1.0, limits).top_k == 3
+    sent = json.loads(question_json(arguments, filters, "").body)
+    assert (sent["top_k"], sent["options"]) == (3, {"near": 2})
+    async with graphtide.open(tmp_path) as db:
+        graph = db.graph("g", read_your_writes=True)
+        await graph.add("a", "Ana Ruiz leads.", entities=[], facts=[])
+        await graph.entities(limit=cast("int", np.int64(3)))
+        asked = await graph.questions.put("q", "Who leads?", top_k=cast("int", np.int64(3)), options=options)
+        assert asked.top_k == 3
+
+
+class Folder:
+    """A path of another library."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __fspath__(self) -> str:
+        return self._path
+
+
+@pytest.mark.parametrize("kind", [str, Path, PurePath, Folder])
+async def test_data_folder_is_a_path_of_any_type(tmp_path: Path, kind: type) -> None:
+    async with graphtide.open(kind(str(tmp_path / "data"))) as db:
+        assert await db.graphs() == {}
+    assert (tmp_path / "data").is_dir()
 
 
 OPENED: list[tuple[str, dict[str, Any], str]] = [

@@ -16,6 +16,15 @@ from tests.support.seeds import seeds
 
 D = 4
 Wrong = Callable[[list[list[float]]], Any]
+
+
+class TensorWithGradient:
+    """An array that refuses its conversion, as a tensor of torch does while it records a gradient."""
+
+    def __array__(self, *_arguments: object, **_options: object) -> object:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+
+
 WRONG: dict[str, tuple[Wrong, str]] = {
     "other dimension": (lambda rows: [[1.0, 2.0] for _ in rows], "2 dimensions after 4: return vectors of one length"),
     "mixed dimensions": (lambda rows: [*rows[:-1], [1.0], [1.0, 2.0]], "no vectors of numbers"),
@@ -25,6 +34,7 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "text": (lambda rows: [["x"] * D for _ in rows], "no vectors of numbers"),
     "complex": (lambda rows: [[1j] * D for _ in rows], "no vectors of numbers (complex numbers)"),
     "object": (lambda _rows: object(), "no vectors of numbers"),
+    "gradient": (lambda _rows: TensorWithGradient(), "no vectors of numbers (Can't call numpy() on Tensor"),
     "none": (lambda _rows: None, "returned shape () for 1 texts: return one vector for each text"),
     "too few": (lambda rows: rows[:-1], "texts: return one vector for each text"),
 }

@@ -1,0 +1,81 @@
+"""Streams of the blocking interface that end in another thread than their reader's, or beside the database."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+from graphtide.services.sdk.calls.blocking_calls import BlockingCalls
+
+LIMIT_S = 60.0
+
+
+class Source:
+    """A stream whose end takes until `finish` is called in its loop."""
+
+    def __init__(self) -> None:
+        self.ending, self.ended = threading.Event(), threading.Event()
+        self.finish = asyncio.Event()
+
+    async def items(self) -> AsyncIterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            self.ending.set()
+            await self.finish.wait()
+            self.ended.set()
+
+
+def test_database_is_closed_while_a_thread_closes_its_stream() -> None:
+    """Closing waits for the thread's end of the stream; neither raises, and the stream ends once."""
+    source, raised = Source(), list[BaseException]()
+
+    def read(calls: BlockingCalls) -> None:
+        items: Any = calls.iterate(source.items)
+        try:
+            next(items)
+            items.close()
+        except BaseException as error:  # noqa: BLE001 -- the error of the thread is what is tested
+            raised.append(error)
+
+    with start_blocking_portal() as portal:
+        calls = BlockingCalls(portal)
+        reader = threading.Thread(target=read, args=[calls])
+        reader.start()
+        assert source.ending.wait(LIMIT_S)
+        closing = threading.Thread(target=calls.close)
+        closing.start()
+        portal.call(asyncio.sleep, 0)
+        portal.call(source.finish.set)
+        for thread in (closing, reader):
+            thread.join(LIMIT_S)
+            assert not thread.is_alive()
+        calls.close()
+    assert source.ended.is_set()
+    assert not raised
+
+
+def test_stream_collected_as_garbage_in_the_loop_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection may run in the loop's thread, which cannot wait for itself; the loop then closes the stream."""
+    unraisable = list[object]()
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    source = Source()
+    with start_blocking_portal() as portal:
+        calls = BlockingCalls(portal)
+        portal.call(source.finish.set)
+        cycle: list[Any] = [calls.iterate(source.items)]
+        cycle.append(cycle)
+        assert next(cycle[0]) == 1
+        del cycle
+        portal.call(gc.collect)
+        assert source.ended.wait(LIMIT_S)
+        calls.close()
+    assert not unraisable
