@@ -13,7 +13,6 @@ from functools import partial, update_wrapper
 from inspect import signature
 from threading import get_ident
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar, cast
-from weakref import WeakSet
 
 from anyio.from_thread import BlockingPortal
 
@@ -32,7 +31,7 @@ class BlockingCalls:
     def __init__(self, portal: BlockingPortal) -> None:
         self._portal = portal
         self._loop_thread = portal.call(get_ident)
-        self._streams: WeakSet[_Stream[Any]] = WeakSet()
+        self._streams = set[_Stream[Any]]()
         self._is_closed = False
 
     def call(self, function: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
@@ -65,13 +64,18 @@ class BlockingCalls:
 
     def _end(self, stream: _Stream[Any]) -> None:
         """Close a stream whose iterator has ended, or was collected as garbage, in whichever thread that happens."""
-        if self._is_closed or get_ident() == self._loop_thread:
-            return  # `close` closes it, or the loop does, which closes the streams that nothing refers to
+        if self._is_closed:
+            return  # `close` closes it
+        if get_ident() == self._loop_thread:  # which must not wait for itself
+            stream.ending = asyncio.ensure_future(stream.close())
+            stream.ending.add_done_callback(lambda _: self._streams.discard(stream))
+            return
         try:
             self.call(stream.close)
         except Broken:
             if not self._is_closed:
                 raise
+        self._streams.discard(stream)
 
     def close(self) -> None:
         """Refuse later calls, and close the streams that no thread is reading. The database ends those being read."""
@@ -106,6 +110,7 @@ class _Stream(Generic[Item]):
         self._source = source
         self._is_read = False
         self._closing = asyncio.Lock()
+        self.ending: asyncio.Future[None] | None = None
 
     async def read(self) -> Item | object:
         """Return the next item, or _END."""

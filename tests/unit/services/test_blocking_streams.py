@@ -6,8 +6,9 @@ import asyncio
 import gc
 import sys
 import threading
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, cast
 
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -64,18 +65,29 @@ def test_database_is_closed_while_a_thread_closes_its_stream() -> None:
 
 
 def test_stream_collected_as_garbage_in_the_loop_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collection may run in the loop's thread, which cannot wait for itself; the loop then closes the stream."""
+    """A collection may run in the loop's thread, which cannot wait for itself. A stream of streams is closed once."""
     unraisable = list[object]()
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
     source = Source()
+
+    async def nested() -> AsyncIterator[int]:
+        async with aclosing(cast("AsyncGenerator[int, None]", source.items())) as items:
+            async for item in items:
+                yield item
+
+    async def report() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unraisable.append(context))
+
     with start_blocking_portal() as portal:
         calls = BlockingCalls(portal)
-        portal.call(source.finish.set)
-        cycle: list[Any] = [calls.iterate(source.items)]
+        portal.call(report)
+        cycle: list[Any] = [calls.iterate(nested)]
         cycle.append(cycle)
         assert next(cycle[0]) == 1
         del cycle
         portal.call(gc.collect)
+        assert source.ending.wait(LIMIT_S)
+        portal.call(source.finish.set)
         assert source.ended.wait(LIMIT_S)
         calls.close()
     assert not unraisable
