@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
 from bs4 import BeautifulSoup, Comment
-from bs4.element import CData, NavigableString, Tag
+from bs4.element import CData, NavigableString, PageElement, Tag
 from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
@@ -146,18 +146,29 @@ def mail_text(content: str) -> str:
 
 
 def _content(page: BeautifulSoup) -> Tag:
-    for comment in page.find_all(string=lambda each: isinstance(each, Comment)):
-        comment.extract()
-    for element in page.find_all(_NOT_CONTENT):
-        element.decompose()
-    for element in page.find_all(role=list(_FOOTERS)):
-        element.decompose()
-    for link in page.find_all("a", href=_WITHIN_PAGE):
-        if link.get_text(strip=True) in _LINK_MARKS:
-            link.decompose()
+    _remove(page.find_all(string=lambda each: isinstance(each, Comment)))
+    _remove(page.find_all(_NOT_CONTENT))
+    _remove(page.find_all(role=list(_FOOTERS)))
+    links = page.find_all("a", href=_WITHIN_PAGE)
+    _remove(link for link in links if link.get_text(strip=True) in _LINK_MARKS)
     if page.body is None and page.head is not None:
         page.head.decompose()
     return _main(page) or page.body or page
+
+
+def _remove(elements: Iterable[PageElement]) -> None:
+    """Take elements out of the page, the last of each parent first: their places among its children remain right.
+
+    Cost: linear; an element that is taken out by itself is searched for among its siblings.
+    """
+    by_parent: dict[int, tuple[Tag, list[PageElement]]] = {}
+    for element in elements:
+        if (parent := element.parent) is not None:
+            by_parent.setdefault(id(parent), (parent, []))[1].append(element)
+    for parent, children in by_parent.values():
+        places = {id(child): place for place, child in enumerate(parent.contents)}
+        for child in sorted(children, key=lambda each: places[id(each)], reverse=True):
+            child.extract(places[id(child)])
 
 
 def _main(page: BeautifulSoup) -> Tag | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bs4.element import Tag
 
 from graphtide.infra.documents.markdown.reader import read_markdown
 from graphtide.infra.files.formats.html.page import html_to_markdown
@@ -137,3 +138,16 @@ def test_main_content_has_the_heading_above_it_and_every_article() -> None:
     )
     assert html_to_markdown(page) == "# Pumps\n\nOne\n\nTwo\n\nThree\n\nFour\n"
     assert blocks("<h1>T</h1><p>before</p><article>One</article>") == ["before", "One"]
+
+
+def test_what_is_not_content_is_left_out_wherever_it_is() -> None:
+    """Also within one another, and first, last or alone in its parent."""
+    noise = "<!-- c --><script>x</script>"
+    nested = f"<nav><footer>{noise}menu</footer></nav><div role=banner>{noise}top</div><div>{noise}</div>"
+    assert blocks(f"<body>{noise}<p>{noise}one{noise}</p>{nested}<p>two</p>{noise}</body>") == ["one", "two"]
+
+
+def test_nothing_that_is_left_out_is_searched_for_among_its_siblings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page with 16,000 comments and scripts took half a minute, most of it in this search."""
+    monkeypatch.delattr(Tag, "index")
+    assert blocks("<p>word</p><!-- c --><script>x</script>" * 3) == ["word"] * 3
