@@ -30,7 +30,15 @@ from graphtide.graph.records import (
     TripleRow,
 )
 from graphtide.graph.view_state.content import ViewContent
-from graphtide.graph.view_state.indexes import IndexVersions, LoadedIndexes, LoadedVectors, VectorIndexes, stale, sync
+from graphtide.graph.view_state.indexes import (
+    NOTHING_LOADED,
+    IndexVersions,
+    LoadedIndexes,
+    LoadedVectors,
+    VectorIndexes,
+    stale,
+    sync,
+)
 from graphtide.graph.view_state.passage_rows import PassageEvidence, PassageMentions
 from graphtide.graph.view_state.tables import (
     ViewChunk,
@@ -94,7 +102,7 @@ class LiveView(ViewContent):
         self._drop(delta)
         spelled = {row.name: row.name for row in delta.mentions} | {row.doc_id: row.doc_id for row in delta.documents}
         is_restored = delta.snapshot and indexed != IndexVersions()
-        loaded = LoadedIndexes.of(self.indexes, delta) if is_restored else LoadedIndexes()
+        loaded = LoadedIndexes.of(self.indexes, delta) if is_restored else NOTHING_LOADED
         self._take_labels(delta.labels, spelled)
         self._take_statements(delta.statements, loaded.statements)
         self._take_chunks(delta, spelled, loaded.chunks)

@@ -84,6 +84,10 @@ class LoadedIndexes:
         )
 
 
+NOTHING_LOADED = LoadedIndexes()
+"""The indexes of a view that was not restored: a row keeps its own vector."""
+
+
 def float16_rows(index: HoldsRows, ids: Iterable[int]) -> Iterator[Vector | None]:
     """Yield the row of each id, None where it is not live or has unit length in float32."""
     remaining = iter(ids)

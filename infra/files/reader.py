@@ -71,7 +71,7 @@ FORMATS = (
     "text, Markdown, CSV, JSON lines, JSON lists, HTML, Word, Excel, PDF, mails, captions, calendars, contact cards,"
     " and with pandoc a dozen more"
 )
-"""For help and messages; docs/files.md has the suffixes."""
+"""The formats by name, for messages; the help of the commands repeats them, docs/files.md lists the suffixes."""
 ALL_SUFFIXES = frozenset(
     {*_TEXTS, *_CONVERTERS, *_CAPTIONS, *_PANDOC_READERS, *_RECORDS, *_ENTRIES, ".eml", ".mbox", ".json"}
 )

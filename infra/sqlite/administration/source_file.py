@@ -43,8 +43,6 @@ _LOGGED = (
     "{folder} cannot be written to, and {log} in it holds changes that SQLite applies in a writable folder only: stop"
     " the service, which writes them back, or run the command where the folder is writable, or on a copy of the folder"
 )
-
-
 _DENIED = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 
 

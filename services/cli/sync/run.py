@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -140,7 +140,7 @@ class _Pass:
         options = self._options
         if has_files or options.allow_empty:
             return
-        if not self._state.documents and not (options.prune and any(self._published_here())):
+        if not self._state.documents and not (options.prune and self._published_here):
             return
         raise SourceUnavailableError(
             f"{options.tree.shown} contains no file, but documents of it are in the graph {options.graph!r}, and"
@@ -155,7 +155,7 @@ class _Pass:
             return
         owners = self._owners()
         missing, shared = set[str](), 0
-        for doc_id in self._published_here():
+        for doc_id in self._published_here:
             names = _file_names(doc_id, owners)
             if not names.isdisjoint(self._scan.files):
                 shared += 1
@@ -342,7 +342,7 @@ class _Pass:
         known = [doc_id for doc_id in self._state.documents if doc_id not in self._present]
         if self._options.prune:
             seen = {*known, *self._present}
-            known += [doc_id for doc_id in self._published_here() if doc_id not in seen]
+            known += [doc_id for doc_id in self._published_here if doc_id not in seen]
         return [doc_id for doc_id in known if all(map(self._is_gone, _file_names(doc_id, owners)))]
 
     def _is_gone(self, name: str) -> bool:
@@ -369,15 +369,17 @@ class _Pass:
         self._result.skipped.append(Unreadable(name, reason))
         return False
 
-    def _published_here(self) -> Iterator[str]:
-        """Yield the ids of the documents in the graph that came from this folder, by their source."""
-        prefix = f"{self._options.tree.origin}/"
+    @cached_property
+    def _published_here(self) -> list[str]:
+        """The ids of the documents in the graph that came from this folder, by their source, before this pass."""
+        prefix, found = f"{self._options.tree.origin}/", list[str]()
         if self._stats() is None:
-            return
+            return found
         for each in listed_documents(self._client, self._options.graph):
             name = each["id"].partition("#")[0] if each["source"] != prefix + each["id"] else each["id"]
             if each["source"] == prefix + name:
-                yield each["id"]
+                found.append(each["id"])
+        return found
 
     def _wait(self) -> None:
         """Poll each document until the service has processed it; one that failed is reported and forgotten."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from graphtide.services.cli.client import Client, Json, listed_documents
 from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.cli.sync import run as sync_run
 from graphtide.services.cli.sync.tree import state_folder
 from graphtide.services.sdk.blocking import Database
 from tests.support.syncing import embedded, run
@@ -134,3 +137,21 @@ def test_prune_needs_no_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert run(client, folder, prune=True).deleted == ["a.md"]
     with pytest.raises(CommandError, match="set XDG_STATE_HOME"):
         state_folder()
+
+
+def test_the_documents_of_the_graph_are_listed_once_in_a_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of the folder and the search for what to delete read one list, a request per 1,000."""
+    first, _ = two_folders(tmp_path, (3, 0, 0))
+    listings: list[str] = []
+    with embedded(tmp_path / "data") as (client, _):
+        run(client, first)
+        (first / "a0.md").unlink()
+        listed = listed_documents
+
+        def counted(of: Client, graph: str) -> Iterator[Json]:
+            listings.append(graph)
+            return listed(of, graph)
+
+        monkeypatch.setattr(sync_run, "listed_documents", counted)
+        assert run(client, first, prune=True).deleted == ["a0.md"]
+    assert listings == ["g"]

@@ -56,3 +56,14 @@ async def test_list_of_other_things_is_no_answer(lead: str, question: str, answe
     """The introduction has the verb of the question, or nothing but its words."""
     text = await answer(question, note("trip.md", lead, "two whistles", "a red flag"))
     assert (text == "two whistles a red flag") == answers
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_the_later_of_two_lists_answers_and_none_without_its_correction(question: str) -> None:
+    """By the dates of the documents, in any order."""
+    old = note("a.md", "The kit contains:", "a rope", "two lamps", date="2026-03-01")
+    new = note("b.md", "The kit contains:", "a rope", "three lamps", date="2026-05-01")
+    for order in ((old, new), (new, old)):
+        assert await answer(question, *order) == "a rope three lamps"
+    correction = note("c.md", "Correction: the kit contains no rope any more.", date="2026-06-01")
+    assert "no rope any more" in await answer(question, new, correction)

@@ -10,6 +10,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import TYPED
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.questions.headings import asks_same
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
+from graphtide.infra.models.local.answers.succession import is_superseded
 from graphtide.infra.models.local.answers.units import LEADS, UnitKind
 from graphtide.infra.models.local.answers.words import keys_of
 
@@ -42,8 +43,9 @@ def asked_section(evidence: AnswerEvidence) -> list[Scored]:
 
 def introduced_items(evidence: AnswerEvidence) -> list[Scored]:
     """Return the items of the list whose introduction has each word of a question for things, with the headings and the
-    title: "What does the kit contain?" and "The kit contains:". Of several lists it is that with the fewest words more;
-    a weak verb ("need") may be missing where there is none.
+    title: "What does the kit contain?" and "The kit contains:". Of several lists it is that with the fewest words more,
+    the latest of them; none if a later unit corrects something of all that. A weak verb ("need") may be missing where
+    there is none.
     """
     plan = evidence.plan
     terms = [term for term in plan.terms if term.kind not in (TermKind.WEAK, TermKind.IMPLIED)]
@@ -64,7 +66,9 @@ def introduced_items(evidence: AnswerEvidence) -> list[Scored]:
         covered = all(({term.key} | term.synonyms) & context for term in asked)
         if covered and own & plan.keys and _MIN_ITEMS <= len(items) <= _MAX_ITEMS:
             found.append((len(own - plan.keys), items))
-    return min(found, key=lambda each: each[0], default=(0, []))[1]
+    _, items = max(found, key=lambda each: (-each[0], each[1][0].unit.date), default=(0, []))
+    subject = [at for at, term in enumerate(plan.terms) if term in terms]
+    return [] if items and is_superseded(evidence, items[0].unit, subject) else items
 
 
 _MIN_ITEMS, _MAX_ITEMS = 2, 12
