@@ -1,5 +1,6 @@
 // The HNSW graph of a vector index (hnswlib, see hnsw/hnswalg.hpp), and the table of its exact stage, over vectors that
-// they hold by reference (hnsw/rows.hpp). Labels of the graph are 0, 1, 2, ... in the order of insertion. The owner
+// they hold by reference (hnsw/rows.hpp). The graph compares 8-bit codes (hnsw/codes.hpp); what a search returns is then
+// compared by the vectors themselves. Labels of the graph are 0, 1, 2, ... in the order of insertion. The owner
 // excludes changes beside anything else.
 
 #include <pybind11/numpy.h>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "hnsw/codes.hpp"
 #include "hnsw/hnswalg.hpp"
 #include "hnsw/row_table.hpp"
 #include "hnsw/rows.hpp"
@@ -22,6 +24,8 @@ namespace py = pybind11;
 
 namespace {
 
+using hnswlib::Codes;
+using hnswlib::Form;
 using hnswlib::Row;
 using hnswlib::Slot;
 using hnswlib::half_type;
@@ -44,7 +48,7 @@ class SlotSpace : public hnswlib::SpaceInterface<float> {
 class Kernel {
  public:
     Kernel(std::size_t dimensions, std::size_t capacity, std::size_t links, std::size_t build_width, std::size_t seed)
-        : dimensions_(dimensions), space_(std::make_unique<SlotSpace>(dimensions)),
+        : dimensions_(dimensions), space_(std::make_unique<SlotSpace>(dimensions)), codes_(dimensions),
           graph_(std::make_unique<Graph>(space_.get(), capacity, links, build_width, seed)) {}
 
     void add(const py::list &rows) {
@@ -56,19 +60,12 @@ class Kernel {
             stored.push_back(hnswlib::slot_of(array, dimensions_));
             held.push_back(hnswlib::owner_of(array));
         }
-        std::vector<float> wide(dimensions_);
         const std::size_t first = size();
         rows_.insert(rows_.end(), held.begin(), held.end());
         py::gil_scoped_release unlocked;
         for (std::size_t i = 0; i < stored.size(); ++i) {
-            Slot sought = stored[i];
-            if (sought.half) {  // widened once for all comparisons of the insertion
-                const auto *half = static_cast<const std::uint16_t *>(sought.data);
-                for (std::size_t k = 0; k < dimensions_; ++k) wide[k] = hnswlib::widened(half[k]);
-                sought.data = wide.data();
-                sought.half = 0;
-            }
-            graph_->addPoint(stored[i], &sought, first + i);
+            const Slot code = codes_.add(stored[i]);
+            graph_->addPoint(code, &code, first + i);
         }
     }
 
@@ -76,13 +73,25 @@ class Kernel {
     py::tuple search(const Query &query, std::size_t k) const {
         if (query.ndim() != 1 || static_cast<std::size_t>(query.shape(0)) != dimensions_)
             throw std::invalid_argument("the query has another number of dimensions");
-        const Slot sought{query.data(), 1.0f, 0};
+        const Slot sought{query.data()};
         std::vector<std::pair<float, std::size_t>> found;
         {
             py::gil_scoped_release unlocked;
-            auto queue = graph_->searchKnn(&sought, k);
+            std::vector<std::int8_t> code(dimensions_);
+            const Slot coded = codes_.coded(sought, code.data());
+            auto queue = graph_->searchKnn(&coded, k + k / 4 + kSpare);
             for (; !queue.empty(); queue.pop()) found.push_back(queue.top());
-            std::reverse(found.begin(), found.end());
+        }
+        std::vector<const void *> rows;
+        for (const auto &[distance, label] : found) rows.push_back(hnswlib::data_of(rows_[label]));
+        {
+            py::gil_scoped_release unlocked;  // a row may have to be read from a file
+            for (std::size_t i = 0; i < found.size(); ++i) {
+                const Slot exact = slot_at(rows[i], graph_->slots_[found[i].second].row, dimensions_);
+                found[i].first = hnswlib::slot_distance(&sought, &exact, &dimensions_);
+            }
+            std::sort(found.begin(), found.end());
+            found.resize(std::min(k, found.size()));
         }
         py::array_t<std::int64_t> labels(found.size());
         py::array_t<float> distances(found.size());
@@ -95,7 +104,7 @@ class Kernel {
 
     // Returns the row of a label, see row_of.
     Row row(std::size_t label) const {
-        return hnswlib::row_of(rows_.at(label), graph_->slots_[label].half != 0, dimensions_);
+        return hnswlib::row_of(rows_.at(label), graph_->slots_[label].row, dimensions_);
     }
     void mark_deleted(std::size_t label) { graph_->markDelete(label); }
     void resize(std::size_t capacity) { graph_->resizeIndex(capacity); }
@@ -104,27 +113,29 @@ class Kernel {
     std::size_t width() const { return graph_->ef_; }
     void set_width(std::size_t width) { graph_->setEf(width); }
 
-    // The links, the slots and the references; a vector is its holder's.
+    // The links, the slots, the codes and the references; a vector is its holder's.
     std::size_t memory_bytes() const {
         const std::size_t each = sizeof(Slot) + sizeof(py::object) + sizeof(int) + sizeof(char *) + sizeof(hnswlib::vl_type);
-        return graph_->indexFileSize() + each * size();
+        return graph_->indexFileSize() + each * size() + codes_.bytes();
     }
 
     std::size_t file_bytes() const {
         std::size_t bytes = 3 * sizeof(std::uint64_t) + graph_->indexFileSize();
-        for (std::size_t i = 0; i < size(); ++i) bytes += 1 + row_bytes(graph_->slots_[i].half);
+        for (std::size_t i = 0; i < size(); ++i) bytes += 1 + row_bytes(graph_->slots_[i].row);
         return bytes;
     }
 
     void save(const std::string &path) const {
+        std::vector<const void *> rows;
+        for (const py::object &held : rows_) rows.push_back(hnswlib::data_of(held));
         py::gil_scoped_release unlocked;
         std::ofstream out(path, std::ios::binary);
         const std::uint64_t head[] = {kMagic, dimensions_, size()};
         out.write(reinterpret_cast<const char *>(head), sizeof head);
         for (std::size_t i = 0; i < size(); ++i) {
-            const Slot &slot = graph_->slots_[i];
-            out.put(static_cast<char>(slot.half));
-            out.write(static_cast<const char *>(slot.data), static_cast<std::streamsize>(row_bytes(slot.half)));
+            const Form form = graph_->slots_[i].row;
+            out.put(form == Form::Half ? 1 : 0);
+            out.write(static_cast<const char *>(rows[i]), static_cast<std::streamsize>(row_bytes(form)));
         }
         graph_->saveIndex(out);
     }
@@ -135,20 +146,21 @@ class Kernel {
         in.read(reinterpret_cast<char *>(head), sizeof head);
         if (!in || head[0] != kMagic || head[1] != dimensions) throw std::runtime_error("not a graph of these dimensions");
         auto kernel = std::unique_ptr<Kernel>(new Kernel(dimensions));
-        std::vector<bool> halves;
+        std::vector<Form> forms;
         for (std::uint64_t i = 0; i < head[2]; ++i) {
-            const bool half = in.get() == 1;
-            py::bytes row(nullptr, kernel->row_bytes(half));
-            in.read(PyBytes_AS_STRING(row.ptr()), static_cast<std::streamsize>(kernel->row_bytes(half)));
+            const Form form = in.get() == 1 ? Form::Half : Form::Wide;
+            const std::size_t bytes = kernel->row_bytes(form);
+            py::bytes row(nullptr, bytes);
+            in.read(PyBytes_AS_STRING(row.ptr()), static_cast<std::streamsize>(bytes));
             if (!in) throw std::runtime_error("the vectors end early");
             kernel->rows_.push_back(vectors::stored(row));
-            halves.push_back(half);
+            forms.push_back(form);
         }
         kernel->graph_->loadIndex(in, kernel->space_.get(), head[2], std::max<std::size_t>(capacity, head[2]));
         for (std::size_t i = 0; i < kernel->size(); ++i) {
             Slot &slot = kernel->graph_->slots_[i];
             const std::uint16_t deleted = slot.deleted;
-            slot = slot_at(vectors::contents(kernel->rows_[i]).first, halves[i], dimensions);
+            slot = kernel->codes_.add(slot_at(hnswlib::data_of(kernel->rows_[i]), forms[i], dimensions));
             slot.deleted = deleted;
         }
         return kernel;
@@ -158,12 +170,17 @@ class Kernel {
     using Graph = hnswlib::HierarchicalNSW<float>;
 
     explicit Kernel(std::size_t dimensions)
-        : dimensions_(dimensions), space_(std::make_unique<SlotSpace>(dimensions)), graph_(std::make_unique<Graph>()) {}
+        : dimensions_(dimensions), space_(std::make_unique<SlotSpace>(dimensions)), codes_(dimensions),
+          graph_(std::make_unique<Graph>()) {}
 
-    std::size_t row_bytes(bool half) const { return dimensions_ * (half ? 2 : 4); }
+    // Rows beyond those wanted that are compared by their vectors: a code may misplace them.
+    static constexpr std::size_t kSpare = 8;
+
+    std::size_t row_bytes(Form form) const { return dimensions_ * hnswlib::bytes_of(form); }
 
     std::size_t dimensions_;
     std::unique_ptr<SlotSpace> space_;
+    Codes codes_;
     std::vector<py::object> rows_;
     std::unique_ptr<Graph> graph_;
 };

@@ -1,8 +1,8 @@
 """Vectors of this process in memory-mapped files: the choice of their folder, and the periodic move into files.
 
 Anonymous memory of vectors is then what was written since the last move, and one chunk that is not full. Their pages
-become resident again where they are read. After the last move of many they are dropped, since the additions have read
-most of them; they stay in the page cache. Not while documents arrive: the next ones read the pages again. Nor later:
+become resident again where they are read. While vectors arrive, and for some rounds after, they are dropped: an
+addition reads few vectors, since HNSW graphs compare codes of their own. They stay in the page cache. Not later:
 questions read the same vectors again, and the kernel drops pages by itself when memory is short.
 """
 
@@ -20,8 +20,8 @@ from graphtide.infra.settings import Settings
 from graphtide.services.process.background_tasks import start, stop
 
 SPILL_EVERY_S = 2.0
-RELEASING_ROUNDS = range(3, 9)
-"""Rounds since the last move that drop pages of files: 6 to 16 seconds after it, until its indexes are built."""
+RELEASING_ROUNDS = 9
+"""Rounds from a move on that drop pages of files: for 16 seconds after it, until its indexes are built."""
 MAX_RELEASED_BYTES = 256 << 20
 """Files whose pages one round drops: some 65,000 pages, with the interpreter lock held."""
 MIN_FREE_BYTES = 256 << 20
@@ -76,11 +76,11 @@ def chosen_folder(settings: Settings) -> Path | None:
 
 
 async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry_s: float = RETRY_AFTER_S) -> None:
-    """Move vectors into files periodically, and drop the pages of files after the last move.
+    """Move vectors into files periodically, and drop the pages of files from a move on.
 
     The first of several failures is logged; vectors then stay in memory.
     """
-    failed, quiet_rounds = False, RELEASING_ROUNDS.stop
+    failed, quiet_rounds = False, RELEASING_ROUNDS
     while True:
         await asyncio.sleep(retry_s if failed else every_s)
         try:
@@ -97,5 +97,5 @@ async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry
             failed = True
             continue
         failed, quiet_rounds = False, 0 if moved else quiet_rounds + 1
-        if quiet_rounds in RELEASING_ROUNDS:
+        if quiet_rounds < RELEASING_ROUNDS:
             await asyncio.to_thread(release, MAX_RELEASED_BYTES)

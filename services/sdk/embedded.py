@@ -78,12 +78,15 @@ async def open_database(
     One process holds a data folder at a time. `settings` are those of docs/settings.md by name; they win over the
     environment and over `graphtide.toml`. For `extractor`, `embedder`, `generator` and `reranker` see `callables.py`; a
     data folder keeps the embedder that it was begun with. Leaving the block ends calls of other tasks with Broken.
+    The process gets at most two heaps of malloc from then on, unless its environment has MALLOC_ARENA_MAX.
 
     Raises Broken when the folder is in use, damaged or of another embedder, and for settings that do not go together,
     Invalid for arguments of a wrong type.
     """
+    from graphtide.services.process.interpreter import limit_heaps
     from graphtide.services.wiring import open_application
 
+    limit_heaps()
     try:
         chosen = load_settings({**(settings or {}), "data": Path(data)}, origin="the argument settings of open()")
     except SettingsError as error:

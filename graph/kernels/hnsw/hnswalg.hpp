@@ -8,6 +8,7 @@
 //   a stop condition, are left out.
 // - The unvisited links of a node are gathered, and their vectors fetched into the cache, before any is compared; so are the
 //   links of candidates, and the vectors of links that are chosen anew.
+// - Slots may refer to codes of vectors (codes.hpp), which the owner makes.
 // - A slot says whether its element is deleted: the mark beside the links, which files hold, lies elsewhere in memory.
 #pragma once
 
@@ -209,7 +210,7 @@ class HierarchicalNSW {
     inline void prefetch(tableint internal_id) const {
         const Slot &slot = slots_[internal_id];
         const char *data = static_cast<const char *>(slot.data);
-        const size_t bytes = *static_cast<const size_t *>(dist_func_param_) * (slot.half ? 2 : 4);
+        const size_t bytes = *static_cast<const size_t *>(dist_func_param_) * bytes_of(slot.form);
         for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(data + at);
     }
 

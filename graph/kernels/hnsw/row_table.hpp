@@ -35,7 +35,7 @@ class RowTable {
     // Returns the row of a place that has one, see row_of.
     Row row(std::size_t place) const {
         if (!slots_.at(place).data) throw py::key_error("the place has no row");
-        return row_of(held_[place], slots_[place].half != 0, dimensions_);
+        return row_of(held_[place], slots_[place].form, dimensions_);
     }
 
     // Returns the cosine of each of m unit queries (m, d) to each row, (m, n) float32, rounded as the distances of a
@@ -51,7 +51,7 @@ class RowTable {
         py::gil_scoped_release unlocked;
         for (std::size_t at = 0; at < rows; ++at) {  // a row is read once for all queries
             for (std::size_t query = 0; query < count; ++query) {
-                const Slot slot{sought + query * dimensions_, 1.0f, 0};
+                const Slot slot{sought + query * dimensions_};
                 score[query * rows + at] = slots_[at].data ? 1.0f - slot_distance(&slot, &slots_[at], &dimensions_) : 0.0f;
             }
         }

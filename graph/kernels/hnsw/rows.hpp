@@ -43,18 +43,26 @@ inline py::object owner_of(const Row &row) {
 }
 
 // Returns the row of a held object; one that is held as bytes as an array over them that cannot be written to.
-inline Row row_of(const py::object &held, bool half, std::size_t dimensions) {
+inline Row row_of(const py::object &held, Form form, std::size_t dimensions) {
     const char *data = vectors::contents(held).first;
     if (!data) return py::reinterpret_borrow<Row>(held);
-    const std::vector<py::ssize_t> shape{static_cast<py::ssize_t>(dimensions)}, strides{half ? 2 : 4};
-    Row made(half ? half_type() : py::dtype::of<float>(), shape, strides, data, held);
+    const std::vector<py::ssize_t> shape{static_cast<py::ssize_t>(dimensions)}, strides{form == Form::Half ? 2 : 4};
+    Row made(form == Form::Half ? half_type() : py::dtype::of<float>(), shape, strides, data, held);
     py::detail::array_proxy(made.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
     return made;
 }
 
-inline Slot slot_at(const void *data, bool is_half, std::size_t dimensions) {
-    Slot slot{data, 1.0f, static_cast<std::uint16_t>(is_half)};
-    if (!slot.half) return slot;
+// Returns the address of the row of a held object, which lives as long as the object.
+inline const void *data_of(const py::object &held) {
+    const char *data = vectors::contents(held).first;
+    return data ? data : py::reinterpret_borrow<Row>(held).data();
+}
+
+inline Form form_of(const Row &row) { return row.itemsize() == 2 ? Form::Half : Form::Wide; }
+
+inline Slot slot_at(const void *data, Form form, std::size_t dimensions) {
+    Slot slot{data, 1.0f, form, form};
+    if (form == Form::Wide) return slot;
     const auto *half = static_cast<const std::uint16_t *>(slot.data);
     double squares = 0;
     for (std::size_t i = 0; i < dimensions; ++i) {
@@ -66,7 +74,7 @@ inline Slot slot_at(const void *data, bool is_half, std::size_t dimensions) {
 }
 
 inline Slot slot_of(const Row &row, std::size_t dimensions) {
-    return slot_at(row.data(), row.itemsize() == 2, dimensions);
+    return slot_at(row.data(), form_of(row), dimensions);
 }
 
 }  // namespace hnswlib

@@ -1,7 +1,8 @@
 // Slots: the vectors of an index, by reference, and their inner product.
 //
-// A vector is float16 of any length with the inverse of that length, or float32 of unit length. A product is summed in
-// float32 in a fixed order, so it depends on the two vectors alone.
+// A vector is float16 of any length with the inverse of that length, float32 of unit length, or the 8-bit code of one of
+// these (codes.hpp). A product is summed in float32 in a fixed order, of two codes in whole numbers, so it depends on the
+// two vectors alone.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,18 @@
 
 namespace hnswlib {
 
+enum class Form : std::uint8_t { Wide, Half, Code };
+
 struct Slot {
     const void *data{nullptr};
     float scale{1.0f};
-    std::uint16_t half{0};
+    Form form{Form::Wide};  // of the data
+    Form row{Form::Wide};   // of the row that a code is made of
     std::uint16_t deleted{0};
 };
+
+// The bytes of a coordinate.
+inline std::size_t bytes_of(Form form) { return form == Form::Wide ? 4 : form == Form::Half ? 2 : 1; }
 
 // Stands in for the lock of an element where the owner excludes writers.
 struct NoLock {
@@ -81,6 +88,7 @@ inline float widened(std::uint16_t half) {
 
 inline float at(const float *data, std::size_t i) { return data[i]; }
 inline float at(const std::uint16_t *data, std::size_t i) { return widened(data[i]); }
+inline float at(const std::int8_t *data, std::size_t i) { return static_cast<float>(data[i]); }
 
 template <typename A, typename B>
 float plain_product(const A *a, const B *b, std::size_t size) {
@@ -93,12 +101,25 @@ float plain_product(const A *a, const B *b, std::size_t size) {
     return sum;
 }
 
+// The product of two codes: below 2^31 for up to 133,000 coordinates.
+inline float plain_product(const std::int8_t *a, const std::int8_t *b, std::size_t size) {
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < size; ++i) sum += a[i] * b[i];
+    return static_cast<float>(sum);
+}
+
 #if defined(__x86_64__)
 #define GRAPHTIDE_F16C __attribute__((target("avx2,fma,f16c")))
 
 GRAPHTIDE_F16C inline __m256 eight(const float *data) { return _mm256_loadu_ps(data); }
 GRAPHTIDE_F16C inline __m256 eight(const std::uint16_t *data) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(data)));
+}
+GRAPHTIDE_F16C inline __m256 eight(const std::int8_t *data) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(data))));
+}
+GRAPHTIDE_F16C inline __m256i sixteen(const std::int8_t *data) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(data)));
 }
 
 template <typename A, typename B>
@@ -117,6 +138,20 @@ GRAPHTIDE_F16C float vector_product(const A *a, const B *b, std::size_t size) {
     float sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
     for (; i < size; ++i) sum += at(a, i) * at(b, i);
     return sum;
+}
+
+GRAPHTIDE_F16C inline float vector_product(const std::int8_t *a, const std::int8_t *b, std::size_t size) {
+    __m256i one = _mm256_setzero_si256(), two = one;
+    std::size_t i = 0;
+    for (; i + 32 <= size; i += 32) {
+        one = _mm256_add_epi32(one, _mm256_madd_epi16(sixteen(a + i), sixteen(b + i)));
+        two = _mm256_add_epi32(two, _mm256_madd_epi16(sixteen(a + i + 16), sixteen(b + i + 16)));
+    }
+    std::int32_t sums[8], sum = 0;
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(sums), _mm256_add_epi32(one, two));
+    for (const std::int32_t each : sums) sum += each;
+    for (; i < size; ++i) sum += a[i] * b[i];
+    return static_cast<float>(sum);
 }
 
 inline bool has_f16c() {
@@ -143,14 +178,24 @@ struct Plain {
     static float of(const A *a, const B *b, std::size_t size) { return plain_product(a, b, size); }
 };
 
+template <typename Product, typename A>
+float product_with(const A *data, const Slot &other, std::size_t size) {
+    switch (other.form) {
+        case Form::Wide: return Product::of(data, static_cast<const float *>(other.data), size);
+        case Form::Half: return Product::of(data, static_cast<const std::uint16_t *>(other.data), size);
+        default: return Product::of(data, static_cast<const std::int8_t *>(other.data), size);
+    }
+}
+
 // Returns 1 minus the cosine of two slots.
 template <typename Product>
 float distance_by(const Slot &one, const Slot &other, std::size_t size) {
-    const auto *wide = static_cast<const float *>(one.data), *other_wide = static_cast<const float *>(other.data);
-    const auto *half = static_cast<const std::uint16_t *>(one.data);
-    const auto *other_half = static_cast<const std::uint16_t *>(other.data);
-    const float sum = one.half ? (other.half ? Product::of(half, other_half, size) : Product::of(other_wide, half, size))
-                               : (other.half ? Product::of(wide, other_half, size) : Product::of(wide, other_wide, size));
+    float sum;
+    switch (one.form) {
+        case Form::Wide: sum = product_with<Product>(static_cast<const float *>(one.data), other, size); break;
+        case Form::Half: sum = product_with<Product>(static_cast<const std::uint16_t *>(one.data), other, size); break;
+        default: sum = product_with<Product>(static_cast<const std::int8_t *>(one.data), other, size);
+    }
     return 1.0f - sum * (one.scale * other.scale);
 }
 

@@ -99,6 +99,31 @@ def test_graph_holds_the_bytes_that_a_row_is_an_array_over() -> None:
     assert [sys.getrefcount(data) for data in vectors] == counts
 
 
+@pytest.mark.parametrize("form", ["half", "unit"])
+def test_search_returns_the_distances_of_the_vectors_nearest_first(form: str) -> None:
+    """The graph compares codes of 8 bits; what it finds is compared by the vectors, also after a load."""
+    rows = halves(11, 600, 64)
+    rows += [np.array([60, *[0.001 * (at + 1)] * 63], np.float16) for at in range(20)]  # codes of one step in 60
+    units = unit_rows(rows, 64)
+    kernel = Kernel(64, len(rows), 16, 80, 20)
+    kernel.add(list(units) if form == "unit" else list(rows))
+    kernel.width = 128
+    for query in units[::40]:
+        labels, distances = kernel.search(query, 12)
+        exact = 1 - units[labels].astype(np.float64) @ query.astype(np.float64)
+        assert np.allclose(distances, exact, rtol=0, atol=1e-6)
+        assert len(labels) == 12 and list(distances) == sorted(distances) and distances[0] < 1e-6
+
+
+def test_zero_rows_and_single_coordinates_have_codes() -> None:
+    """A vector of zeros is at the distance 1 of every other, one of a single coordinate at that of its sign."""
+    rows = [np.array(row, np.float32) for row in ([0.0], [1.0], [-1.0])]
+    kernel = Kernel(1, 3, 4, 8, 1)
+    kernel.add([*rows])
+    labels, distances = kernel.search(rows[1], 3)
+    assert labels.tolist() == [1, 0, 2] and distances.tolist() == [0, 1, 2]
+
+
 def test_equal_vectors_cost_no_index_work_in_either_form() -> None:
     """The same bits, a copy of them, and the unit vector of float32 are one vector."""
     rows, index = halves(3, 50), HnswIndex(DIMENSIONS, GRAPH)

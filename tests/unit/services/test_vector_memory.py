@@ -101,10 +101,10 @@ async def test_full_chunks_move_periodically_and_a_failure_is_logged_once(
     assert "No such file" in line and "free space" in line
 
 
-async def test_pages_of_files_are_dropped_for_six_rounds_from_the_third_after_a_move(
+async def test_pages_of_files_are_dropped_in_the_round_of_a_move_and_in_eight_after_it(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """None while vectors move, in a round that fails, and later: they would be read again."""
+    """None in a round that fails, and none later: questions would read them again."""
     rounds: list[int | None] = [None, *[0] * 4, MIB, 0, 0, MIB, *[0] * 4, None, *[0] * 8, MIB]
     course, ended = list[str](), asyncio.Event()
     loop, left = asyncio.get_running_loop(), iter(rounds)
@@ -130,9 +130,9 @@ async def test_pages_of_files_are_dropped_for_six_rounds_from_the_third_after_a_
     moving.cancel()
     with suppress(asyncio.CancelledError):
         await moving
-    quiet = ["-", "dropped"]
-    expected = ["failed", *"-" * 4, "moved", *"-" * 2, "moved", *"-" * 2, *quiet * 2, "failed", *quiet * 4, *"-" * 4]
-    expected += ["moved", *"-" * 2, *quiet * 6, "-"]
+    move_round, quiet = ["moved", "dropped"], ["-", "dropped"]
+    expected = ["failed", *"-" * 4, *move_round, *quiet * 2, *move_round, *quiet * 4, "failed", *quiet * 4, *"-" * 4]
+    expected += [*move_round, *quiet * 8, "-"]
     assert course[: len(expected)] == expected and "dropped" not in course[len(expected) :]
     assert len(caplog.messages) == 2
 
