@@ -15,13 +15,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from graphtide.graph.vector_store import check_folder, keep_in_chunks, release, spill
+from graphtide.graph.vector_store import check_folder, keep_in_chunks, release, spill, vector_memory
 from graphtide.infra.settings import Settings
 from graphtide.services.process.background_tasks import start, stop
 
 SPILL_EVERY_S = 2.0
 RELEASING_ROUNDS = 9
 """Rounds from a move on that drop pages of files: for 16 seconds after it, until its indexes are built."""
+MANY_BYTES = 1 << 20
+"""Change of all vectors that counts as a move: a chunk of a large process takes 16 MiB."""
 MAX_RELEASED_BYTES = 256 << 20
 """Files whose pages one round drops: some 65,000 pages, with the interpreter lock held."""
 MIN_FREE_BYTES = 256 << 20
@@ -80,7 +82,7 @@ async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry
 
     The first of several failures is logged; vectors then stay in memory.
     """
-    failed, quiet_rounds = False, RELEASING_ROUNDS
+    failed, quiet_rounds, bytes_known = False, RELEASING_ROUNDS, 0
     while True:
         await asyncio.sleep(retry_s if failed else every_s)
         try:
@@ -96,6 +98,8 @@ async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry
                 )
             failed = True
             continue
-        failed, quiet_rounds = False, 0 if moved else quiet_rounds + 1
+        failed, live_bytes = False, vector_memory().live_bytes
+        many = moved or abs(live_bytes - bytes_known) >= MANY_BYTES
+        quiet_rounds, bytes_known = (0, live_bytes) if many else (quiet_rounds + 1, bytes_known)
         if quiet_rounds < RELEASING_ROUNDS:
             await asyncio.to_thread(release, MAX_RELEASED_BYTES)

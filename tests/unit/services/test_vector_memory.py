@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphtide.graph._vectors import StoredBytes
-from graphtide.graph.vector_store import spill, stored, vector_memory
+from graphtide.graph.vector_store import VectorMemory, spill, stored, vector_memory
 from graphtide.infra.settings import Settings
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.process import vector_memory as subject
@@ -125,6 +125,7 @@ async def test_pages_of_files_are_dropped_in_the_round_of_a_move_and_in_eight_af
 
     monkeypatch.setattr(subject, "spill", move)
     monkeypatch.setattr(subject, "release", drop)
+    monkeypatch.setattr(subject, "vector_memory", lambda: VectorMemory(0, 0, 0, 0))
     moving = asyncio.create_task(spill_now_and_then(Path(), 0, 0))
     await ended.wait()
     moving.cancel()
@@ -135,6 +136,37 @@ async def test_pages_of_files_are_dropped_in_the_round_of_a_move_and_in_eight_af
     expected += [*move_round, *quiet * 8, "-"]
     assert course[: len(expected)] == expected and "dropped" not in course[len(expected) :]
     assert len(caplog.messages) == 2
+
+
+async def test_pages_of_files_are_dropped_too_while_vectors_arrive_that_fill_no_chunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A chunk of a large process takes many rounds; a MiB more or less counts, a few vectors do not."""
+    live_mib = [0.0, 0.2, 0.4, 0.6, 1.1, *[1.2] * 8, 1.3, 0.05, *[0.1] * 9]
+    course, left, ended = list[str](), iter(live_mib), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def live() -> VectorMemory:
+        now = next(left, None)
+        if now is None:
+            loop.call_soon_threadsafe(ended.set)
+        course.append("-")
+        return VectorMemory(int((live_mib[-1] if now is None else now) * MIB), 0, 0, 0)
+
+    def drop(_: int) -> int:
+        course[-1] = "dropped"
+        return MIB
+
+    monkeypatch.setattr(subject, "spill", lambda *_: 0)
+    monkeypatch.setattr(subject, "release", drop)
+    monkeypatch.setattr(subject, "vector_memory", live)
+    moving = asyncio.create_task(spill_now_and_then(Path(), 0, 0))
+    await ended.wait()
+    moving.cancel()
+    with suppress(asyncio.CancelledError):
+        await moving
+    dropped = ["dropped"] * 9
+    assert course[: len(live_mib)] == [*"-" * 4, *dropped, "-", *dropped, "-"]
 
 
 async def test_service_keeps_the_vectors_of_its_graphs_in_chunks(
