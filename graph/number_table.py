@@ -2,16 +2,21 @@
 
 A `dict` takes 36 to 72 bytes an entry, this table 8 to 9, for all numbers up to the largest live one; a lookup costs
 the same. Entries are iterated in ascending order.
+
+An index finds the rows of a table by their keys, which the rows hold themselves: it stores 32 bits of hash and a number
+for each, 9 to 12 bytes, where a `dict` takes 36 to 72 and its key tuples 56 or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from operator import attrgetter
+from typing import Any, TypeVar
 
-from graphtide.graph._tables import Table
+from graphtide.graph._tables import Index, Table
 
 T = TypeVar("T")
+Key = TypeVar("Key")
 
 
 class NumberTable(Table[T], MutableMapping[int, T]):
@@ -31,3 +36,27 @@ class NumberTable(Table[T], MutableMapping[int, T]):
     def __iter__(self) -> Iterator[int]:
         """Yield the numbers in ascending order. Cost: the largest number."""
         return (number for number in range(self.bound()) if number in self)
+
+
+class KeyIndex(Index[Key, T], MutableMapping[Key, int]):
+    """A mapping from the keys of a table's rows to their numbers, 0 to 2**32 - 2.
+
+    `KeyIndex(rows, "id")` has as key of a row its attribute `id`, `KeyIndex(rows, "name", "type")` a tuple of two, up
+    to three. `row` returns the row of a key, `find` the row or None. A lookup costs what that of a `dict` costs. Its
+    int is a new object, where that of a row's own attribute may be shared. An attribute is a string or an int.
+
+    Invariant: while a key is in the index, the row of its number is in the table and has that key, so a row is
+    inserted before its key, and its key removed before the row. An assignment of a number whose row has another key
+    raises ValueError.
+    """
+
+    __slots__ = ("_key", "_rows")
+
+    def __init__(self, rows: Table[T], *attributes: str) -> None:
+        """Create an empty index of rows that have these attributes."""
+        self._rows = rows
+        self._key: Callable[[Any], Any] = attrgetter(*attributes)
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield the keys in ascending order of their numbers. Cost: the entries, of which a list is made."""
+        return (self._key(self._rows[number]) for number in self.numbers())

@@ -266,7 +266,7 @@ class Consolidator:
                 _add(statement, vector, count)
             batch.statements.add(statement.number)
             if not before or not statement.count:
-                batch.described.update((statement.key[0], statement.key[2]))
+                batch.described.update(statement.ends)
             if not statement.count:
                 batch.gone_statements.add(statement.number)
 
@@ -345,7 +345,7 @@ class Consolidator:
 
     def _restore_derived(self, snapshot: GraphDelta) -> None:
         labels = self._tables.labels.items()
-        views = ((number, LabelView(*label.key, label.mean(), label.same)) for number, label in labels)
+        views = ((number, LabelView(label.name, label.type, label.mean(), label.same)) for number, label in labels)
         self._resolver.restore(views, [SameAs(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as])
         if self._predicates is not None:
             self._predicates.resolver.know(snapshot.predicate_links)

@@ -30,7 +30,7 @@ class JudgedLabels(Mapping[int, LabelView | None]):
     def put(self, label: LabelState, mean: Float32Vector | None) -> None:
         """Present a new label, or one with a new mean."""
         if len(self._kept) < KEPT_VIEWS:
-            self._kept[label.number] = LabelView(*label.key, mean, label.same)
+            self._kept[label.number] = LabelView(label.name, label.type, mean, label.same)
         else:
             self._kept[label.number] = label
 
@@ -39,7 +39,7 @@ class JudgedLabels(Mapping[int, LabelView | None]):
         kept = self._kept[number]
         if not isinstance(kept, LabelState):
             return kept
-        return LabelView(*kept.key, kept.mean(), kept.same)
+        return LabelView(kept.name, kept.type, kept.mean(), kept.same)
 
     def __iter__(self) -> Iterator[int]:
         """Yield the labels."""

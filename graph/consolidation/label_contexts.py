@@ -26,7 +26,7 @@ def label_context(tables: Tables, label: LabelState) -> Context:
 def statement_text(tables: Tables, number: int) -> str:
     """Return a statement as one line, cut to `MAX_STATEMENT_CHARS`."""
     subject, predicate, object_ = tables.statements[number].key
-    text = f"{tables.labels[subject].key[0]} {predicate} {tables.labels[object_].key[0]}"
+    text = f"{tables.labels[subject].name} {predicate} {tables.labels[object_].name}"
     return text[:MAX_STATEMENT_CHARS]
 
 

@@ -45,14 +45,14 @@ class LivePredicates:
         for number in changed:
             statement = self._tables.statements[number]
             if self._place(statement, present=number not in dead) < SAMPLE_SIZE:
-                stale.add(statement.key[1])
+                stale.add(statement.predicate)
         for label in labels:
             stale.update(self._about.get(label, ()))
         self.resolver.update({predicate: self._features(predicate) for predicate in sorted(stale)})
 
     def _place(self, statement: StatementState, *, present: bool) -> int:
         """Insert or remove a statement, and return its place among those of its predicate."""
-        ranked = self._ranked.setdefault(statement.key[1], [])
+        ranked = self._ranked.setdefault(statement.predicate, [])
         rank = self._rank(statement)
         place = bisect_left(ranked, rank)
         is_ranked = place < len(ranked) and ranked[place] == rank
@@ -72,16 +72,16 @@ class LivePredicates:
         tables = self._tables
         sample = [rank & ((1 << _NUMBER_BITS) - 1) for rank in self._ranked[predicate][:SAMPLE_SIZE]]
         statements = [tables.statements[number] for number in sample]
-        self._note_labels(predicate, frozenset(end for each in statements for end in (each.key[0], each.key[2])))
+        self._note_labels(predicate, frozenset(end for each in statements for end in each.ends))
         if not statements:
             del self._ranked[predicate]
             return None
         residuals = (
-            residual(each.mean(), tables.labels[each.key[0]].mean(), tables.labels[each.key[2]].mean())
+            residual(each.mean(), tables.labels[each.subject].mean(), tables.labels[each.object].mean())
             for each in statements
         )
-        subjects = frozenset(tables.labels[each.key[0]].key[1] for each in statements) - {""}
-        objects = frozenset(tables.labels[each.key[2]].key[1] for each in statements) - {""}
+        subjects = frozenset(tables.labels[each.subject].type for each in statements) - {""}
+        objects = frozenset(tables.labels[each.object].type for each in statements) - {""}
         context = _context(tables, sample[:CONTEXT_SIZE], subjects, objects)
         return PredicateFeatures(predicate_vector(residuals), subjects, objects, context)
 

@@ -62,7 +62,7 @@ def document_rows(tables: Tables, plans: Sequence[tuple[DocumentChange, UnitDiff
 
 
 def label_row(label: LabelState) -> LabelRow:
-    return LabelRow(label.number, *label.key, label.node, label.mentions, label.encoding())
+    return LabelRow(label.number, label.name, label.type, label.node, label.mentions, label.encoding())
 
 
 def statement_row(tables: Tables, number: int, version: int) -> TripleRow:
@@ -78,8 +78,8 @@ def entity_row(node: int, members: Iterable[LabelState], version: int) -> Entity
     types: Counter[str] = Counter()
     for label in labels:
         forms.update(label.forms)
-        if label.key[1]:
-            types[label.key[1]] += label.mentions
+        if label.type:
+            types[label.type] += label.mentions
     return EntityRow(
         node,
         _commonest(forms),
@@ -116,15 +116,16 @@ def _chunk_rows(
 def _mention_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[MentionRow]:
     counts: Counter[tuple[int, str, str]] = Counter()
     for key, mention in zip(label_keys(unit), unit.mentions, strict=True):
-        counts[tables.label_numbers[key], mention.name, mention.description] += 1
+        counts[tables.label_numbers.row(key).number, mention.name, mention.description] += 1
     return [MentionRow(label, chunk, name, description, n) for (label, name, description), n in counts.items()]
 
 
 def _evidence_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[EvidenceRow]:
-    keys = [tables.label_numbers[key] for key in label_keys(unit)]
+    keys = [tables.label_numbers.row(key).number for key in label_keys(unit)]
     rows: Counter[tuple[int, str, str, int, str, str]] = Counter()
     for fact in unit.facts:
-        number = tables.statement_numbers[keys[fact.subject], predicate_key(fact.predicate), keys[fact.object]]
+        key = (keys[fact.subject], predicate_key(fact.predicate), keys[fact.object])
+        number = tables.statement_numbers.row(key).number
         rows[number, fact.description, fact.sentence, fact.weight_milli, fact.valid_from, fact.valid_to] += 1
     return [
         EvidenceRow(number, chunk, description, sentence, shared_value(weight), n, since, till)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from graphtide.graph.consolidation.signed_counts import LabelKey, Triple
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
-from graphtide.graph.number_table import NumberTable
+from graphtide.graph.number_table import KeyIndex, NumberTable
 from graphtide.graph.vector_sum import VectorSum
 
 StatementKey = tuple[int, str, int]
@@ -53,14 +53,20 @@ class IdAllocator:
 class LabelState(VectorSum):
     """A normalised spelling of one type: the sum of its mentions' vectors, their spellings, and its node."""
 
-    __slots__ = ("_forms", "key", "node", "number", "statements")
+    __slots__ = ("_forms", "name", "node", "number", "statements", "type")
 
     def __init__(self, number: int, key: LabelKey, node: int = -1) -> None:
         """Create a label without mentions."""
         super().__init__()
-        self.number, self.key, self.node = number, key, node
+        self.number, self.node = number, node
+        self.name, self.type = key
         self.statements: IntSet = EMPTY
         self._forms: str | Counter[str] = ""
+
+    @property
+    def key(self) -> LabelKey:
+        """Return its key, a tuple made at each call."""
+        return self.name, self.type
 
     @property
     def mentions(self) -> int:
@@ -88,14 +94,25 @@ class StatementState(VectorSum):
     `edge_count` is its contribution to the weight of `edge`; the count of the sum may differ within a batch.
     """
 
-    __slots__ = ("edge", "edge_count", "key", "number", "weight_milli")
+    __slots__ = ("edge", "edge_count", "number", "object", "predicate", "subject", "weight_milli")
 
     def __init__(self, number: int, key: StatementKey) -> None:
         """Create a statement that no fact states yet."""
         super().__init__()
-        self.number, self.key = number, key
+        self.number = number
+        self.subject, self.predicate, self.object = key
         self.weight_milli = self.edge_count = 0
         self.edge: EdgeKey | None = None
+
+    @property
+    def key(self) -> StatementKey:
+        """Return its key, a tuple made at each call."""
+        return self.subject, self.predicate, self.object
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Return the labels of its subject and object."""
+        return self.subject, self.object
 
 
 class Tables:
@@ -105,54 +122,61 @@ class Tables:
         self.documents: dict[str, tuple[int, ...]] = {}
         """The chunks of each live document, in order."""
         self.labels: NumberTable[LabelState] = NumberTable()
-        self.label_numbers: dict[LabelKey, int] = {}
+        self.label_numbers: KeyIndex[LabelKey, LabelState] = KeyIndex(self.labels, "name", "type")
         self.statements: NumberTable[StatementState] = NumberTable()
-        self.statement_numbers: dict[StatementKey, int] = {}
+        self.statement_numbers: KeyIndex[StatementKey, StatementState] = KeyIndex(
+            self.statements, "subject", "predicate", "object"
+        )
         self.free_chunks = IdAllocator()
         self._free_labels = IdAllocator()
         self._free_statements = IdAllocator()
 
     def label(self, key: LabelKey) -> LabelState:
         """Return the label of that key; create one without mentions if there is none."""
-        number = self.label_numbers.get(key)
-        if number is None:
-            number = self.label_numbers[key] = self._free_labels.take()
-            self.labels[number] = LabelState(number, key)
-        return self.labels[number]
+        label = self.label_numbers.find(key)
+        if label is None:
+            label = LabelState(self._free_labels.take(), key)
+            self.hold_label(label)
+        return label
 
     def statement(self, triple: Triple) -> StatementState:
         """Return the statement of that triple, whose labels must exist; create one with count zero if there is none."""
         subject, predicate, object_ = triple
-        key = (self.label_numbers[subject], predicate, self.label_numbers[object_])
-        number = self.statement_numbers.get(key)
-        if number is None:
-            number = self._free_statements.take()
-            self.hold(StatementState(number, key))
-        return self.statements[number]
+        key = (self.label_numbers.row(subject).number, predicate, self.label_numbers.row(object_).number)
+        statement = self.statement_numbers.find(key)
+        if statement is None:
+            statement = StatementState(self._free_statements.take(), key)
+            self.hold(statement)
+        return statement
+
+    def hold_label(self, label: LabelState) -> None:
+        """Insert a label."""
+        self.labels[label.number] = label
+        self.label_numbers[label.key] = label.number
 
     def hold(self, statement: StatementState) -> None:
         """Insert a statement between existing labels."""
         self.statements[statement.number] = statement
         self.statement_numbers[statement.key] = statement.number
-        for end in (statement.key[0], statement.key[2]):
+        for end in statement.ends:
             label = self.labels[end]
             label.statements = including(label.statements, statement.number)
 
     def nodes(self, statement: StatementState) -> tuple[int, int]:
         """Return the entities of a statement's subject and object."""
-        return self.labels[statement.key[0]].node, self.labels[statement.key[2]].node
+        return self.labels[statement.subject].node, self.labels[statement.object].node
 
     def forget(self, labels: Iterable[int], statements: Iterable[int], chunks: Iterable[int]) -> None:
         """Remove the labels, statements and chunks deleted in a batch, and release their numbers for the next one."""
         for number in statements:
-            statement = self.statements.pop(number)
-            del self.statement_numbers[statement.key]
-            for end in (statement.key[0], statement.key[2]):
+            statement = self.statements[number]
+            del self.statement_numbers[statement.key], self.statements[number]
+            for end in statement.ends:
                 label = self.labels[end]
                 label.statements = excluding(label.statements, number)
             self._free_statements.release((number,))
         for number in labels:
-            del self.label_numbers[self.labels.pop(number).key]
+            del self.label_numbers[self.labels[number].key], self.labels[number]
             self._free_labels.release((number,))
         self.free_chunks.release(chunks)
         for free in (self._free_labels, self._free_statements, self.free_chunks):

@@ -98,8 +98,7 @@ def fill(tables: Tables, snapshot: GraphDelta, vectors: ViewVectors) -> None:
     for row in snapshot.labels:
         label = LabelState(row.label, (row.name, row.type), row.node)
         label.load(bytes(row.vector_sum), vectors.entities.get(row.node, NO_BYTES))
-        tables.labels[row.label] = label
-        tables.label_numbers[label.key] = row.label
+        tables.hold_label(label)
     _fill_forms(tables, snapshot.mentions)
     for triple in snapshot.statements:
         statement = StatementState(triple.statement, (triple.subject, triple.predicate, triple.object))

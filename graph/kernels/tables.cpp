@@ -2,34 +2,12 @@
 //
 // A `dict` takes 36 to 72 bytes an entry, this 8 to 9, for all numbers up to the largest. It is a type of its own and no
 // pybind11 class, because a lookup must cost what that of a `dict` costs. The rest of a mapping is in number_table.py.
+// An index of such rows by their keys is in tables/index_type.hpp.
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "tables/index_type.hpp"
+#include "tables/table.hpp"
 
 namespace {
-
-constexpr Py_ssize_t MAX_NUMBER = (Py_ssize_t{1} << 32) - 1;
-
-struct Table {
-    PyObject_HEAD
-    PyObject** items;
-    Py_ssize_t capacity;
-    Py_ssize_t bound;  // no number from here on has an object
-    Py_ssize_t count;
-};
-
-Table* table_of(PyObject* self) { return reinterpret_cast<Table*>(self); }
-
-// The number of a key; -1 for an int that no entry can have, -2 with an error set for a key that is no int.
-Py_ssize_t number_of(PyObject* key) {
-    const Py_ssize_t number = PyNumber_AsSsize_t(key, nullptr);  // the nearest one for an int outside of the range
-    if (number == -1 && PyErr_Occurred()) return -2;
-    return number < 0 || number > MAX_NUMBER ? -1 : number;
-}
-
-PyObject* held(const Table* table, Py_ssize_t number) {
-    return number >= 0 && number < table->bound ? table->items[number] : nullptr;
-}
 
 bool resize(Table* table, Py_ssize_t capacity) {
     PyObject** items = PyMem_Resize(table->items, PyObject*, capacity);
@@ -61,11 +39,6 @@ bool remove(Table* table, Py_ssize_t number) {
     const bool resized = table->bound >= table->capacity / 4 || resize(table, table->bound + table->bound / 8 + 4);
     Py_DECREF(old);  // last, because it may run code
     return resized;
-}
-
-PyObject* missing(PyObject* key) {
-    PyErr_SetObject(PyExc_KeyError, key);
-    return nullptr;
 }
 
 PyObject* subscript(PyObject* self, PyObject* key) {
@@ -172,5 +145,6 @@ PyMODINIT_FUNC PyInit__tables() {
     if (PyType_Ready(&type) < 0) return nullptr;
     PyObject* made = PyModule_Create(&module);
     if (made && PyModule_AddObjectRef(made, "Table", reinterpret_cast<PyObject*>(&type)) < 0) Py_CLEAR(made);
+    if (made && !key_index::add_type(made, &type)) Py_CLEAR(made);
     return made;
 }

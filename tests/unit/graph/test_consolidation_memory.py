@@ -53,7 +53,7 @@ def test_equal_predicates_are_one_string() -> None:
     for delta in deltas(world):
         view.apply(decode(encode(delta)))
     for predicates in (
-        [statement.key[1] for statement in world.writer._tables.statements.values()],
+        [statement.predicate for statement in world.writer._tables.statements.values()],
         [statement.predicate for statement in view.statements.values()],
     ):
         assert len(predicates) > len({id(predicate) for predicate in predicates}) == len(set(predicates))
