@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from graphtide.graph._tables import Index, Table
+from graphtide.graph.int_sets import IntSet, int_set
 
 T = TypeVar("T")
 Key = TypeVar("Key")
@@ -60,3 +61,58 @@ class KeyIndex(Index[Key, T], MutableMapping[Key, int]):
     def __iter__(self) -> Iterator[Key]:
         """Yield the keys in ascending order of their numbers. Cost: the entries, of which a list is made."""
         return (self._key(self._rows[number]) for number in self.numbers())
+
+
+class KeyGroups(MutableMapping[Key, IntSet]):
+    """A mapping from the keys of a table's rows to the numbers of all rows of that key.
+
+    `KeyGroups(rows, "name")` has as key of a row its attribute `name`. A set that is read is a value of its own: a
+    change of it has no effect until it is assigned. Cost of a lookup or an assignment: the rows of the key.
+
+    Invariant: as of a KeyIndex, a row is inserted before its key, and its key removed before the row.
+    """
+
+    __slots__ = ("_count", "_index", "_key", "_rows")
+
+    def __init__(self, rows: Table[T], *attributes: str) -> None:
+        """Create an empty mapping of rows that have these attributes."""
+        self._rows = rows
+        self._key: Callable[[Any], Any] = attrgetter(*attributes)
+        self._index: Index[Key, T] = Index(rows, *attributes)
+        self._count = 0
+
+    def __getitem__(self, key: Key) -> IntSet:
+        if found := self._index.numbers_of(key):
+            return int_set(found)
+        raise KeyError(key)
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        """Return the numbers of the rows of a key, or the default."""
+        found = self._index.numbers_of(key)
+        return int_set(found) if found else default
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._index
+
+    def __setitem__(self, key: Key, members: IntSet) -> None:
+        before, after = set(self._index.numbers_of(key)), set(members)
+        for number in after - before:
+            self._index.add(key, number)
+        for number in before - after:
+            self._index.remove(key, number)
+        self._count += bool(after) - bool(before)
+
+    def __delitem__(self, key: Key) -> None:
+        if key not in self._index:
+            raise KeyError(key)
+        self[key] = ()
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield the keys, each once. Cost: the entries, of which a list is made."""
+        for number in self._index.numbers():
+            key: Key = self._key(self._rows[number])
+            if self._index.numbers_of(key)[0] == number:
+                yield key
+
+    def __len__(self) -> int:
+        return self._count

@@ -154,7 +154,8 @@ class LiveView(ViewContent):
                 label = self.labels[end]
                 label.statements = excluding(label.statements, number)
         for number in gone.labels:
-            self._forget_name(self.labels.pop(number).name, number)
+            self._forget_name(self.labels[number].name, number)
+            del self.labels[number]
             self._linked.pop(number, None)
         self.edge_count -= len(gone.edges)
         for u, v in gone.edges:
@@ -259,9 +260,10 @@ class LiveView(ViewContent):
 
     def _take_entities(self, delta: GraphDelta, spelled: Mapping[str, str], loaded: LoadedVectors) -> None:
         for node in with_yields(delta.gone.entities):
-            gone = self.entities.pop(node, None)
+            gone = self.entities.get(node)
             if gone is not None:
-                self.entity_nodes.pop(gone.id, None)
+                self.entity_nodes.pop(gone.id, None)  # first, because it finds the node by the entity's row
+                del self.entities[node]
         for row in delta.entities:
             # Two passes: an id may move from one node to another within a delta.
             self.entity_nodes.pop(self._entity(row.node).id, None)

@@ -19,7 +19,7 @@ from graphtide.graph.communities import HierarchyReplica
 from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.int_sets import IntSet
 from graphtide.graph.learning.followers import Followers
-from graphtide.graph.number_table import NumberTable
+from graphtide.graph.number_table import KeyGroups, KeyIndex, NumberTable
 from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
@@ -93,11 +93,11 @@ class ViewContent:
         self.text_bytes = 0
         """UTF-8 bytes of all passages."""
         self.chunk_numbers: MutableMapping[str, int] = {}
-        self.labels: MutableMapping[int, ViewLabel] = NumberTable()
-        self.names: MutableMapping[str, IntSet] = {}
+        self.labels: MutableMapping[int, ViewLabel] = (labels := NumberTable[ViewLabel]())
+        self.names: MutableMapping[str, IntSet] = KeyGroups(labels, "name")
         self.statements: MutableMapping[int, ViewStatement] = NumberTable()
-        self.entities: MutableMapping[int, ViewEntity] = NumberTable()
-        self.entity_nodes: MutableMapping[str, int] = {}
+        self.entities: MutableMapping[int, ViewEntity] = (entities := NumberTable[ViewEntity]())
+        self.entity_nodes: MutableMapping[str, int] = KeyIndex(entities, "id")
         self.neighbours: MutableMapping[int, Neighbours] = NumberTable()
         self.edge_count = 0
         self.same_as: MutableMapping[tuple[int, int], SameAsRow] = {}

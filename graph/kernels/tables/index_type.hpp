@@ -182,6 +182,22 @@ inline PyObject* find_row(PyObject* self, PyObject* key) {
     return row_of(self, key, [](PyObject*) { return Py_NewRef(Py_None); });
 }
 
+inline PyObject* pop(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+    Index* index = index_of(self);
+    std::uint32_t hash;
+    if (count < 1 || count > 2) {
+        PyErr_SetString(PyExc_TypeError, "pop takes a key and a default");
+        return nullptr;
+    }
+    if (!hash_of(given[0], &hash)) return nullptr;
+    const Py_ssize_t number = find(index, given[0], hash);
+    if (number == -2) return nullptr;
+    if (number == -1) return count == 2 ? Py_NewRef(given[1]) : missing(given[0]);
+    if (!changeable(index)) return nullptr;
+    index->slots->remove(hash, static_cast<std::uint32_t>(number));
+    return PyLong_FromSsize_t(number);
+}
+
 // Append the numbers of a list to which `visit` is passed.
 template <typename Collect>
 PyObject* listed(Collect collect) {
@@ -304,6 +320,7 @@ PyCFunction method(Call call) {
 
 inline PyMethodDef methods[] = {
     {"get", method(get), METH_FASTCALL, nullptr},
+    {"pop", method(pop), METH_FASTCALL, nullptr},
     {"row", row, METH_O, nullptr},
     {"find", find_row, METH_O, nullptr},
     {"add", method(add), METH_FASTCALL, nullptr},

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from graphtide.graph.number_table import KeyIndex, NumberTable
+from graphtide.graph.int_sets import EMPTY, excluding, including, int_set
+from graphtide.graph.number_table import KeyGroups, KeyIndex, NumberTable
 
 
 class _Name:
@@ -103,8 +104,8 @@ def test_missing_keys_and_rows() -> None:
     index["a", "b"] = 3
     keys: list[Any] = [("a", "c"), ("a",), ("a", "b", "c"), "a", 3, None]
     for key in keys:
-        assert key not in index and index.get(key, 7) == 7 and index.find(key) is None
-        for call in (index.__getitem__, index.__delitem__, index.row):
+        assert key not in index and index.get(key, 7) == index.pop(key, 7) == 7 and index.find(key) is None
+        for call in (index.__getitem__, index.__delitem__, index.row, index.pop):
             with pytest.raises(KeyError):
                 call(key)
     del rows[3]
@@ -163,7 +164,7 @@ def test_a_comparison_that_changes_the_index_or_fails_is_an_error() -> None:
     rows = NumberTable([(0, _Row("a"))])
     index: KeyIndex[Any, _Row] = KeyIndex(rows, "name")
     index["a"] = 0
-    for call in (index.get, index.numbers_of, index.__getitem__, index.__contains__, index.row, index.find):
+    for call in (index.get, index.pop, index.numbers_of, index.__getitem__, index.__contains__, index.row, index.find):
         with pytest.raises(RuntimeError, match="changed by the comparison"):
             call(Hostile())
         with pytest.raises(ZeroDivisionError):
@@ -197,3 +198,40 @@ def test_the_collector_frees_a_cycle_through_an_index() -> None:
     del rows, row, index
     gc.collect()
     assert ref() is None
+
+
+@pytest.mark.parametrize("hashes", [0, 1_000])
+def test_groups_equal_a_dict_of_sets(hashes: int) -> None:
+    """A random walk of rows that enter and leave, of few names: small and large groups."""
+    seed = 43
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    rows: NumberTable[_Row] = NumberTable()
+    groups: KeyGroups[_Name] = KeyGroups(rows, "name")
+    wanted: dict[_Name, set[int]] = {}
+    for step in range(3_000):
+        number = rng.randrange(150)
+        if (row := rows.get(number)) is None:
+            row = rows[number] = _Row(_Name(f"n{rng.choice([0, 0, 0, rng.randrange(60)])}", hashes))
+            groups[row.name] = including(groups.get(row.name, EMPTY), number)
+            wanted.setdefault(row.name, set()).add(number)
+        elif rng.random() < (0.2 if step // 500 % 2 == 0 else 0.9):
+            if left := excluding(groups[row.name], number):
+                groups[row.name] = left
+            else:
+                del groups[row.name]
+            del rows[number]
+            wanted[row.name].discard(number)
+            if not wanted[row.name]:
+                del wanted[row.name]
+        assert len(groups) == len(wanted) and (row.name in groups) == (row.name in wanted)
+        assert set(groups.get(row.name, EMPTY)) == wanted.get(row.name, set())
+    found = list(groups)
+    assert len(found) == len(set(found)) == len(wanted) > 10
+    assert {name: set(members) for name, members in groups.items()} == wanted
+    assert groups[found[0]] == int_set(wanted[found[0]])
+    missing = _Name("none", hashes)
+    for call in (groups.__getitem__, groups.__delitem__):
+        with pytest.raises(KeyError):
+            call(missing)
+    assert missing not in groups and groups.get(missing) is None
