@@ -4,7 +4,8 @@ A `dict` takes 36 to 72 bytes an entry, this table 8 to 9, for all numbers up to
 the same. Entries are iterated in ascending order.
 
 An index finds the rows of a table by their keys, which the rows hold themselves: it stores 32 bits of hash and a number
-for each, 9 to 12 bytes, where a `dict` takes 36 to 72 and its key tuples 56 or more.
+for each, 9 to 12 bytes, where a `dict` takes 36 to 72 and its key tuples 56 or more. Counts by pair of numbers take 18
+to 23 bytes, where a `dict` with its tuples takes some 100.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from graphtide.graph._tables import Index, Table
+import numpy as np
+
+from graphtide.graph._tables import Index, Pairs, Table
 from graphtide.graph.int_sets import IntSet, int_set
 
 T = TypeVar("T")
 Key = TypeVar("Key")
+
+BLOCK = 1_024
+"""Entries of which an iteration makes Python objects at a time."""
 
 
 class NumberTable(Table[T], MutableMapping[int, T]):
@@ -116,3 +122,23 @@ class KeyGroups(MutableMapping[Key, IntSet]):
 
     def __len__(self) -> int:
         return self._count
+
+
+class PairCounts(Pairs, MutableMapping[tuple[int, int], int]):
+    """A mapping from pairs of numbers, each 0 to 2**32 - 1, to counts, 1 to 2**63 - 1; other values raise ValueError.
+
+    Cost of a lookup: that of a `dict`. Iteration has no order, and sees the entries of its start.
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Yield the pairs. Memory: 24 bytes an entry."""
+        return (pair for pair, _ in self.items())
+
+    def items(self) -> Iterator[tuple[tuple[int, int], int]]:  # type: ignore[override]
+        """Yield the entries. Memory: 24 bytes an entry."""
+        rows = np.frombuffer(self.rows(), np.int64).reshape(-1, 3)
+        for start in range(0, len(rows), BLOCK):
+            for u, v, count in rows[start : start + BLOCK].tolist():
+                yield (u, v), count

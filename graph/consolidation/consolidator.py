@@ -310,7 +310,7 @@ class Consolidator:
             tuple(documents.chunks),
             tuple(
                 label_row(tables.labels[number])
-                for number in with_yields(sorted(live | (placed.moved - batch.gone_labels)))
+                for number in with_yields(sorted(live | (placed.moved.keys() - batch.gone_labels)))
             ),
             tuple(documents.mentions),
             tuple(statement_row(tables, number, version) for number in with_yields(stated)),
@@ -350,10 +350,8 @@ class Consolidator:
         if self._predicates is not None:
             self._predicates.resolver.know(snapshot.predicate_links)
             self._predicates.follow(self._tables.statements, (), ())
-        known = {statement.edge: statement.edge for statement in self._tables.statements.values()}
         for row in snapshot.edges:
-            edge = known.get((row.u, row.v)) or (row.u, row.v)  # one tuple for both tables
-            self._entities.topology.weights[edge] = row.weight
+            self._entities.topology.weights[row.u, row.v] = row.weight
         edges = edge_array([(row.u, row.v) for row in snapshot.edges])
         weights = np.array([row.weight for row in snapshot.edges], np.int64)
         hierarchy = snapshot.communities if isinstance(snapshot.communities, communities.Hierarchy) else None

@@ -8,7 +8,7 @@ edge between their nodes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from graphtide.graph.algorithms.yield_points import with_yields
@@ -25,7 +25,8 @@ class PlacementResult:
 
     nodes: set[int] = field(default_factory=set)
     gone: list[int] = field(default_factory=list)
-    moved: set[int] = field(default_factory=set)
+    moved: dict[int, int] = field(default_factory=dict)
+    """The labels that changed their node, and the node before; -1 for a new label."""
 
 
 class Entities:
@@ -48,7 +49,7 @@ class Entities:
         for number in placed.moved:
             touched.update(self._tables.labels[number].statements)
         for number in with_yields(touched):
-            self._place_statement(number)
+            self._place_statement(number, placed.moved)
         return placed
 
     def forget(self, nodes: Iterable[int]) -> None:
@@ -73,8 +74,8 @@ class Entities:
             placed.nodes.add(node)
             for number in cluster:
                 if labels[number].node != node:
+                    placed.moved[number] = labels[number].node
                     labels[number].node = node
-                    placed.moved.add(number)
         placed.gone = sorted(freed - set(inherited.values()))
         for node in placed.gone:
             del self.clusters[node]
@@ -95,14 +96,15 @@ class Entities:
                 left.discard(node)
         return heirs
 
-    def _place_statement(self, number: int) -> None:
+    def _place_statement(self, number: int, moved: Mapping[int, int]) -> None:
         statement = self._tables.statements[number]
-        edge = edge_between(*self._tables.nodes(statement), statement.count)
-        count = statement.count if edge else 0
-        if (edge, count) == (statement.edge, statement.edge_count):
+        u, v = self._tables.nodes(statement)
+        before = edge_between(moved.get(statement.subject, u), moved.get(statement.object, v), statement.placed_count)
+        edge = edge_between(u, v, statement.count)
+        if (edge, statement.count) == (before, statement.placed_count):
             return
-        if statement.edge:
-            self.topology.add(statement.edge, -statement.edge_count)
+        if before:
+            self.topology.add(before, -statement.placed_count)
         if edge:
-            self.topology.add(edge, count)
-        statement.edge, statement.edge_count = edge, count
+            self.topology.add(edge, statement.count)
+        statement.placed_count = statement.count

@@ -89,20 +89,20 @@ class LabelState(VectorSum):
 
 
 class StatementState(VectorSum):
-    """A triple of labels: the sum of its facts' vectors, and the edge of the topology that it supports at present.
+    """A triple of labels: the sum of its facts' vectors, and its contribution to the topology.
 
-    `edge_count` is its contribution to the weight of `edge`; the count of the sum may differ within a batch.
+    `placed_count` is what it adds to the weight of the edge between the entities of its ends, if these are two; the
+    count of the sum may differ within a batch.
     """
 
-    __slots__ = ("edge", "edge_count", "number", "object", "predicate", "subject", "weight_milli")
+    __slots__ = ("number", "object", "placed_count", "predicate", "subject", "weight_milli")
 
     def __init__(self, number: int, key: StatementKey) -> None:
         """Create a statement that no fact states yet."""
         super().__init__()
         self.number = number
         self.subject, self.predicate, self.object = key
-        self.weight_milli = self.edge_count = 0
-        self.edge: EdgeKey | None = None
+        self.weight_milli = self.placed_count = 0
 
     @property
     def key(self) -> StatementKey:

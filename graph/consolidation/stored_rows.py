@@ -17,7 +17,6 @@ from graphtide.graph.communities import Hierarchy
 from graphtide.graph.consolidation.entities import Entities
 from graphtide.graph.consolidation.rows import label_row
 from graphtide.graph.consolidation.state import LabelState, StatementState, Tables
-from graphtide.graph.consolidation.topology import edge_between
 from graphtide.graph.records import (
     DocumentInfo,
     DocumentRow,
@@ -105,8 +104,7 @@ def fill(tables: Tables, snapshot: GraphDelta, vectors: ViewVectors) -> None:
         statement.load(bytes(triple.vector_sum), vectors.statements.get(triple.statement, NO_BYTES))
         statement.weight_milli = triple.weight_milli
         tables.hold(statement)
-        statement.edge = edge_between(*tables.nodes(statement), statement.count)
-        statement.edge_count = statement.count if statement.edge else 0
+        statement.placed_count = statement.count
     tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}
     tables.renumber(chain.from_iterable(tables.documents.values()))
 

@@ -11,13 +11,14 @@ import numpy as np
 from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.algorithms.trussness import EdgeArray
 from graphtide.graph.consolidation.state import EdgeKey
+from graphtide.graph.number_table import PairCounts
 
 
 @dataclass(slots=True)
 class Topology:
     """Undirected weighted edges by (u, v) with u < v. `before` holds the weights at the start of the batch."""
 
-    weights: dict[EdgeKey, int] = field(default_factory=dict)
+    weights: PairCounts = field(default_factory=PairCounts)
     before: dict[EdgeKey, int] = field(default_factory=dict)
 
     def changed(self) -> list[tuple[EdgeKey, int, int]]:

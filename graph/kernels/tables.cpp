@@ -2,9 +2,10 @@
 //
 // A `dict` takes 36 to 72 bytes an entry, this 8 to 9, for all numbers up to the largest. It is a type of its own and no
 // pybind11 class, because a lookup must cost what that of a `dict` costs. The rest of a mapping is in number_table.py.
-// An index of such rows by their keys is in tables/index_type.hpp.
+// An index of such rows by their keys is in tables/index_type.hpp, counts by pair of numbers in tables/pairs_type.hpp.
 
 #include "tables/index_type.hpp"
+#include "tables/pairs_type.hpp"
 #include "tables/table.hpp"
 
 namespace {
@@ -145,6 +146,6 @@ PyMODINIT_FUNC PyInit__tables() {
     if (PyType_Ready(&type) < 0) return nullptr;
     PyObject* made = PyModule_Create(&module);
     if (made && PyModule_AddObjectRef(made, "Table", reinterpret_cast<PyObject*>(&type)) < 0) Py_CLEAR(made);
-    if (made && !key_index::add_type(made, &type)) Py_CLEAR(made);
+    if (made && !(key_index::add_type(made, &type) && pair_counts::add_type(made))) Py_CLEAR(made);
     return made;
 }

@@ -122,7 +122,7 @@ def test_a_restored_write_model_refers_to_the_vectors_of_the_view() -> None:
     pairs += [(row.vector_bytes, tables.labels[row.labels[0]].same) for row in view.entities.values()]
     equal = [(shown, same) for shown, same in pairs if shown == same]
     assert equal and all(shown is same for shown, same in equal)
-    assert {id(referred.edge) for referred in tables.statements.values()} >= {id(edge) for edge in weights}
+    assert dict(weights) == {(row.u, row.v): row.weight for row in rows.edges} != {}
 
 
 def test_entities_of_one_neighbour_share_a_dictionary_that_is_never_written_to() -> None:
