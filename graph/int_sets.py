@@ -1,8 +1,9 @@
-"""Compact sets of ints for tables of many small sets: a sorted tuple while small, a `set` above.
+"""Compact sets of ints for tables of many small sets: a sorted tuple while small, a NumberSet above.
 
-A `set` takes 216 bytes for one member, a tuple 48. Both are iterated, counted and tested alike; only the functions here
-change them. Invariant: a tuple is ascending and has at most MAX_TUPLE members; a `set` has more than MAX_TUPLE // 2. So
-has a PatchedSet, which takes the place of a `set` in forks of a view.
+A `set` takes 216 bytes for one member and 40 to 100 for each of many, a tuple 48 and a NumberSet 5 to 6. All are
+iterated, counted and tested alike; only the functions here change them. Invariant: a tuple is ascending and has at most
+MAX_TUPLE members; a NumberSet has more than MAX_TUPLE // 2. So has a PatchedSet, which takes the place of a NumberSet
+in forks of a view, and a `set`, which has members that a NumberSet cannot have: those outside of 0 to 2**32 - 2.
 
 A number of a table occurs in many others, and most sets have one member. So `shared_int` keeps one int and one tuple
 for each number that tables allocate, in all graphs of the process, and sets of this one member are that tuple. Numbers
@@ -14,6 +15,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+
+from graphtide.graph._int_sets import NumberSet
 
 MAX_TUPLE = 16
 MAX_SHARED = 1 << 22
@@ -55,13 +58,8 @@ class PatchedSet(Collection[int]):
         if member in self._below:
             self._removed.add(member)
 
-    def difference_update(self, members: Iterable[int]) -> None:
-        """Remove these members."""
-        for member in members:
-            self.discard(member)
 
-
-IntSet = tuple[int, ...] | set[int] | PatchedSet
+IntSet = tuple[int, ...] | NumberSet | PatchedSet | set[int]
 EMPTY: tuple[int, ...] = ()
 _singles: list[tuple[int, ...]] = []
 
@@ -94,9 +92,12 @@ def shared_tuple(members: Sequence[int]) -> tuple[int, ...]:
 
 
 def including(members: IntSet, member: int) -> IntSet:
-    """Return the set with a member; one that is no tuple is changed in place. Cost: at most MAX_TUPLE."""
+    """Return the set with a member; one that is no tuple is changed in place. Cost: at most MAX_TUPLE, amortised."""
     if not isinstance(members, tuple):
-        members.add(member)
+        try:
+            members.add(member)
+        except OverflowError:
+            return {*members, member}
         return members
     if not members:
         return single(member)
@@ -104,7 +105,7 @@ def including(members: IntSet, member: int) -> IntSet:
     if place < len(members) and members[place] == member:
         return members
     if len(members) == MAX_TUPLE:
-        return {*members, member}
+        return _many((*members, member))
     return (*members[:place], member, *members[place:])
 
 
@@ -123,10 +124,20 @@ def common(first: IntSet, second: IntSet) -> set[int]:
     """Return the members of both sets. Cost: the smaller set, or MAX_TUPLE."""
     if len(first) > len(second):
         first, second = second, first
-    return set(first).intersection(second)
+    return {member for member in first if member in second}
 
 
 def int_set(members: Iterable[int]) -> IntSet:
     """Return the set of these members."""
     found = set(members)
-    return found if len(found) > MAX_TUPLE else shared_tuple(sorted(found))
+    return _many(found) if len(found) > MAX_TUPLE else shared_tuple(sorted(found))
+
+
+def _many(members: Collection[int]) -> NumberSet | set[int]:
+    found = NumberSet()
+    try:
+        for member in members:
+            found.add(member)
+    except OverflowError:
+        return set(members)
+    return found

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from graphtide.graph.aboutness.keys import passage_keys
 from graphtide.graph.algorithms.yield_points import with_yields
-from graphtide.graph.int_sets import EMPTY, IntSet, PatchedSet, excluding, including, shared_int
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
 from graphtide.graph.records import DocumentRow, GraphDelta
 from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
 from graphtide.graph.view_state.tables import MentionTables, ViewEntity, ViewStatement
@@ -44,7 +44,7 @@ class AboutnessIndex:
         self._passages: MutableMapping[str, IntSet] = {}
         self.changed_keys: set[str] = set()
         """The keys whose passages the last delta changed."""
-        self.called: set[int] | PatchedSet = set()
+        self.called: IntSet = EMPTY
         """The entities one of whose labels is a key."""
 
     def fork(self, writing: Writing) -> AboutnessIndex:
@@ -52,7 +52,7 @@ class AboutnessIndex:
         forked = AboutnessIndex()
         forked._keys = Overlay(self._keys, writing)
         forked._passages = Overlay(self._passages, writing, own_ints)
-        forked.called = PatchedSet(self.called)
+        forked.called = own_ints(self.called)
         return forked
 
     def passages(self, names: Iterable[str]) -> list[Collection[int]]:
@@ -79,14 +79,15 @@ class AboutnessIndex:
 
     def _call(self, tables: PassageTables, delta: GraphDelta) -> None:
         """Find again which of the entities that a delta changes, and of those of changed keys, have a key as label."""
-        self.called.difference_update(delta.gone.entities)
+        for node in delta.gone.entities:
+            self.called = excluding(self.called, node)
         nodes = {row.node for row in delta.entities}.union(*map(tables.named, self.changed_keys))
         for node in with_yields(nodes):
             labels = tables.entities[node].labels
             if any(tables.labels[label].name in self._passages for label in labels):
-                self.called.add(shared_int(node))
+                self.called = including(self.called, shared_int(node))
             else:
-                self.called.discard(node)
+                self.called = excluding(self.called, node)
 
     def _set(self, chunk: int, keys: tuple[str, ...]) -> None:
         before = self._keys.get(chunk, ())

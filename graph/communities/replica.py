@@ -9,7 +9,7 @@ from collections.abc import Iterator, MutableMapping
 import numpy as np
 
 from graphtide.graph.communities.types import DEPTH, CommunityChange, Hierarchy, Int64
-from graphtide.graph.int_sets import EMPTY, IntSet, PatchedSet, excluding, including, shared_int
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
 from graphtide.graph.numbered_ints import NumberedInts
 from graphtide.graph.view_state.overlay import Overlay, OverlayColumn, OverlayInts, Writing, own_ints
 
@@ -27,7 +27,7 @@ class HierarchyReplica:
         self._levels: array[int] | OverlayColumn[int] = array("b")
         self._parents: array[int] | OverlayColumn[int] = array("q")
         self._members: list[IntSet] | OverlayColumn[IntSet] = []
-        self._roots: set[int] | PatchedSet = set()
+        self._roots: IntSet = EMPTY
         if snapshot is not None:
             none = np.zeros(0, dtype=np.int64)
             self.apply(
@@ -43,7 +43,7 @@ class HierarchyReplica:
         forked._levels = OverlayColumn(self._levels, writing)  # type: ignore[arg-type]
         forked._parents = OverlayColumn(self._parents, writing)  # type: ignore[arg-type]
         forked._members = OverlayColumn(self._members, writing, own_ints)  # type: ignore[arg-type]
-        forked._roots = PatchedSet(self._roots)
+        forked._roots = own_ints(self._roots)
         return forked
 
     def apply(self, change: CommunityChange) -> None:
@@ -57,9 +57,9 @@ class HierarchyReplica:
             self._levels[row], self._parents[row] = level, parent
             if parent:
                 self._join(child, self._row(parent))
-                self._roots.discard(child)
+                self._roots = excluding(self._roots, child)
             else:
-                self._roots.add(child)
+                self._roots = including(self._roots, child)
         for node, community in zip(change.nodes.tolist(), change.communities.tolist(), strict=True):
             self._leave(node, self._community[node])
             self._community[node] = community
@@ -70,7 +70,7 @@ class HierarchyReplica:
             self._leave(ident, self._parents[row])
             self._levels[row], self._parents[row], self._members[row] = 0, 0, EMPTY
             self._free.append(row)
-            self._roots.discard(ident)
+            self._roots = excluding(self._roots, ident)
 
     def _row(self, community: int) -> int:
         """Return the row of a community, a new one for one that is not known yet."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphtide.graph.int_sets import common
 from graphtide.graph.learning.discriminant import Sums, row_sums
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
 from graphtide.graph.retrieval.dynagrag.embedding import Scores, gather
@@ -86,7 +87,7 @@ def pseudo_example(view: LiveView, chunk: int) -> PseudoExample:
             found = ego_features(ego, gathered, question)
             other = np.array([each.statement not in path[:2] for each in ego.relations], bool)
             stated = np.array(
-                [not passages.isdisjoint(view.statements[each.statement].chunks) for each in ego.relations], bool
+                [bool(common(passages, view.statements[each.statement].chunks)) for each in ego.relations], bool
             )
             entities += row_sums(found.entities, np.array([node in gold for node in ego.nodes]))
             relations += row_sums(found.relations[other], stated[other])
