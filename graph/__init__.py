@@ -2,6 +2,7 @@
 
 try:
     from graphtide.graph import (  # noqa: F401 -- a check, with a remedy in its error
+        _adjacency,
         _blocks,
         _communities,
         _hnsw,

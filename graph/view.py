@@ -20,7 +20,7 @@ from graphtide.graph.algorithms.in_parts import sorted_in_parts
 from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.identity import entity_id
-from graphtide.graph.int_sets import EMPTY, excluding, including, shared_int
+from graphtide.graph.int_sets import EMPTY, excluding, including
 from graphtide.graph.records import (
     EdgeRow,
     GraphDelta,
@@ -29,6 +29,7 @@ from graphtide.graph.records import (
     Removals,
     TripleRow,
 )
+from graphtide.graph.view_state.adjacency import ViewEdge
 from graphtide.graph.view_state.content import ViewContent
 from graphtide.graph.view_state.indexes import (
     NOTHING_LOADED,
@@ -42,17 +43,13 @@ from graphtide.graph.view_state.indexes import (
 from graphtide.graph.view_state.passage_rows import PassageEvidence, PassageMentions
 from graphtide.graph.view_state.tables import (
     ViewChunk,
-    ViewEdge,
     ViewEntity,
     ViewLabel,
     ViewStatement,
-    view_edge,
     walk_chunk,
     walk_chunks,
     walk_entities,
     walk_entity,
-    with_neighbour,
-    without_neighbour,
 )
 
 __all__ = [
@@ -160,12 +157,7 @@ class LiveView(ViewContent):
         self.edge_count -= len(gone.edges)
         for u, v in gone.edges:
             self._walked.add((walk_entity(u), walk_entity(v)))
-            for a, b in ((u, v), (v, u)):
-                left = without_neighbour(self.neighbours[a], b)
-                if left:
-                    self.neighbours[a] = left
-                else:
-                    del self.neighbours[a]
+            self.neighbours.disconnect(u, v)
 
     def _invalidate_chunk(self, chunk_id: str) -> None:
         self.reports.invalidate_chunk(chunk_id)
@@ -280,13 +272,11 @@ class LiveView(ViewContent):
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
         for row in with_yields(rows):
-            u, v, edge = shared_int(row.u), shared_int(row.v), view_edge(row.weight, row.trussness)
-            stored = self.neighbours.get(u, {}).get(v)
+            stored = self.neighbours.get(row.u, {}).get(row.v)
             self.edge_count += stored is None
             if stored is None or stored.weight != row.weight:
-                self._walked.add((walk_entity(u), walk_entity(v)))
-            for a, b in ((u, v), (v, u)):
-                self.neighbours[a] = with_neighbour(self.neighbours, a, b, edge)
+                self._walked.add((walk_entity(row.u), walk_entity(row.v)))
+            self.neighbours.connect(row.u, row.v, row.weight, row.trussness)
 
     def _entity(self, node: int) -> ViewEntity:
         entity = self.entities.get(node)

@@ -22,7 +22,8 @@ from sortedcontainers import SortedList  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from graphtide.graph.records import GraphDelta
-    from graphtide.graph.view_state.tables import ViewEdge, ViewEntity
+    from graphtide.graph.view_state.adjacency import ViewEdge
+    from graphtide.graph.view_state.tables import ViewEntity
 
 HISTORY = 200_000
 MIN_HISTORY = 5_000

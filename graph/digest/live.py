@@ -33,8 +33,9 @@ from graphtide.graph.resolution.predicates.groups import PredicateGroups
 from graphtide.graph.resolution.predicates.pairs import PredicatePair
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.text.place import Place
+from graphtide.graph.view_state.adjacency import ViewEdge
 from graphtide.graph.view_state.passage_rows import PassageEvidence, PassageMentions
-from graphtide.graph.view_state.tables import FactTables, MentionTables, ViewEdge
+from graphtide.graph.view_state.tables import FactTables, MentionTables
 
 MIN_CHANGES = 2_000
 """Changed things up to which a reading is always cheap."""

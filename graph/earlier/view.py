@@ -24,6 +24,7 @@ from graphtide.graph.reports.entity_summaries import EntitySummaryCache
 from graphtide.graph.reports.fingerprint import CommunityFingerprints
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
+from graphtide.graph.view_state.adjacency import AdjacencyOverlay
 from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
 from graphtide.graph.view_state.tables import OwnTables, ViewChunk
 from graphtide.graph.view_state.tables import ViewTables as FingerprintTables
@@ -94,7 +95,7 @@ class EarlierView(LiveView):
         self.statements = Overlay(present.statements, writing, own.statement)
         self.entities = Overlay(present.entities, writing, own.entity)
         self.entity_nodes = Overlay(present.entity_nodes, writing)
-        self.neighbours = Overlay(present.neighbours, writing, own.neighbours)
+        self.neighbours = AdjacencyOverlay(present.neighbours, writing)
         self.edge_count = present.edge_count
         self.same_as = Overlay(present.same_as, writing)
         self._linked = Overlay(present._linked, writing, set)

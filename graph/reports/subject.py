@@ -21,7 +21,7 @@ from graphtide.graph.identity import relation_id
 from graphtide.graph.reports.rows import ReportFinding, ReportRow
 from graphtide.graph.text.quotation import neutralise
 from graphtide.graph.view import LiveView
-from graphtide.graph.view_state.tables import ViewEdge
+from graphtide.graph.view_state.adjacency import ViewEdge
 
 MIN_SIZE = 3
 """Minimum number of entities of a community with a report."""

@@ -38,10 +38,10 @@ from graphtide.graph.reports.fingerprint import CommunityFingerprints
 from graphtide.graph.resolution.predicates.groups import PredicateGroups
 from graphtide.graph.rwlock import ReadersWriterLock
 from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
+from graphtide.graph.view_state.adjacency import Adjacency, Edges, Neighbours
 from graphtide.graph.view_state.exact_indexes import ExactIndexes
 from graphtide.graph.view_state.indexes import VectorIndexes
 from graphtide.graph.view_state.tables import (
-    Neighbours,
     ViewChunk,
     ViewEntity,
     ViewLabel,
@@ -98,7 +98,7 @@ class ViewContent:
         self.statements: MutableMapping[int, ViewStatement] = NumberTable()
         self.entities: MutableMapping[int, ViewEntity] = (entities := NumberTable[ViewEntity]())
         self.entity_nodes: MutableMapping[str, int] = KeyIndex(entities, "id")
-        self.neighbours: MutableMapping[int, Neighbours] = NumberTable()
+        self.neighbours: Edges = Adjacency()
         self.edge_count = 0
         self.same_as: MutableMapping[tuple[int, int], SameAsRow] = {}
         self._linked: MutableMapping[int, set[tuple[int, int]]] = {}

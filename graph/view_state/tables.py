@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -125,48 +123,6 @@ class ViewEntity(_Embedded):
             self.repeats = self.repeats or None
 
 
-@dataclass(frozen=True, slots=True)
-class ViewEdge:
-    weight: int
-    trussness: int
-
-
-view_edge = lru_cache(maxsize=4_096)(ViewEdge)
-"""Return an edge; most equal ones are one object."""
-
-
-Neighbours = dict[int, ViewEdge] | Overlay[int, ViewEdge]
-"""The edges of one entity by the node of the other. One of a single edge is never written to: entities share it."""
-
-
-def with_neighbour(table: Mapping[int, Neighbours], a: int, b: int, edge: ViewEdge) -> Neighbours:
-    """Return the neighbours of `a` with an edge to `b`; two or more are changed in place.
-
-    Most entities have one neighbour, often a hub: a single edge to `b` is the dictionary of the neighbour that `b`
-    got before, if that has the same edge alone.
-    """
-    around = table.get(a, {})
-    if len(around) > 1:
-        around[b] = edge
-        return around
-    if around.keys() - {b}:
-        return {**around, b: edge}
-    for sibling in islice(reversed(table.get(b, {})), 2):
-        if sibling != a and len(shared := table[sibling]) == 1 and shared.get(b) is edge:
-            return shared
-    return {b: edge}
-
-
-def without_neighbour(around: Neighbours, b: int) -> Neighbours:
-    """Return the neighbours of an entity without `b`; more than two are changed in place. Raises KeyError."""
-    if len(around) > 2:
-        del around[b]
-        return around
-    left = dict(around)
-    del left[b]
-    return left
-
-
 class MentionTables(Protocol):
     """The passages of a live view with their documents, and the labels that they mention."""
 
@@ -248,7 +204,3 @@ class OwnTables:
         """Return a copy of an entity."""
         repeats = None if row.repeats is None else Overlay(row.repeats, self.writing)
         return replace(row, chunks=own_ints(row.chunks), repeats=repeats)
-
-    def neighbours(self, edges: Neighbours) -> Neighbours:
-        """Return edges that may be changed. A single one is never written to."""
-        return Overlay(edges, self.writing) if len(edges) > 1 else edges

@@ -94,10 +94,14 @@ class EgoGraphs:
 
     def _relations(self, place: dict[int, int], nodes: tuple[int, ...]) -> Iterator[EgoRelation]:
         """Yield the relations of all pairs in the order of their positions. Most of a question's time is spent here."""
-        neighbours, inside = self._view.neighbours, place.keys()
+        neighbours = self._view.neighbours
         for node, at in place.items():
-            others = neighbours.get(node, NOTHING).keys() & inside  # the intersection scans the smaller set
-            for further in sorted([place[other] for other in others if place[other] > at]):
+            edges = neighbours.get(node, NOTHING)
+            if len(edges) < len(place):
+                others = [place[other] for other in edges if other in place]
+            else:
+                others = [further for other, further in place.items() if other in edges]
+            for further in sorted([other for other in others if other > at]):
                 for number, subject, object_ in self._statements(node, nodes[further]):
                     yield EgoRelation(number, place[subject], place[object_])
 

@@ -15,7 +15,6 @@ from graphtide.graph.resolution.similarity import quantise
 from graphtide.graph.vector_store import stored
 from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import LiveView
-from graphtide.graph.view_state.tables import Neighbours, ViewEdge, view_edge, with_neighbour, without_neighbour
 from graphtide.streams.follow.delta_codec import decode, encode
 from tests.support.extractions import random_extraction
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
@@ -123,23 +122,3 @@ def test_a_restored_write_model_refers_to_the_vectors_of_the_view() -> None:
     equal = [(shown, same) for shown, same in pairs if shown == same]
     assert equal and all(shown is same for shown, same in equal)
     assert dict(weights) == {(row.u, row.v): row.weight for row in rows.edges} != {}
-
-
-def test_entities_of_one_neighbour_share_a_dictionary_that_is_never_written_to() -> None:
-    """Leaves of a hub hold one dictionary; a second edge, another weight or a removal leaves the others unchanged."""
-    table: dict[int, Neighbours] = {}
-    one, two = view_edge(1, 2), view_edge(2, 2)
-
-    def connect(a: int, b: int, edge: ViewEdge) -> None:
-        for u, v in ((a, b), (b, a)):
-            table[u] = with_neighbour(table, u, v, edge)
-
-    for leaf in (1, 2, 3):
-        connect(0, leaf, one)
-    assert table[1] is table[2] is table[3] and table[0] == {1: one, 2: one, 3: one}
-    connect(2, 3, one)
-    connect(0, 1, two)
-    assert table == {0: {1: two, 2: one, 3: one}, 1: {0: two}, 2: {0: one, 3: one}, 3: {0: one, 2: one}}
-    table[2] = without_neighbour(table[2], 3)
-    connect(0, 4, one)
-    assert table[2] == {0: one} == table[4] and without_neighbour(table[4], 0) == {} and table[4] == {0: one}

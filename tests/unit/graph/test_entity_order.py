@@ -17,7 +17,8 @@ from graphtide.graph.browsing.entity_order import (
     matching,
 )
 from graphtide.graph.records import EdgeRow, EntityRow, GraphDelta, Removals
-from graphtide.graph.view_state.tables import ViewEdge, ViewEntity
+from graphtide.graph.view_state.adjacency import ViewEdge
+from graphtide.graph.view_state.tables import ViewEntity
 
 NO_VECTOR = np.empty(0, np.float16)
 

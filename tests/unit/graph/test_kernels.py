@@ -8,7 +8,18 @@ import pytest
 
 @pytest.mark.parametrize(
     "kernel",
-    ["_blocks", "_communities", "_hnsw", "_int_sets", "_pagerank", "_tables", "_tokens", "_trussness", "_words"],
+    [
+        "_adjacency",
+        "_blocks",
+        "_communities",
+        "_hnsw",
+        "_int_sets",
+        "_pagerank",
+        "_tables",
+        "_tokens",
+        "_trussness",
+        "_words",
+    ],
 )
 def test_import_names_the_remedy_when_a_kernel_is_not_compiled(kernel: str) -> None:
     """Nothing slower takes the kernel's place."""
