@@ -107,8 +107,8 @@ class LiveView(ViewContent):
         self._take_edges(delta.edges)
         for link in delta.same_as:
             self.same_as[link.a, link.b] = link
-            for end in (link.a, link.b):
-                self._linked.setdefault(end, set()).add((link.a, link.b))
+            for one, other in ((link.a, link.b), (link.b, link.a)):
+                self._linked[one] = including(self._linked.get(one, EMPTY), other)
         self.predicates.apply(delta.predicate_links, delta.gone.predicate_links)
         renamed = [row for row in delta.documents if identity_of(self.documents.get(row.doc_id)) != identity_of(row)]
         for document in delta.documents:
@@ -143,8 +143,8 @@ class LiveView(ViewContent):
             self._invalidate_chunk(gone_id)
         for pair in gone.same_as:
             self.same_as.pop(pair, None)
-            for end in pair:
-                self._linked.get(end, set()).discard(pair)
+            for one, other in (pair, pair[::-1]):
+                self._unlink(one, other)
         for number in gone.statements:
             statement = self.statements.pop(number)
             for end in (statement.subject, statement.object):
@@ -162,6 +162,13 @@ class LiveView(ViewContent):
     def _invalidate_chunk(self, chunk_id: str) -> None:
         self.reports.invalidate_chunk(chunk_id)
         self.summaries.invalidate_chunk(chunk_id)
+
+    def _unlink(self, label: int, other: int) -> None:
+        left = excluding(self._linked.get(label, EMPTY), other)
+        if left:
+            self._linked[label] = left
+        else:
+            self._linked.pop(label, None)
 
     def _forget_name(self, name: str, label: int) -> None:
         left = excluding(self.names[name], label)

@@ -98,7 +98,7 @@ class EarlierView(LiveView):
         self.neighbours = AdjacencyOverlay(present.neighbours, writing)
         self.edge_count = present.edge_count
         self.same_as = Overlay(present.same_as, writing)
-        self._linked = Overlay(present._linked, writing, set)
+        self._linked = Overlay(present._linked, writing, own_ints)
         self.predicates = present.predicates.fork(writing)
         self.walk = present.walk.fork()
         self.relatedness = present.relatedness.fork(writing)

@@ -101,7 +101,8 @@ class ViewContent:
         self.neighbours: Edges = Adjacency()
         self.edge_count = 0
         self.same_as: MutableMapping[tuple[int, int], SameAsRow] = {}
-        self._linked: MutableMapping[int, set[tuple[int, int]]] = {}
+        self._linked: MutableMapping[int, IntSet] = {}
+        """The labels that a same-as link leads to from each label."""
         self.predicates = PredicateGroups()
         self._walked: set[tuple[int, int]] = set()
         self.changed_links: Nodes = np.empty((0, 2), np.int32)
@@ -136,7 +137,8 @@ class ViewContent:
 
     def links_of(self, label: int) -> list[SameAsRow]:
         """Return the same-as links of a label, including those that a constraint overruled."""
-        return [self.same_as[pair] for pair in sorted(self._linked.get(label, ()))]
+        others = sorted(self._linked.get(label, ()))
+        return [self.same_as[min(label, other), max(label, other)] for other in others]
 
     def predicate_of(self, statement: int) -> str:
         """Return the predicate of a statement under the name of its group (resolution/predicates/groups.py)."""
