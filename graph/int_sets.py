@@ -1,9 +1,11 @@
-"""Compact sets of ints for tables of many small sets: a sorted tuple while small, a NumberSet above.
+"""Compact sets of ints for tables of many small sets.
 
-A `set` takes 216 bytes for one member and 40 to 100 for each of many, a tuple 48 and a NumberSet 5 to 6. All are
-iterated, counted and tested alike; only the functions here change them. Invariant: a tuple is ascending and has at most
-MAX_TUPLE members; a NumberSet has more than MAX_TUPLE // 2. So has a PatchedSet, which takes the place of a NumberSet
-in forks of a view, and a `set`, which has members that a NumberSet cannot have: those outside of 0 to 2**32 - 2.
+None or one number of a table is a tuple; up to MAX_FEW ints are FewNumbers, and more are a NumberSet. A `set` takes 216
+bytes for one member and 40 to 100 for each of many; a tuple takes 56 bytes and 8 a member, FewNumbers 24 and 4, a
+NumberSet 5 to 6 a member. All are iterated, counted and tested alike; only the functions here change them. Invariant:
+few are ascending and at most MAX_FEW; a NumberSet has more than MAX_FEW // 2 members. So has a PatchedSet, which takes
+the place of a NumberSet in forks of a view. Sets with a member outside of 0 to 2**32 - 2, which no number of a table
+is, are a tuple or a `set`.
 
 A number of a table occurs in many others, and most sets have one member. So `shared_int` keeps one int and one tuple
 for each number that tables allocate, in all graphs of the process, and sets of this one member are that tuple. Numbers
@@ -12,13 +14,12 @@ are reused, so these are as many as the largest graph had.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from graphtide.graph._int_sets import NumberSet
+from graphtide.graph._int_sets import FewNumbers, NumberSet
 
-MAX_TUPLE = 16
+MAX_FEW = 16
 MAX_SHARED = 1 << 22
 """Larger numbers are not shared: the table of tuples takes 8 bytes for each number up to the largest."""
 
@@ -59,7 +60,9 @@ class PatchedSet(Collection[int]):
             self._removed.add(member)
 
 
-IntSet = tuple[int, ...] | NumberSet | PatchedSet | set[int]
+IntSet = tuple[int, ...] | FewNumbers | NumberSet | PatchedSet | set[int]
+FEW_TYPES = (tuple, FewNumbers)
+"""The types of sets that do not change."""
 EMPTY: tuple[int, ...] = ()
 _singles: list[tuple[int, ...]] = []
 
@@ -92,36 +95,30 @@ def shared_tuple(members: Sequence[int]) -> tuple[int, ...]:
 
 
 def including(members: IntSet, member: int) -> IntSet:
-    """Return the set with a member; one that is no tuple is changed in place. Cost: at most MAX_TUPLE, amortised."""
-    if not isinstance(members, tuple):
-        try:
-            members.add(member)
-        except OverflowError:
-            return {*members, member}
-        return members
-    if not members:
-        return single(member)
-    place = bisect_left(members, member)
-    if place < len(members) and members[place] == member:
-        return members
-    if len(members) == MAX_TUPLE:
-        return _many((*members, member))
-    return (*members[:place], member, *members[place:])
+    """Return the set with a member; one of many is changed in place. Cost: at most MAX_FEW, of many O(1) amortised."""
+    if isinstance(members, FEW_TYPES):
+        if not members:
+            return (0 <= member < len(_singles) and _singles[member]) or _few((member,))
+        if member in members:
+            return members
+        return _many((*members, member)) if len(members) == MAX_FEW else _few((*members, member))
+    try:
+        members.add(member)
+    except OverflowError:
+        return {*members, member}
+    return members
 
 
 def excluding(members: IntSet, member: int) -> IntSet:
-    """Return the set without a member; one that is no tuple is changed in place. Cost: at most MAX_TUPLE."""
-    if not isinstance(members, tuple):
-        members.discard(member)
-        return members if len(members) > MAX_TUPLE // 2 else tuple(sorted(members))
-    if member not in members:
-        return members
-    left = tuple(second for second in members if second != member)
-    return single(left[0]) if len(left) == 1 else left
+    """Return the set without a member; one of many is changed in place. Cost: at most MAX_FEW."""
+    if isinstance(members, FEW_TYPES):
+        return _few(tuple([other for other in members if other != member])) if member in members else members
+    members.discard(member)
+    return members if len(members) > MAX_FEW // 2 else _few(tuple(members))
 
 
 def common(first: IntSet, second: IntSet) -> set[int]:
-    """Return the members of both sets. Cost: the smaller set, or MAX_TUPLE."""
+    """Return the members of both sets. Cost: the smaller set."""
     if len(first) > len(second):
         first, second = second, first
     return {member for member in first if member in second}
@@ -130,7 +127,18 @@ def common(first: IntSet, second: IntSet) -> set[int]:
 def int_set(members: Iterable[int]) -> IntSet:
     """Return the set of these members."""
     found = set(members)
-    return _many(found) if len(found) > MAX_TUPLE else shared_tuple(sorted(found))
+    return _many(found) if len(found) > MAX_FEW else _few(tuple(found))
+
+
+def _few(members: tuple[int, ...]) -> tuple[int, ...] | FewNumbers:
+    if not members:
+        return EMPTY
+    if len(members) == 1 and 0 <= members[0] < len(_singles) and (shared := _singles[members[0]]):
+        return shared
+    try:
+        return FewNumbers(members)
+    except OverflowError:
+        return tuple(sorted(members))
 
 
 def _many(members: Collection[int]) -> NumberSet | set[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import Protocol
 
+from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.reports.fingerprint import CommunityFingerprints
 from graphtide.graph.reports.packed import PackedReport
 from graphtide.graph.reports.rows import ReportRow
@@ -32,7 +33,7 @@ class ReportCache:
         self.tolerance = TOLERANCE
         self.loaded = False
         self._reports: dict[int, PackedReport] = {}
-        self._citing: dict[str, set[int]] = {}
+        self._citing: dict[str, IntSet] = {}
         self._withdrawn: set[int] = set()
         self._gone: set[int] = set()
         self._wanted: set[int] = set()
@@ -82,7 +83,7 @@ class ReportCache:
             else:
                 self._reports[row.community] = PackedReport.of(row)
                 for source in row.sources:
-                    self._citing.setdefault(source, set()).add(row.community)
+                    self._citing[source] = including(self._citing.get(source, EMPTY), row.community)
 
     def invalidate_chunk(self, chunk_id: str) -> None:
         """Invalidate the reports that cite a removed chunk; they wait to be written again. Cost: the reports that cite
@@ -132,8 +133,9 @@ class ReportCache:
     def _remove(self, community: int) -> bool:
         report = self._reports.pop(community, None)
         for source in report.row(community).sources if report else ():
-            citing = self._citing[source]
-            citing.discard(community)
-            if not citing:
+            citing = excluding(self._citing[source], community)
+            if citing:
+                self._citing[source] = citing
+            else:
                 del self._citing[source]
         return report is not None

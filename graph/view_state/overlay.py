@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar, cast
 
-from graphtide.graph.int_sets import IntSet, PatchedSet
+from graphtide.graph.int_sets import FEW_TYPES, IntSet, PatchedSet
 from graphtide.graph.numbered_ints import NumberedInts
 
 Key = TypeVar("Key")
@@ -163,4 +163,4 @@ class OverlayColumn(Generic[Value]):
 
 def own_ints(members: IntSet) -> IntSet:
     """Return a set of ints that may be changed: a large one refers to the old one. O(1)."""
-    return members if isinstance(members, tuple) else PatchedSet(members)
+    return members if isinstance(members, FEW_TYPES) else PatchedSet(members)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphtide.graph._int_sets import NumberSet
+from graphtide.graph._int_sets import FewNumbers, NumberSet
 from graphtide.graph.int_sets import (
     EMPTY,
+    MAX_FEW,
     MAX_SHARED,
-    MAX_TUPLE,
     IntSet,
     PatchedSet,
     common,
@@ -36,7 +36,7 @@ def test_changes_equal_those_of_a_set_at_every_size() -> None:
     members: IntSet = EMPTY
     kinds = set()
     for step in range(4_000):
-        member = rng.randrange(3 * MAX_TUPLE)
+        member = rng.randrange(3 * MAX_FEW)
         if rng.random() < (0.7 if step // 500 % 2 else 0.3):
             members = including(members, member)
             wanted.add(member)
@@ -45,25 +45,25 @@ def test_changes_equal_those_of_a_set_at_every_size() -> None:
             wanted.discard(member)
         assert set(members) == wanted and len(members) == len(wanted)
         kinds.add(type(members))
-        if isinstance(members, tuple):
-            assert list(members) == sorted(wanted) and len(members) <= MAX_TUPLE
+        if isinstance(members, tuple | FewNumbers):
+            assert list(members) == sorted(wanted) and len(members) <= (1 if isinstance(members, tuple) else MAX_FEW)
         else:
-            assert len(members) > MAX_TUPLE // 2
-    assert kinds == {tuple, NumberSet}
+            assert len(members) > MAX_FEW // 2
+    assert kinds == {tuple, FewNumbers, NumberSet}
 
 
-def test_a_tuple_is_never_changed_in_place() -> None:
+def test_few_are_never_changed_in_place() -> None:
     """A set that another table holds keeps its members."""
     members: IntSet = int_set((3, 1))
     including(members, 2)
     excluding(members, 1)
-    assert members == (1, 3)
+    assert list(members) == [1, 3]
 
 
 def test_common_members_do_not_depend_on_the_form() -> None:
     """Both forms on either side give the same members."""
     small, large = int_set(range(0, 12, 2)), int_set(range(0, 90, 3))
-    assert isinstance(small, tuple) and isinstance(large, NumberSet)
+    assert isinstance(small, FewNumbers) and isinstance(large, NumberSet)
     assert common(small, large) == common(large, small) == common(large, int_set(small)) == {0, 6}
 
 
@@ -132,6 +132,24 @@ def test_other_objects_are_no_members_of_a_number_set() -> None:
             call(text)
 
 
+def test_few_numbers_are_ascending_and_small() -> None:
+    """Any order gives the ascending one; ints of NumPy are members; ints out of range and other types are errors."""
+    few = FewNumbers((7, 2**32 - 2, np.int64(3)))  # type: ignore[arg-type]
+    assert list(few) == [3, 7, 2**32 - 2] and len(few) == 3 and isinstance(few, Collection)
+    assert np.int32(7) in few and 4 not in few and 2**32 - 1 not in few and -1 not in few and 2**70 not in few
+    assert [sys.getsizeof(FewNumbers(tuple(range(count)))) for count in (2, 16)] == [32, 88]
+    for huge in (-1, 2**32 - 1, 2**70):
+        with pytest.raises(OverflowError, match=r"not from 0 to 2\*\*32 - 2"):
+            FewNumbers((1, huge))
+        members = including(including(including(EMPTY, huge), 5), 4)
+        assert members == tuple(sorted((4, 5, huge))) and excluding(members, 4) == tuple(sorted((5, huge)))
+        assert list(excluding(members, huge)) == [4, 5]
+    text: Any = ("3", 4)
+    for call in (FewNumbers, few.__contains__):
+        with pytest.raises(TypeError):
+            call(text)
+
+
 def test_iteration_notices_a_change() -> None:
     """As that of a `set`, it fails when the number of members changed."""
     members = NumberSet()
@@ -151,8 +169,8 @@ def test_members_out_of_range_are_in_a_set() -> None:
             members = including(members, member)
         assert members == wanted == int_set(wanted) and isinstance(members, set)
         assert huge in members and huge not in excluding(members, huge)
-        few: IntSet = tuple(range(MAX_TUPLE))
-        assert set(including(few, huge)) == {*range(MAX_TUPLE), huge}
+        few: IntSet = tuple(range(MAX_FEW))
+        assert set(including(few, huge)) == {*range(MAX_FEW), huge}
 
 
 def test_number_sets_take_few_bytes_and_constant_time() -> None:
